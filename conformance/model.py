@@ -1,0 +1,332 @@
+"""The frozen values that every other module speaks in: requirement, exchange, finding, result, run.
+
+All of them are plain data, so that they cross a process boundary or a file as they are. `to_json` and `from_json`
+turn them into JSON values and back; nothing in here reads a clock, a file or a network.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+SCHEMA_VERSION = 1
+STATUSES = (200, 400, 401, 403, 404, 409, 429)
+"""The statuses that the interface declares for every operation (Endpoints, rule 1)."""
+
+
+class Level(StrEnum):
+    """How binding a requirement is: the interface's text, a declared fact, a standard, or nobody."""
+
+    REQUIRED = "required"
+    DECLARED = "declared"
+    RECOMMENDED = "recommended"
+    OBSERVED = "observed"
+
+
+class Outcome(StrEnum):
+    """Of one check. `broken` is the suite's own fault, never the target's."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    WARNED = "warned"
+    INCONCLUSIVE = "inconclusive"
+    INAPPLICABLE = "inapplicable"
+    UNTESTED = "untested"
+    BROKEN = "broken"
+
+
+WORST_FIRST = (
+    Outcome.BROKEN,
+    Outcome.FAILED,
+    Outcome.INCONCLUSIVE,
+    Outcome.UNTESTED,
+    Outcome.WARNED,
+    Outcome.PASSED,
+    Outcome.INAPPLICABLE,
+)
+"""How several outcomes of one cell are summed up: the first of these that occurs."""
+
+
+class Verdict(StrEnum):
+    """Of a whole run, or of one tier of it."""
+
+    CONFORMANT = "conformant"
+    NONCONFORMANT = "nonconformant"
+    INCOMPLETE = "incomplete"
+    BROKEN = "broken"
+
+
+class Stability(StrEnum):
+    STABLE = "stable"
+    CANDIDATE = "candidate"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One testable statement of the interface (`contract/requirements.yaml`)."""
+
+    id: str
+    level: Level
+    section: str
+    statement: str
+    how: str
+    """How it is checked, in a sentence or two."""
+    facts: tuple[str, ...] = ()
+    """The profile keys that it needs, as dotted paths: `credentials`, `search.valid`."""
+    operations: tuple[str, ...] = ()
+    """The operationIds it applies to."""
+    unchecked: str = ""
+    """Why no check exists; empty where one does."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationInfo:
+    """What a report needs to know of an operation (interface, Endpoints table)."""
+
+    id: str
+    method: str
+    path: str
+    stability: Stability
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One half of an exchange, redacted and bounded; `body` is text with what cannot be decoded escaped."""
+
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str = ""
+    body_bytes: int = 0
+    """The size on the wire, before anything was cut."""
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One violation that an invariant saw in one exchange. `code` names the kind of violation, stable across runs."""
+
+    requirement: str
+    code: str
+    message: str
+    level: Level = Level.REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request and what came back, redacted: the evidence.
+
+    `id` is unique in a run, `at` seconds since the run began, `status` None where no answer was read, and then
+    `trouble` says why. `judged` lists the invariants that looked at it, `findings` what they saw.
+    """
+
+    id: str
+    operation: str
+    method: str
+    url: str
+    request: Message
+    status: int | None
+    response: Message
+    at: float
+    duration_ms: float
+    credential: str = ""
+    """The profile's name of the credential used; never the secret."""
+    trouble: str = ""
+    check: str = ""
+    purpose: str = ""
+    """Why it was sent, in a word or two: `control`, `no Authorization`, `replay`."""
+    judged: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    retry_of: str = ""
+    """The id of the exchange that this one repeats after a 429 or gateway trouble."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one check, or one invariant on one operation, concluded."""
+
+    check: str
+    """`check_authentication::absent_credential`; for an invariant `invariant::ENV-1`."""
+    requirement: str
+    operation: str
+    """An operationId, or the empty string where the check concerns no single one."""
+    case: str
+    """What tells it from its siblings; may be empty."""
+    outcome: Outcome
+    message: str = ""
+    expected: str = ""
+    observed: str = ""
+    exchanges: tuple[str, ...] = ()
+    """Ids of the exchanges that it rests on, the decisive one last."""
+    duration_ms: float = 0.0
+    reproduce: str = ""
+    """The command that runs just this again."""
+    level: Level = Level.REQUIRED
+    """The level it was judged at, which a profile fact may raise above the requirement's own."""
+    cause: str = ""
+    """What it rests on and failed because of, where that is another thing: `control:getApiKeyIdentity`."""
+    fact: str = ""
+    """For `inapplicable`: the profile key that would enable it."""
+    signature: str = ""
+    """For `failed` and `warned`: names this failure across runs, whatever its ids and times; waivers cite it."""
+    notes: tuple[str, ...] = ()
+    """Observations that judge nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """An accepted failure. `until` is an ISO date, the last day it holds; `state` is filled in by the judgement."""
+
+    requirement: str
+    reason: str
+    owner: str
+    issue: str
+    until: str
+    operation: str = ""
+    case: str = ""
+    signature: str = ""
+    state: str = ""
+    """`active`, `expired`, `unmatched` (nothing of that name failed) or `mismatch` (another failure than excused)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    verdict: Verdict
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementRow:
+    """One row of the requirement x operation matrix. Keys of `operations`: operationId, or "" for none."""
+
+    id: str
+    level: Level
+    section: str
+    statement: str
+    outcome: Outcome
+    operations: Mapping[str, Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Milliseconds over answered requests."""
+
+    count: int
+    p50: float
+    p90: float
+    p99: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    requests: int
+    by_operation: Mapping[str, int]
+    latency: Mapping[str, Latency]
+    """By operationId, and "" over all."""
+    waited_s: float = 0.0
+    """Seconds that requests spent waiting out 429s and gateway trouble."""
+    retries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    version: str
+    contract: str
+    """sha256 of the contract and the requirements."""
+    checks: str
+    """sha256 of the names of all checks and of their code."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileInfo:
+    name: str
+    digest: str
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A whole run, as `run.json` holds it."""
+
+    suite: Suite
+    target: str
+    profile: ProfileInfo
+    seed: int
+    started_at: str
+    finished_at: str
+    complete: bool
+    verdict: Verdict
+    tiers: Mapping[str, Tier]
+    counts: Mapping[str, int]
+    requirements: tuple[RequirementRow, ...]
+    results: tuple[Result, ...]
+    coverage: Mapping[str, Mapping[str, int]]
+    """operationId -> status -> how many answers; undeclared statuses appear too, `none` for no answer."""
+    coverage_reasons: Mapping[str, Mapping[str, str]]
+    """operationId -> declared status -> why that cell is empty."""
+    traffic: Traffic
+    operations: tuple[OperationInfo, ...]
+    waivers: tuple[Waiver, ...] = ()
+    filtered: bool = False
+    """Some checks were deselected: such a run can never be conformant."""
+    interrupted: str = ""
+    """What cut it short: `SIGINT`, `deadline`, `-x`, ...; empty where it went to its end."""
+    schema_version: int = SCHEMA_VERSION
+    exchanges: tuple[Exchange, ...] = field(default=(), metadata={"journal_only": True})
+    """In the journal and not in run.json."""
+
+
+def to_json(value: Any) -> Any:
+    """A JSON value (dict, list, str, number, bool, None) of any value of this module."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value) if not f.metadata.get("journal_only")
+        }
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [to_json(item) for item in value]
+    return value
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+_T = typing.TypeVar("_T")
+
+
+def from_json(kind: type[_T], value: Any) -> _T:
+    """The value of type `kind` that `to_json` gave. Unknown members are ignored, missing ones take their default.
+
+    Raises TypeError, ValueError or KeyError on a value of another shape.
+    """
+    return typing.cast(_T, _decode(kind, value))
+
+
+def _decode(kind: Any, value: Any) -> Any:
+    origin = typing.get_origin(kind)
+    if origin in (types.UnionType, typing.Union):
+        return None if value is None else _decode(next(a for a in typing.get_args(kind) if a is not type(None)), value)
+    if origin is tuple:
+        arguments = typing.get_args(kind)
+        if arguments[-1] is Ellipsis:
+            return tuple(_decode(arguments[0], item) for item in value)
+        return tuple(_decode(argument, item) for argument, item in zip(arguments, value, strict=True))
+    if origin is not None and issubclass(origin, Mapping):
+        return {key: _decode(typing.get_args(kind)[1], item) for key, item in value.items()}
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        hints = _hints(kind)
+        names = {f.name for f in dataclasses.fields(kind)}
+        return kind(**{name: _decode(hints[name], item) for name, item in value.items() if name in names})
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return kind(value)
+    return value

@@ -1,0 +1,1 @@
+"""What one target says about itself: TOML -> Profile (design, Profile)."""
