@@ -1,0 +1,261 @@
+"""The contract as frozen values: what `openapi.yaml` and `requirements.yaml` in this package say.
+
+Both files are packaged and written by us, so a mistake in them is our own fault: it surfaces as KeyError or ValueError
+and is kept out by the tests in `tests/contract/`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Any, Literal, cast
+
+import yaml
+
+from conformance.model import Level, OperationInfo, Requirement, Stability
+
+Auth = Literal["api_key", "oauth", "none"]
+DataShape = Literal["object", "array"]
+
+_YamlLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A query parameter; `type` is a JSON Schema type."""
+
+    name: str
+    required: bool
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One row of the interface's table of endpoints."""
+
+    id: str
+    method: str
+    path: str
+    """The template, from `/api/v1` on."""
+    stability: Stability
+    auth: Auth
+    scope: str
+    """The scope an API key needs; empty where none is."""
+    idempotent: bool
+    """Idempotency is required."""
+    path_parameters: tuple[str, ...]
+    query_parameters: tuple[Parameter, ...]
+    request_schema: str
+    """Empty where the operation takes no body."""
+    response_schema: str
+    data_shape: DataShape
+    """The type of `data` in a 200."""
+    summary: str = ""
+    tag: str = ""
+
+    @property
+    def has_body(self) -> bool:
+        return self.request_schema != ""
+
+    @property
+    def required_query(self) -> tuple[str, ...]:
+        return tuple(parameter.name for parameter in self.query_parameters if parameter.required)
+
+    @property
+    def info(self) -> OperationInfo:
+        return OperationInfo(self.id, self.method, self.path, self.stability)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The whole interface. Operations in its order, requirements in the catalogue's."""
+
+    operations: Mapping[str, Operation]
+    requirements: Mapping[str, Requirement]
+    digest: str
+    """sha256 (hex) over both files."""
+    schema_names: tuple[str, ...]
+    """The schemas that the interface names, PublicErrorResponse last."""
+
+    @property
+    def all(self) -> tuple[Operation, ...]:
+        return tuple(self.operations.values())
+
+    @property
+    def api_key(self) -> tuple[Operation, ...]:
+        """All that take an API key (13)."""
+        return self.select("api-key")
+
+    @property
+    def scoped(self) -> tuple[Operation, ...]:
+        """All whose API key needs a scope (11)."""
+        return self.select("scoped")
+
+    @property
+    def unscoped(self) -> tuple[Operation, ...]:
+        """All that take any valid API key (2)."""
+        return self.select("unscoped")
+
+    @property
+    def public(self) -> tuple[Operation, ...]:
+        """All that need no authentication (6)."""
+        return self.select("public")
+
+    @property
+    def with_path(self) -> tuple[Operation, ...]:
+        """All that name their resource in the path."""
+        return self.select("path")
+
+    @property
+    def with_body(self) -> tuple[Operation, ...]:
+        return self.select("body")
+
+    @property
+    def idempotent(self) -> tuple[Operation, ...]:
+        return self.select("idempotent")
+
+    @property
+    def reads(self) -> tuple[Operation, ...]:
+        """All GETs: what `read_only` may send."""
+        return self.select("read")
+
+    @property
+    def lists(self) -> tuple[Operation, ...]:
+        """All that answer `{data: array}`."""
+        return self.select("list")
+
+    @property
+    def objects(self) -> tuple[Operation, ...]:
+        """All that answer `{data: object}`."""
+        return self.select("object")
+
+    def select(self, selector: str | Iterable[str]) -> tuple[Operation, ...]:
+        """The operations of a selector of `requirements.yaml`. Raises ValueError on a word that selects nothing."""
+        return _select(self.operations.values(), selector)
+
+
+def _select(operations: Iterable[Operation], selector: str | Iterable[str]) -> tuple[Operation, ...]:
+    terms = [selector] if isinstance(selector, str) else list(selector)
+    known = list(operations)
+    words = {operation.id: _words(operation) for operation in known}
+    for word in {word for term in terms for word in term.split()}:
+        if not any(word in has for has in words.values()):
+            raise ValueError(f"no operation is {word!r}")
+    return tuple(o for o in known if any(words[o.id].issuperset(term.split()) for term in terms))
+
+
+def _words(operation: Operation) -> frozenset[str]:
+    yes_or_no = {
+        "api-key": operation.auth == "api_key",
+        "scoped": operation.scope != "",
+        "unscoped": operation.auth == "api_key" and operation.scope == "",
+        "oauth": operation.auth == "oauth",
+        "public": operation.auth == "none",
+        "path": operation.path_parameters != (),
+        "body": operation.has_body,
+        "idempotent": operation.idempotent,
+        "plain": not operation.idempotent,
+        "read": operation.method == "GET",
+        "list": operation.data_shape == "array",
+        "object": operation.data_shape == "object",
+    }
+    return frozenset({"all", operation.id, operation.tag, *(word for word, holds in yes_or_no.items() if holds)})
+
+
+@cache
+def load_contract() -> Contract:
+    """The contract, read once a process."""
+    package = resources.files(__package__)
+    interface = (package / "openapi.yaml").read_bytes()
+    requirements = (package / "requirements.yaml").read_bytes()
+    operations = _operations(yaml.load(interface, Loader=_YamlLoader))
+    return Contract(
+        operations=MappingProxyType(operations),
+        requirements=MappingProxyType(_requirements(yaml.load(requirements, Loader=_YamlLoader), operations)),
+        digest=hashlib.sha256(interface + requirements).hexdigest(),
+        schema_names=_schema_names(operations.values()),
+    )
+
+
+def openapi_document() -> dict[str, Any]:
+    """A fresh copy of `openapi.yaml` as JSON values, for whoever generates requests from it."""
+    text = (resources.files(__package__) / "openapi.yaml").read_bytes()
+    return cast("dict[str, Any]", yaml.load(text, Loader=_YamlLoader))
+
+
+def _schema_names(operations: Iterable[Operation]) -> tuple[str, ...]:
+    named = (name for operation in operations for name in (operation.request_schema, operation.response_schema) if name)
+    return (*dict.fromkeys(named), "PublicErrorResponse")
+
+
+def _operations(document: Mapping[str, Any]) -> dict[str, Operation]:
+    components = document["components"]
+    found = (
+        _operation(path, method, declared, components)
+        for path, item in document["paths"].items()
+        for method, declared in item.items()
+    )
+    return {operation.id: operation for operation in found}
+
+
+def _operation(path: str, method: str, declared: Mapping[str, Any], components: Mapping[str, Any]) -> Operation:
+    auth, scope = _auth(declared["security"], components["securitySchemes"])
+    parameters = [_resolved(parameter, components["parameters"]) for parameter in declared.get("parameters", ())]
+    response = _schema_name(declared["responses"]["200"])
+    return Operation(
+        id=declared["operationId"],
+        method=method.upper(),
+        path=path,
+        stability=Stability(declared["x-stability"]),
+        auth=auth,
+        scope=scope,
+        idempotent=declared["x-idempotency"] == "required",
+        path_parameters=tuple(p["name"] for p in parameters if p["in"] == "path"),
+        query_parameters=tuple(
+            Parameter(p["name"], p["required"], p["schema"]["type"]) for p in parameters if p["in"] == "query"
+        ),
+        request_schema=_schema_name(declared["requestBody"]) if "requestBody" in declared else "",
+        response_schema=response,
+        data_shape=_resolved(components["schemas"][response], components["schemas"])["properties"]["data"]["type"],
+        summary=declared["summary"],
+        tag=declared["tags"][0],
+    )
+
+
+def _auth(security: list[dict[str, list[str]]], schemes: Mapping[str, Any]) -> tuple[Auth, str]:
+    for requirement in security:
+        for name, scopes in requirement.items():
+            return schemes[name]["x-auth"]["mode"], " ".join(scopes)
+    return "none", ""
+
+
+def _resolved(value: Mapping[str, Any], components: Mapping[str, Any]) -> Mapping[str, Any]:
+    return components[_last_name(value["$ref"])] if "$ref" in value else value
+
+
+def _schema_name(holder: Mapping[str, Any]) -> str:
+    return _last_name(holder["content"]["application/json"]["schema"]["$ref"])
+
+
+def _last_name(ref: str) -> str:
+    return ref.rpartition("/")[2]
+
+
+def _requirements(entries: list[dict[str, Any]], operations: Mapping[str, Operation]) -> dict[str, Requirement]:
+    return {
+        entry["id"]: Requirement(
+            id=entry["id"],
+            level=Level(entry["level"]),
+            section=entry["section"],
+            statement=entry["statement"],
+            how=entry["how"],
+            facts=tuple(entry.get("facts", ())),
+            operations=tuple(operation.id for operation in _select(operations.values(), entry["operations"])),
+            unchecked=entry.get("unchecked", ""),
+        )
+        for entry in entries
+    }
