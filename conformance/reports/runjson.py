@@ -1,0 +1,61 @@
+"""`run.json`: the whole run as data. Its shape is published in `run.schema.json` (JSON Schema 2020-12)."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from conformance import model
+from conformance.errors import JournalError
+from conformance.model import Run
+from conformance.reports.shaping.grouping import bounded
+from conformance.reports.shaping.text import dumps, mapped, utf8, write
+
+FILE = "run.json"
+SCHEMA = Path(__file__).with_name("run.schema.json")
+
+
+def render(run: Run) -> str:
+    return dumps(to_json(run))
+
+
+def to_json(run: Run) -> dict[str, Any]:
+    """The run as a JSON value that `run.schema.json` accepts; exchanges stay in the journal."""
+    value: dict[str, Any] = model.to_json(bounded(run))
+    return mapped(value, utf8)
+
+
+def write_file(run: Run, directory: Path) -> Path:
+    return write(directory / FILE, render(run))
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The published JSON Schema of `run.json`."""
+    loaded: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    return loaded
+
+
+def load_run(path: Path) -> Run:
+    """The run that a `run.json` (or the folder that holds one) tells of, without exchanges.
+
+    Raises JournalError where the file is missing, is no JSON, or has another shape or schema version.
+    """
+    path = path / FILE if path.is_dir() else path
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or "it cannot be read"
+        raise JournalError(reason, where=str(path), hint="name a run.json or the folder that holds one") from error
+    except ValueError as error:
+        raise JournalError("not a JSON document", where=str(path), hint="was the run cut short?") from error
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    if version != model.SCHEMA_VERSION:
+        what = f"schema_version is {version!r}, and this suite reads {model.SCHEMA_VERSION}"
+        raise JournalError(what, where=str(path), hint="use the suite version that wrote it")
+    try:
+        return model.from_json(Run, value)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise JournalError(f"not the shape of a run: {error}", where=str(path)) from error

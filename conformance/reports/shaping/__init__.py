@@ -1,0 +1,1 @@
+"""What several formats share: safe text, grouping by cause, curl lines."""

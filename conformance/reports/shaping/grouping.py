@@ -1,0 +1,299 @@
+"""How results are told to a person: one entry for one cause, with the clause it violates.
+
+Every format groups by these functions, so that the terminal, the page and the pipeline tell the same story.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from conformance.model import Exchange, Outcome, RequirementRow, Result, Run, Verdict, Waiver
+from conformance.reports.shaping.text import cut, milliseconds, plural
+
+TEXT_LIMIT = 8_000
+"""Characters of one message, expectation or observation that any report repeats."""
+NOTE_LIMIT = 50
+BAD = (Outcome.FAILED, Outcome.BROKEN)
+SYMBOLS: Mapping[Outcome, str] = {
+    Outcome.PASSED: "✓",
+    Outcome.FAILED: "✕",
+    Outcome.WARNED: "▲",
+    Outcome.INCONCLUSIVE: "?",
+    Outcome.INAPPLICABLE: "–",
+    Outcome.UNTESTED: "○",
+    Outcome.BROKEN: "!",
+}
+VERDICT_SYMBOLS: Mapping[Verdict, str] = {
+    Verdict.CONFORMANT: "✓",
+    Verdict.NONCONFORMANT: "✕",
+    Verdict.INCOMPLETE: "?",
+    Verdict.BROKEN: "!",
+}
+VERDICT_MEANING: Mapping[Verdict, str] = {
+    Verdict.CONFORMANT: "Nothing failed that is not waived, and every applicable requirement reached a verdict.",
+    Verdict.NONCONFORMANT: "The target violates a required or declared requirement.",
+    Verdict.INCOMPLETE: "Nothing failed, but something required was not proven.",
+    Verdict.BROKEN: "The suite itself erred; this says nothing about the target.",
+}
+OUTCOMES = (
+    Outcome.FAILED,
+    Outcome.BROKEN,
+    Outcome.WARNED,
+    Outcome.INCONCLUSIVE,
+    Outcome.UNTESTED,
+    Outcome.INAPPLICABLE,
+    Outcome.PASSED,
+)
+"""The order in which a reader wants them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Results of one cause: those that show it, and those that could not be judged because of it."""
+
+    key: str
+    title: str
+    clauses: tuple[RequirementRow, ...]
+    results: tuple[Result, ...]
+    resting: tuple[Result, ...] = ()
+    waiver: Waiver | None = None
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(r.operation for r in self.results if r.operation))
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Checks that reached no verdict for one reason, and what would change that."""
+
+    reason: str
+    results: tuple[Result, ...]
+    remedy: str = ""
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(r.requirement for r in self.results))
+
+
+def identity(result: Result) -> str:
+    """The same for the same check of the same thing in every run; 12 hexadecimal digits."""
+    parts = (result.check, result.requirement, result.operation, result.case)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def identities(results: Iterable[Result]) -> list[str]:
+    """`identity` of each, with `-2`, `-3`, ... where siblings do not differ."""
+    seen: dict[str, int] = {}
+    names = []
+    for result in results:
+        name = identity(result)
+        seen[name] = seen.get(name, 0) + 1
+        names.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+    return names
+
+
+def bounded(run: Run) -> Run:
+    """The run with every result's text cut to a size that a report can bear."""
+    return replace(run, results=tuple(_bounded(result) for result in run.results))
+
+
+def _bounded(result: Result) -> Result:
+    fields = ("message", "expected", "observed")
+    short = all(len(getattr(result, name)) <= TEXT_LIMIT for name in fields)
+    if short and len(result.case) <= 1000 and len(result.notes) <= NOTE_LIMIT and sum(map(len, result.notes)) < 20_000:
+        return result
+    return replace(
+        result,
+        **{name: cut(getattr(result, name), TEXT_LIMIT) for name in fields},
+        case=cut(result.case, 1000),
+        notes=tuple(cut(note, 400) for note in result.notes[:NOTE_LIMIT]),
+    )
+
+
+def clauses(run: Run) -> dict[str, RequirementRow]:
+    return {row.id: row for row in run.requirements}
+
+
+def waiver_of(run: Run, result: Result) -> Waiver | None:
+    """The active waiver that excuses this failure, if one does."""
+    if result.outcome is not Outcome.FAILED:
+        return None
+    return next((w for w in run.waivers if w.state == "active" and _excuses(w, result)), None)
+
+
+def _excuses(waiver: Waiver, result: Result) -> bool:
+    pairs = (
+        (waiver.requirement, result.requirement),
+        (waiver.operation, result.operation),
+        (waiver.case, result.case),
+        (waiver.signature, result.signature),
+    )
+    return all(wanted in ("", actual) for wanted, actual in pairs)
+
+
+def failures(run: Run) -> tuple[Group, ...]:
+    """What failed or broke, one group a cause; groups on which others rest come first, waived ones last."""
+    bad = [r for r in run.results if r.outcome in BAD]
+    heads: dict[tuple[str, bool], list[Result]] = {}
+    for result in bad:
+        heads.setdefault((_cause_key(result), waiver_of(run, result) is not None), []).append(result)
+    resting = _resting(run, bad)
+    groups = [_group(run, key, members, resting.get(key, [])) for (key, _), members in heads.items()]
+    return tuple(sorted(groups, key=lambda g: (g.waiver is not None, g.results[0].outcome, -len(g.resting))))
+
+
+def alike(results: Iterable[Result]) -> list[list[Result]]:
+    """Results that say the same put together, so that it is told once for all their operations."""
+    found: dict[tuple[str, str, str], list[Result]] = {}
+    for result in results:
+        found.setdefault((result.message, result.expected, result.observed), []).append(result)
+    return list(found.values())
+
+
+def warnings(run: Run) -> tuple[Group, ...]:
+    """What only a standard asks for and the target lacks, one group a requirement and check."""
+    heads: dict[str, list[Result]] = {}
+    for result in run.results:
+        if result.outcome is Outcome.WARNED:
+            heads.setdefault(_cause_key(result), []).append(result)
+    return tuple(_group(run, key, members, []) for key, members in heads.items())
+
+
+def _cause_key(result: Result) -> str:
+    return result.cause or f"{result.requirement} {result.check}"
+
+
+def _resting(run: Run, bad: list[Result]) -> dict[str, list[Result]]:
+    """Unjudged results by the key of the failure that they name as their cause."""
+    known = {r.cause: _cause_key(r) for r in bad if r.cause}
+    for result in bad:
+        known.setdefault(result.check, _cause_key(result))
+        if result.requirement == "STA-2":  # "success is 200": what a control proves of its operation
+            known.setdefault(f"control:{result.operation}", _cause_key(result))
+    found: dict[str, list[Result]] = {}
+    for result in run.results:
+        if result.cause in known and result.outcome not in BAD:
+            found.setdefault(known[result.cause], []).append(result)
+    return found
+
+
+def _group(run: Run, key: str, members: list[Result], resting: list[Result]) -> Group:
+    rows = clauses(run)
+    wanted = dict.fromkeys(r.requirement for r in members)
+    first = members[0]
+    title = first.message or (rows[first.requirement].statement if first.requirement in rows else first.check)
+    return Group(
+        key=key,
+        title=title,
+        clauses=tuple(rows[name] for name in wanted if name in rows),
+        results=tuple(members),
+        resting=tuple(resting),
+        waiver=waiver_of(run, first),
+    )
+
+
+def shortfalls(run: Run) -> tuple[Shortfall, ...]:
+    """Inconclusive and untested results by cause, leaving out those that rest on a failure shown elsewhere."""
+    explained = {id(r) for group in failures(run) for r in group.resting}
+    found: dict[str, list[Result]] = {}
+    for result in run.results:
+        if result.outcome in (Outcome.INCONCLUSIVE, Outcome.UNTESTED) and id(result) not in explained:
+            found.setdefault(result.cause or result.message or result.outcome.value, []).append(result)
+    return tuple(
+        Shortfall(reason=reason, results=tuple(members), remedy=members[0].fact)
+        for reason, members in sorted(found.items(), key=lambda item: -len(item[1]))
+    )
+
+
+def inapplicable(run: Run) -> tuple[Shortfall, ...]:
+    """Inapplicable results by the profile key that would enable them."""
+    found: dict[str, list[Result]] = {}
+    for result in run.results:
+        if result.outcome is Outcome.INAPPLICABLE:
+            found.setdefault(result.fact, []).append(result)
+    return tuple(
+        Shortfall(
+            reason=f"the profile does not state {fact}" if fact else members[0].message or "not for this target",
+            results=tuple(members),
+            remedy=fact,
+        )
+        for fact, members in sorted(found.items(), key=lambda item: -len(item[1]))
+    )
+
+
+def evidence(run: Run, result: Result, known: Mapping[str, Exchange] | None = None) -> tuple[Exchange, ...]:
+    """The exchanges that a result rests on, the decisive one last; those the journal lacks are left out."""
+    known = by_id(run) if known is None else known
+    return tuple(known[name] for name in result.exchanges if name in known)
+
+
+def evidence_by(run: Run) -> Callable[[Result], str]:
+    """A function giving one line per exchange of a result, as logs want them."""
+    known = by_id(run)
+
+    def told(result: Result) -> str:
+        return "\n".join(exchange_line(exchange) for exchange in evidence(run, result, known))
+
+    return told
+
+
+def exchange_line(exchange: Exchange) -> str:
+    """`x17 control: POST https://… -> 200 (12 ms)`."""
+    purpose = f" {exchange.purpose}:" if exchange.purpose else ""
+    answer = str(exchange.status) if exchange.status is not None else f"no answer, {exchange.trouble or 'unknown why'}"
+    url = cut(exchange.url, 300)
+    return f"{exchange.id}{purpose} {exchange.method} {url} -> {answer} ({milliseconds(exchange.duration_ms)})"
+
+
+def by_id(run: Run) -> dict[str, Exchange]:
+    return {exchange.id: exchange for exchange in run.exchanges}
+
+
+def tier_of(run: Run, operation: str) -> str:
+    return next((o.stability.value for o in run.operations if o.id == operation), "")
+
+
+def headline(run: Run) -> str:
+    """The run in one sentence."""
+    groups = failures(run)
+    open_groups = [g for g in groups if g.waiver is None]
+    parts = []
+    if open_groups:
+        count = sum(len(g.results) for g in open_groups)
+        parts.append(f"{plural(len(open_groups), 'cause')} of failure in {plural(count, 'result')}")
+    if len(groups) > len(open_groups):
+        parts.append(f"{len(groups) - len(open_groups)} waived")
+    parts += [f"{run.counts[o]:,} {o}" for o in OUTCOMES if o not in BAD and run.counts.get(o)]
+    return ", ".join(parts) or "no results"
+
+
+def limits(run: Run) -> list[str]:
+    """Why the run is less than a whole one; empty for a whole one."""
+    found = []
+    if run.filtered:
+        found.append("Some checks were deselected: a filtered run certifies nothing.")
+    if run.interrupted:
+        found.append(f"Cut short by {run.interrupted}: what did not run is not judged.")
+    elif not run.complete:
+        found.append("The run did not reach its end.")
+    return found
+
+
+def seconds(run: Run) -> float | None:
+    """How long the run took; None where its times cannot be read."""
+    try:
+        return (datetime.fromisoformat(run.finished_at) - datetime.fromisoformat(run.started_at)).total_seconds()
+    except (ValueError, TypeError):
+        return None
+
+
+def epoch_ms(moment: str) -> int:
+    """Milliseconds since 1970 of an ISO time; 0 where it cannot be read."""
+    try:
+        return int(datetime.fromisoformat(moment).timestamp() * 1000)
+    except ValueError:
+        return 0

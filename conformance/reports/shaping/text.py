@@ -1,0 +1,108 @@
+"""Text that a target may have written, made safe for a terminal, a page or a file.
+
+Three degrees: `clean` drops what a terminal would obey, `visible` shows it as symbols, `utf8` only mends what no file
+may hold. `cut` bounds any of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and friends: titles, links, clipboard
+    r"|\x1b[ -/]*[0-~]"
+    r"|\x9b[0-?]*[ -/]*[@-~]"
+)
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"
+    "\xad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb"  # zero width, bidi, separators
+    "\ud800-\udfff\ufffe\uffff\U000e0000-\U000e007f]"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """The text without anything that a terminal or a log viewer would obey; tabs and newlines stay."""
+    return _INVISIBLE.sub("", _ESCAPES.sub("", text))
+
+
+def visible(text: str) -> str:
+    """The text with control, bidi and zero-width characters shown as symbols, so that none of them acts."""
+    return _INVISIBLE.sub(_symbol, text)
+
+
+def _symbol(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+
+def utf8(text: str) -> str:
+    """The text with surrogate pairs joined and lone surrogates replaced by U+FFFD, so that UTF-8 can carry it."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def cut(text: str, limit: int) -> str:
+    """At most about `limit` characters, saying how many are missing."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}… ({len(text) - limit:,} more characters)"
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """The text on one line, whitespace collapsed."""
+    return cut(" ".join(text[: limit * 8].split()), limit)
+
+
+def plural(count: int, noun: str, many: str = "") -> str:
+    """`1 result`, `2 results`, `1,000 results`."""
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def milliseconds(value: float) -> str:
+    """`0.4 ms`, `12 ms`, `3.2 s`."""
+    if value >= 1000:
+        return f"{value / 1000:.1f} s"
+    return f"{value:.1f} ms" if value < 10 else f"{value:.0f} ms"
+
+
+def mapped(value: _T, change: Callable[[str], str]) -> _T:
+    """The same plain value with every string in it, member names too, passed through `change`."""
+    return _mapped(value, change)  # type: ignore[no-any-return]
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if type(value) is str:
+        return change(value)
+    if isinstance(value, dict):
+        return {change(str(key)): _mapped(item, change) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return type(value)(_mapped(item, change) for item in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: _mapped(getattr(value, f.name), change) for f in fields(value)})
+    return value
+
+
+def write(path: Path, text: str) -> Path:
+    """Put the text into the file as UTF-8, whole or not at all. Raises OSError."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(utf8(text).encode())
+    os.replace(partial, path)
+    return path
+
+
+def dumps(value: Any, *, indent: int | None = 1) -> str:
+    """JSON text of a plain value. Lone surrogates become U+FFFD: most readers of JSON refuse them, escaped or not."""
+    return utf8(json.dumps(value, ensure_ascii=False, indent=indent, separators=None if indent else (",", ":"))) + "\n"

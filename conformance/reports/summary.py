@@ -1,0 +1,180 @@
+"""`summary.md`: the run on a pipeline's job page, short enough for any of them.
+
+What the target wrote stands in code spans, where neither markup nor mentions nor references act.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from conformance.model import Outcome, RequirementRow, Result, Run
+from conformance.reports.shaping import grouping
+from conformance.reports.shaping.grouping import OUTCOMES, SYMBOLS, VERDICT_MEANING, VERDICT_SYMBOLS, Group
+from conformance.reports.shaping.text import one_line, plural, visible, write
+
+FILE = "summary.md"
+GROUPS, BATCHES, PLACES, ROWS = 25, 5, 13, 100
+"""How many causes, ways in which one shows, places of each, and requirement rows are shown in full."""
+
+
+def write_file(run: Run, directory: Path) -> Path:
+    return write(directory / FILE, render(run))
+
+
+def render(run: Run) -> str:
+    run = grouping.bounded(run)
+    parts = [_head(run), _tiers(run), *_failures(run), _warnings(run), _shortfalls(run), _requirements(run), _waivers(run)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def escape(text: str, limit: int = 300) -> str:
+    """Text as text: no markup, no HTML, one line."""
+    text = re.sub(r"([\\`*_\[\]<>#!|~&@$]|:(?=//)|(?<=www)\.)", r"\\\1", visible(one_line(text, limit)))
+    return re.sub(r"^([-+=]|\d+(?=[.)]))", r"&#8203;\1", text)
+
+
+def code(text: str, limit: int = 300) -> str:
+    """A code span that nothing in the text can end, usable in a table too."""
+    text = visible(one_line(text, limit)).replace("|", "¦")
+    if not text:
+        return ""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def block(text: str) -> str:
+    """A fenced block for a command, on one line so that nothing in it can end the fence."""
+    return f"~~~sh\n{visible(one_line(text, 2000))}\n~~~"
+
+
+def _head(run: Run) -> str:
+    facts = [
+        f"target {code(run.target)}",
+        f"profile {code(run.profile.name)}",
+        f"suite {code(run.suite.version)}",
+        f"seed {code(str(run.seed))}",
+        f"started {code(run.started_at)}",
+        plural(run.traffic.requests, "request"),
+    ]
+    lines = [
+        f"# {VERDICT_SYMBOLS[run.verdict]} {run.verdict.capitalize()}",
+        f"{VERDICT_MEANING[run.verdict]} {escape(grouping.headline(run)).capitalize()}\\.",
+        " · ".join(facts),
+    ]
+    lines += [f"> **{escape(limit)}**" for limit in grouping.limits(run)]
+    return "\n\n".join(lines)
+
+
+def _tiers(run: Run) -> str:
+    head = "| tier | verdict | " + " | ".join(f"{SYMBOLS[o]} {o}" for o in OUTCOMES) + " |"
+    rule = "|---|---|" + "--:|" * len(OUTCOMES)
+    rows = [(escape(name), tier.verdict, tier.counts) for name, tier in run.tiers.items()]
+    rows.append(("**all**", run.verdict, run.counts))
+    lines = [f"| {name} | {verdict} | " + " | ".join(f"{n.get(o, 0):,}" for o in OUTCOMES) + " |" for name, verdict, n in rows]
+    return "\n".join([head, rule, *lines])
+
+
+def _failures(run: Run) -> list[str]:
+    groups = grouping.failures(run)
+    if not groups:
+        return []
+    parts = ["## Failures by cause", *(_failure(group) for group in groups[:GROUPS])]
+    if len(groups) > GROUPS:
+        parts.append(f"… and {plural(len(groups) - GROUPS, 'more cause')}: see `report.html`.")
+    return parts
+
+
+def _failure(group: Group) -> str:
+    lines = [f"### {_mark(group)} {escape(', '.join(c.id for c in group.clauses) or group.key)} {_where(group)}"]
+    lines += [_clause(clause) for clause in group.clauses]
+    if group.waiver:
+        w = group.waiver
+        lines.append(f"Waived until {code(w.until)} by {code(w.owner)}, {code(w.issue)}: {code(w.reason)}")
+    batches = grouping.alike(group.results)
+    lines.append("\n".join(_batch(batch) for batch in batches[:BATCHES]))
+    if left := sum(len(batch) for batch in batches[BATCHES:]):
+        lines.append(f"… and {plural(left, 'more result')} of the same cause.")
+    if group.resting:
+        lines.append(f"{plural(len(group.resting), 'check')} could not be judged because of it.")
+    if command := next((r.reproduce for r in group.results if r.reproduce), ""):
+        lines.append(block(command))
+    return "\n\n".join(lines)
+
+
+def _mark(group: Group) -> str:
+    return "(waived)" if group.waiver else SYMBOLS[group.results[0].outcome]
+
+
+def _where(group: Group) -> str:
+    if len(group.operations) == 1:
+        return f"on {code(group.operations[0])}"
+    return f"on {plural(len(group.operations), 'operation')}" if group.operations else ""
+
+
+def _clause(row: RequirementRow) -> str:
+    return f"> {escape(row.statement)}\n>\n> {escape(row.id)}, {row.level}, interface section “{escape(row.section)}”"
+
+
+def _batch(batch: list[Result]) -> str:
+    first = batch[0]
+    places = [" ".join(code(part) for part in (r.operation, r.case) if part) or code(r.check) for r in batch]
+    more = f" and {len(places) - PLACES} more" if len(places) > PLACES else ""
+    told = [f"- {code(first.message or first.outcome)}: {', '.join(places[:PLACES])}{more}"]
+    told += [f"  - {label} {code(text)}" for label in ("expected", "observed") if (text := getattr(first, label))]
+    return "\n".join(told)
+
+
+def _warnings(run: Run) -> str:
+    groups = grouping.warnings(run)
+    if not groups:
+        return ""
+    lines = [f"- {escape(g.results[0].requirement)}: {code(g.title)} ({plural(len(g.results), 'result')})" for g in groups]
+    return "## Warnings\n\n" + _capped(lines, "more warning")
+
+
+def _shortfalls(run: Run) -> str:
+    lines = [
+        f"- {plural(len(s.results), 'result')} {s.results[0].outcome}: {code(s.reason)} ({_names(s.requirements)})"
+        for s in grouping.shortfalls(run)
+    ]
+    lines += [
+        f"- {plural(len(s.results), 'result')} inapplicable: {code(s.reason)} ({_names(s.requirements)})"
+        for s in grouping.inapplicable(run)
+    ]
+    return "## Not judged\n\n" + _capped(lines, "more reason") if lines else ""
+
+
+def _names(requirements: tuple[str, ...]) -> str:
+    more = f" and {len(requirements) - 8} more" if len(requirements) > 8 else ""
+    return escape(", ".join(requirements[:8])) + more
+
+
+def _capped(lines: list[str], noun: str) -> str:
+    extra = [f"- … and {plural(len(lines) - GROUPS, noun)}"] if len(lines) > GROUPS else []
+    return "\n".join(lines[:GROUPS] + extra)
+
+
+def _requirements(run: Run) -> str:
+    rows = [row for row in run.requirements if row.outcome is not Outcome.PASSED]
+    if not rows:
+        return "Every requirement passed." if run.requirements else ""
+    rows.sort(key=lambda row: OUTCOMES.index(row.outcome))
+    lines = ["## Requirements that did not pass", "", "| requirement | level | outcome | statement |", "|---|---|---|---|"]
+    for row in rows[:ROWS]:
+        lines.append(f"| {escape(row.id)} | {row.level} | {SYMBOLS[row.outcome]} {row.outcome} | {escape(row.statement, 160)} |")
+    if len(rows) > ROWS:
+        lines.append(f"\n… and {plural(len(rows) - ROWS, 'more requirement')}.")
+    return "\n".join(lines)
+
+
+def _waivers(run: Run) -> str:
+    if not run.waivers:
+        return ""
+    lines = ["## Waivers", "", "| requirement | operation | state | until | owner | reason |", "|---|---|---|---|---|---|"]
+    for w in run.waivers:
+        cells = (w.requirement, w.operation or "any", w.state or "unknown", w.until, w.owner, w.reason)
+        lines.append("| " + " | ".join(escape(cell) for cell in cells) + " |")
+    return "\n".join(lines)

@@ -1,0 +1,137 @@
+"""The end of a run on a terminal: the verdict, why, and what to type next. Plain lines or a rich text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from conformance.model import Outcome, Result, Run, Verdict
+from conformance.reports.shaping import grouping
+from conformance.reports.shaping.grouping import OUTCOMES, SYMBOLS, VERDICT_SYMBOLS, Group, Shortfall
+from conformance.reports.shaping.text import clean, one_line, plural
+
+__all__ = ["clean", "summary", "summary_lines"]
+
+GROUPS, BATCHES, PLACES, REASONS = 20, 3, 6, 12
+"""How many causes, ways in which one shows, places of each, and reasons are told before one is left to the reports."""
+STYLES = {
+    Outcome.FAILED: "red",
+    Outcome.BROKEN: "magenta",
+    Outcome.WARNED: "yellow",
+    Outcome.INCONCLUSIVE: "cyan",
+    Outcome.UNTESTED: "cyan",
+    Outcome.INAPPLICABLE: "dim",
+    Outcome.PASSED: "green",
+}
+VERDICT_STYLES = {
+    Verdict.CONFORMANT: "bold green",
+    Verdict.NONCONFORMANT: "bold red",
+    Verdict.INCOMPLETE: "bold cyan",
+    Verdict.BROKEN: "bold magenta",
+}
+Line = tuple[str, str]
+"""Text without anything a terminal obeys, and its rich style."""
+
+
+def summary_lines(run: Run) -> list[str]:
+    """The summary as plain lines, safe to print."""
+    return [text for text, _ in _lines(grouping.bounded(run))]
+
+
+def summary(run: Run) -> Text:
+    """The same with colours, for `rich.console.Console.print`; no markup in the target's text is obeyed."""
+    found = Text()
+    for text, style in _lines(grouping.bounded(run)):
+        found.append(text + "\n", style=style)
+    return found
+
+
+def _lines(run: Run) -> Iterator[Line]:
+    for text, style in _sections(run):
+        yield clean(text), style
+
+
+def _sections(run: Run) -> Iterator[Line]:
+    groups = grouping.failures(run)
+    for number, group in enumerate(groups[:GROUPS], 1):
+        yield from _failure(number, group)
+    if len(groups) > GROUPS:
+        yield f"… and {plural(len(groups) - GROUPS, 'more cause')} of failure, in the reports", "red"
+        yield "", ""
+    yield from _warnings(run)
+    yield from _not_judged(run)
+    yield from _verdict(run)
+
+
+def _failure(number: int, group: Group) -> Iterator[Line]:
+    first = group.results[0]
+    style = "dim" if group.waiver else STYLES[first.outcome]
+    names = ", ".join(clause.id for clause in group.clauses) or group.key
+    waived = f" (waived until {group.waiver.until}, {group.waiver.issue})" if group.waiver else ""
+    where = plural(len(group.results), "result")
+    yield f"{SYMBOLS[first.outcome]} {number}. {names}: {one_line(group.title)}{waived} [{where}]", style
+    for clause in group.clauses:
+        yield f"     clause    {one_line(clause.statement)} ({clause.level}; {clause.section})", "dim"
+    batches = grouping.alike(group.results)
+    for batch in batches[:BATCHES]:
+        yield from _batch(batch, group)
+    if left := sum(len(batch) for batch in batches[BATCHES:]):
+        yield f"     … and {plural(left, 'more result')}", ""
+    if group.resting:
+        yield f"     {plural(len(group.resting), 'check')} could not be judged because of it", "cyan"
+    if command := next((r.reproduce for r in group.results if r.reproduce), ""):
+        yield f"     again     {one_line(command, 1000)}", "bold"
+    yield "", ""
+
+
+def _batch(batch: list[Result], group: Group) -> Iterator[Line]:
+    first = batch[0]
+    places = [" ".join(part for part in (r.operation, r.case) if part) or r.check for r in batch]
+    more = f" and {len(places) - PLACES} more" if len(places) > PLACES else ""
+    own = f": {one_line(first.message)}" if first.message and first.message != group.title else ""
+    yield f"   - {', '.join(one_line(place, 100) for place in places[:PLACES])}{more}{own}", ""
+    for label in ("expected", "observed"):
+        if text := getattr(first, label):
+            yield f"     {label}  {one_line(text)}", ""
+
+
+def _warnings(run: Run) -> Iterator[Line]:
+    groups = grouping.warnings(run)
+    for group in groups[:REASONS]:
+        told = f"{SYMBOLS[Outcome.WARNED]} {group.results[0].requirement}: {one_line(group.title)}"
+        yield f"{told} [{plural(len(group.results), 'result')}]", STYLES[Outcome.WARNED]
+    if len(groups) > REASONS:
+        yield f"  … and {plural(len(groups) - REASONS, 'more warning')}", STYLES[Outcome.WARNED]
+    if groups:
+        yield "", ""
+
+
+def _not_judged(run: Run) -> Iterator[Line]:
+    for reasons in (grouping.shortfalls(run), grouping.inapplicable(run)):
+        for reason in reasons[:REASONS]:
+            yield _reason(reason)
+        if len(reasons) > REASONS:
+            yield f"  … and {plural(len(reasons) - REASONS, 'more reason')}", "dim"
+        if reasons:
+            yield "", ""
+
+
+def _reason(shortfall: Shortfall) -> Line:
+    outcome = shortfall.results[0].outcome
+    names = ", ".join(shortfall.requirements[:6]) + (", …" if len(shortfall.requirements) > 6 else "")
+    count = len(shortfall.results)
+    return f"{SYMBOLS[outcome]} {count} {outcome}: {one_line(shortfall.reason)} ({names})", STYLES[outcome]
+
+
+def _verdict(run: Run) -> Iterator[Line]:
+    for limit in grouping.limits(run):
+        yield limit, "bold yellow"
+    for name, tier in run.tiers.items():
+        counts = ", ".join(f"{tier.counts[o]} {o}" for o in OUTCOMES if tier.counts.get(o))
+        yield f"{VERDICT_SYMBOLS[tier.verdict]} {name:<10} {tier.verdict:<14} {counts}", ""
+    taken = grouping.seconds(run)
+    cost = plural(run.traffic.requests, "request") + (f" in {taken:.1f} s" if taken is not None else "")
+    yield f"target {run.target} · profile {run.profile.name} · seed {run.seed} · {cost}", "dim"
+    told = f"{VERDICT_SYMBOLS[run.verdict]} {run.verdict.upper()}: {grouping.headline(run)}"
+    yield told, VERDICT_STYLES[run.verdict]
