@@ -207,6 +207,8 @@ class Profile:
     digest: str = ""
     """sha256 of the profile file, its schema file and the overrides, so that equal digests judge alike."""
     path: Path | None = None
+    directory: Path = Path()
+    """What relative paths start from, fixtures' programs and modules too."""
     description: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     tls: Tls = Tls()

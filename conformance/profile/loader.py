@@ -1,0 +1,92 @@
+"""Read a profile. Everything wrong with one is a ProfileError that names file, line and key on one line."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conformance.contract import load_contract
+from conformance.errors import ProfileError
+from conformance.profile.build import build
+from conformance.profile.model import Profile
+from conformance.profile.rules import base_url_trouble, rule_problems
+from conformance.profile.schemas import load_schemas
+from conformance.profile.source import raise_first, read_toml
+from conformance.profile.structure import structure_problems
+from conformance.profile.substitute import Substitution
+
+
+def load_profile(
+    path: str | Path, *, base_url: str | None = None, variables: Mapping[str, str] | None = None
+) -> Profile:
+    """The profile in a TOML file, with `base_url` and `variables` in place of its own. Raises ProfileError."""
+    path = Path(path)
+    text, document = read_toml(path)
+    return _load(document, text=text, directory=path.parent, path=path, base_url=base_url, variables=variables)
+
+
+def profile_from_document(
+    document: Mapping[str, Any],
+    *,
+    directory: Path,
+    path: Path | None = None,
+    base_url: str | None = None,
+    variables: Mapping[str, str] | None = None,
+) -> Profile:
+    """The profile that a document states, as `tomllib` would give it. `directory` is what relative paths start from.
+
+    Raises ProfileError.
+    """
+    return _load(document, text="", directory=directory, path=path, base_url=base_url, variables=variables)
+
+
+def _load(
+    given: Mapping[str, Any],
+    *,
+    text: str,
+    directory: Path,
+    path: Path | None,
+    base_url: str | None,
+    variables: Mapping[str, str] | None,
+) -> Profile:
+    document: dict[str, Any] = _as_json(given)
+    raise_first(structure_problems(document), document, path, text)
+    if base_url is not None:
+        if trouble := base_url_trouble(base_url):
+            raise ProfileError(trouble, where="--base-url")
+        document["base_url"] = base_url
+    document["variables"] = {**document.get("variables", {}), **(variables or {})}
+    substitution = Substitution(document["variables"], os.environ)
+    filled = substitution.fill(document)
+    rules = rule_problems(filled, directory=directory, contract=load_contract())
+    raise_first([*substitution.problems, *rules], document, path, text)
+    filled["base_url"] = filled["base_url"].rstrip("/")
+    schemas = _schemas(filled.get("schemas", {}), directory)
+    digest = _digest([filled, schemas])
+    return build(filled, directory=directory, path=path, schemas=schemas, digest=digest)
+
+
+def _as_json(value: Any) -> Any:
+    """TOML's dates as the strings that JSON has for them; a copy throughout."""
+    if isinstance(value, Mapping):
+        return {str(name): _as_json(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(item) for item in value]
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    return value
+
+
+def _schemas(table: Mapping[str, Any], directory: Path) -> dict[str, Any]:
+    if "file" not in table:
+        return {}
+    return load_schemas(directory / table["file"], table.get("names", {}), load_contract().schema_names)
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

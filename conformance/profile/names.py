@@ -1,0 +1,120 @@
+"""Names within a profile that must lead somewhere: operations, fixtures, placeholders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.contract import Contract
+from conformance.profile.render import MalformedPlaceholder, placeholders
+from conformance.profile.source import Key, Problem, nearest
+from conformance.profile.substitute import is_template
+
+PROVIDERS = ("values", "http", "command", "python", "call", "from")
+SUITE_NAMES = ("unique", "pkce.verifier", "pkce.challenge", "pkce.method", "dpop.jkt")
+"""The placeholders that the suite itself fills in."""
+_OAUTH_MEMBERS = ("client_id", "redirect_uri", "other_client_id", "other_redirect_uri")
+
+
+def unknown_operation(key: Key, name: str, contract: Contract) -> Problem | None:
+    """What is wrong with `name` at `key`, if it is no operationId."""
+    if name in contract.operations:
+        return None
+    what = "unknown operation" if key[-1] == name else f"unknown operation {name}"
+    return Problem(key, what, nearest(name, contract.operations))
+
+
+def fixture_problems(document: Mapping[str, Any], contract: Contract) -> Iterator[Problem]:
+    for kind, states in document.get("fixtures", {}).items():
+        if kind in ("unique", "var", "env", "pkce", "dpop"):
+            yield Problem(("fixtures", kind), "cannot be a kind: placeholders begin so that are no fixtures")
+        for state, table in states.items():
+            yield from _fixture(("fixtures", kind, state), table, states, contract)
+
+
+def _fixture(key: Key, table: Mapping[str, Any], states: Mapping[str, Any], contract: Contract) -> Iterator[Problem]:
+    given = [name for name in PROVIDERS if name in table]
+    if len(given) != 1:
+        what = "two ways to get it: " + " and ".join(given) if given else "no way to get it"
+        yield Problem((*key, given[1]) if given else key, what, f"exactly one of {', '.join(PROVIDERS)}")
+    if "call" in table and (problem := unknown_operation((*key, "call"), table["call"], contract)):
+        yield problem
+    for index, name in enumerate(table.get("via", ())):
+        if problem := unknown_operation((*key, "via", index), name, contract):
+            yield problem
+    if ("from" in table) != bool(table.get("via")):
+        missing = "via" if "from" in table else "from"
+        yield Problem(key, f"lacks the key {missing}", "`from` names a state, `via` the operations that lead here from it")
+    yield from _origin(key, table, states)
+
+
+def _origin(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[Problem]:
+    seen, state = {str(key[-1])}, str(table.get("from", ""))
+    if state and state not in states:
+        others = [name for name in states if name != key[-1]]
+        yield Problem((*key, "from"), f"unknown state {state}", nearest(state, others))
+    while state in states:
+        if state in seen:
+            yield Problem((*key, "from"), "leads in a circle")
+            return
+        seen.add(state)
+        state = str(states[state].get("from", ""))
+
+
+def placeholder_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """Placeholders that nothing will ever fill in. Malformed ones were reported when the document was filled."""
+    for key, text in _templates(document, ()):
+        try:
+            names = sorted(placeholders(text), key=text.index)
+        except MalformedPlaceholder:
+            continue
+        yield from (problem for name in names if (problem := _placeholder(key, name, document)))
+
+
+def _templates(value: Any, key: Key) -> Iterator[tuple[Key, str]]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _templates(item, (*key, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _templates(item, (*key, index))
+    elif isinstance(value, str) and is_template(key):
+        yield key, value
+
+
+def _placeholder(key: Key, name: str, document: Mapping[str, Any]) -> Problem | None:
+    space, *rest = name.split(".")
+    fixtures, oauth = document.get("fixtures", {}), document.get("oauth", {})
+    if name in SUITE_NAMES or space in ("var", "env"):
+        return None
+    if space == "oauth" and len(rest) == 1 and rest[0] in _OAUTH_MEMBERS:
+        if oauth.get(rest[0]):
+            return None
+        return Problem(key, f"{{{name}}} is not stated", f"add {rest[0]} to [oauth]")
+    if space in ("unique", "pkce", "dpop") or space not in fixtures or not rest:
+        known = [*SUITE_NAMES, *fixtures, *(f"oauth.{member}" for member in _OAUTH_MEMBERS if member in oauth)]
+        what = f"unknown placeholder {{{name}}}"
+        hint = nearest(name, known) or nearest(space, fixtures) or "add the kind to [fixtures]"
+        return Problem(key, what, hint)
+    return _member(key, name, rest, fixtures[space])
+
+
+def _member(key: Key, name: str, rest: list[str], states: Mapping[str, Any]) -> Problem | None:
+    if len(rest) > 2:
+        return Problem(key, f"{{{name}}} has too many parts", "{KIND.MEMBER} or {KIND.STATE.MEMBER}")
+    state = rest[0] if len(rest) == 2 else next(iter(states))
+    if state not in states:
+        return Problem(key, f"unknown state in {{{name}}}", nearest(state, states))
+    members = _known_members(states[state])
+    if members is not None and rest[-1] not in members:
+        return Problem(key, f"unknown member in {{{name}}}", nearest(rest[-1], members))
+    return None
+
+
+def _known_members(fixture: Mapping[str, Any]) -> list[str] | None:
+    """The members that a fixture certainly has, or None where only its provider knows."""
+    if fixture.get("members"):
+        return list(fixture["members"])
+    if "values" in fixture:
+        return sorted(set.intersection(*(set(entry) for entry in fixture["values"])))
+    return None

@@ -1,0 +1,88 @@
+"""JSON pointers (RFC 6901). Nothing here changes the value it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+JsonValue = Any
+
+
+def get(value: JsonValue, pointer: str) -> JsonValue:
+    """What `pointer` points to. Raises KeyError where there is nothing, ValueError on a malformed pointer."""
+    for token in tokens(pointer):
+        value = value[_key(value, token, pointer)]
+    return value
+
+
+def has(value: JsonValue, pointer: str) -> bool:
+    try:
+        get(value, pointer)
+    except KeyError:
+        return False
+    return True
+
+
+def replace(value: JsonValue, pointer: str, new: JsonValue) -> JsonValue:
+    """A copy with `new` in that place, which must exist but for the last member of an object. Raises as `get` does."""
+    return _rebuild(value, tokens(pointer), pointer, (new,))
+
+
+def remove(value: JsonValue, pointer: str) -> JsonValue:
+    """A copy without that place. Raises as `get` does, and ValueError on the empty pointer."""
+    if not pointer:
+        raise ValueError("the whole value cannot be removed")
+    return _rebuild(value, tokens(pointer), pointer, ())
+
+
+def leaves(value: JsonValue) -> list[tuple[str, JsonValue]]:
+    """Every scalar in `value`, array elements included, with its pointer, in document order."""
+    return list(_leaves(value, ""))
+
+
+def join(*names: str | int) -> str:
+    """The pointer through these members and indices."""
+    return "".join("/" + str(name).replace("~", "~0").replace("/", "~1") for name in names)
+
+
+def tokens(pointer: str) -> list[str]:
+    if pointer and not pointer.startswith("/"):
+        raise ValueError(f"a JSON pointer begins with a slash: {pointer!r}")
+    return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
+
+
+def _leaves(value: JsonValue, at: str) -> Iterator[tuple[str, JsonValue]]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _leaves(item, at + join(name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _leaves(item, at + join(index))
+    else:
+        yield at, value
+
+
+def _key(value: JsonValue, token: str, pointer: str) -> str | int:
+    if isinstance(value, dict) and token in value:
+        return token
+    if isinstance(value, list) and _is_index(token) and int(token) < len(value):
+        return int(token)
+    raise KeyError(f"nothing at {pointer!r}")
+
+
+def _is_index(token: str) -> bool:
+    return token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")
+
+
+def _rebuild(value: JsonValue, path: list[str], pointer: str, new: tuple[JsonValue, ...]) -> JsonValue:
+    if not path:
+        return next(iter(new))
+    token, rest = path[0], path[1:]
+    if isinstance(value, dict) and not rest and new:
+        return {**value, token: next(iter(new))}
+    key = _key(value, token, pointer)
+    inside = () if not rest and not new else (_rebuild(value[key], rest, pointer, new),)
+    if isinstance(value, dict):
+        return {n: inside[0] if n == key else item for n, item in value.items() if n != key or inside}
+    index = int(key)
+    return [*value[:index], *inside, *value[index + 1 :]]

@@ -1,0 +1,132 @@
+"""Placeholders in strings: `{cart.id}` is looked up, `{{` and `}}` are literal braces."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+JsonValue = Any
+Scope = Callable[[str], JsonValue] | Mapping[str, JsonValue]
+
+_TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_NAME = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
+
+
+class UnknownPlaceholder(KeyError):
+    """A placeholder that the scope does not know; `name` is its dotted name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"unknown placeholder {{{self.name}}}"
+
+
+class MalformedPlaceholder(ValueError):
+    """A brace that neither opens nor closes a well-formed placeholder."""
+
+
+class Piece(NamedTuple):
+    """Literal text, braces already single, or the dotted name of a placeholder."""
+
+    text: str
+    is_placeholder: bool
+
+
+def parse(text: str) -> tuple[Piece, ...]:
+    """The pieces of a string. Raises MalformedPlaceholder on a lone brace or a name that is none."""
+    pieces: list[Piece] = []
+    literal = ""
+    position = 0
+    for match in _TOKEN.finditer(text):
+        literal += text[position : match.start()]
+        position = match.end()
+        token = match.group()
+        if token in ("{{", "}}"):
+            literal += token[0]
+            continue
+        pieces += [Piece(literal, False)] if literal else []
+        literal = ""
+        pieces.append(Piece(_name(token, text), True))
+    literal += text[position:]
+    return (*pieces, Piece(literal, False)) if literal else tuple(pieces)
+
+
+def _name(token: str, text: str) -> str:
+    name = token[1:-1]
+    if len(token) < 2:
+        raise MalformedPlaceholder(f"unbalanced {token} in {text!r}")
+    if not _NAME.fullmatch(name):
+        raise MalformedPlaceholder(f"malformed placeholder {token} in {text!r}")
+    return name
+
+
+def render(value: JsonValue, scope: Scope) -> JsonValue:
+    """`value` with every placeholder looked up, at any depth of objects and arrays; names of members stay as they are.
+
+    A string that is nothing but one placeholder becomes the value found, of whatever type. Inside a longer string a
+    value that is no string is written as JSON. Raises UnknownPlaceholder, MalformedPlaceholder.
+    """
+    if isinstance(value, str):
+        return _render_text(value, scope)
+    if isinstance(value, Mapping):
+        return {name: render(item, scope) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [render(item, scope) for item in value]
+    return value
+
+
+def _render_text(text: str, scope: Scope) -> JsonValue:
+    pieces = parse(text)
+    if len(pieces) == 1 and pieces[0].is_placeholder:
+        return _look_up(pieces[0].text, scope)
+    return "".join(_as_text(_look_up(p.text, scope)) if p.is_placeholder else p.text for p in pieces)
+
+
+def _look_up(name: str, scope: Scope) -> JsonValue:
+    try:
+        return scope[name] if isinstance(scope, Mapping) else scope(name)
+    except UnknownPlaceholder:
+        raise
+    except KeyError as error:
+        raise UnknownPlaceholder(name) from error
+
+
+def _as_text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def placeholders(value: JsonValue) -> frozenset[str]:
+    """The dotted names of all placeholders in `value`. Raises MalformedPlaceholder."""
+    if isinstance(value, str):
+        return frozenset(piece.text for piece in parse(value) if piece.is_placeholder)
+    if isinstance(value, Mapping):
+        return frozenset[str]().union(*map(placeholders, value.values()))
+    if isinstance(value, (list, tuple)):
+        return frozenset[str]().union(*map(placeholders, value))
+    return frozenset()
+
+
+def escape(value: JsonValue) -> JsonValue:
+    """The template that renders to `value` itself."""
+    if isinstance(value, str):
+        return value.replace("{", "{{").replace("}", "}}")
+    if isinstance(value, Mapping):
+        return {name: escape(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [escape(item) for item in value]
+    return value
+
+
+def render_known(text: str, known: Mapping[str, str]) -> str:
+    """`text` with the placeholders in `known` filled in, still a template for the others. Raises MalformedPlaceholder."""
+
+    def again(piece: Piece) -> str:
+        if not piece.is_placeholder:
+            return str(escape(piece.text))
+        return str(escape(known[piece.text])) if piece.text in known else f"{{{piece.text}}}"
+
+    return "".join(map(again, parse(text)))

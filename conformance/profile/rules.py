@@ -1,0 +1,222 @@
+"""What keys and types cannot say: names that must exist, exactly one of several, dates, URLs, expressions.
+
+Every function takes the whole document, in the shape that `structure` guarantees, and yields what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from conformance.contract import Contract
+from conformance.profile.names import fixture_problems, placeholder_problems, unknown_operation
+from conformance.profile.source import Key, Problem, nearest
+
+Document = Mapping[str, Any]
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def rule_problems(document: Document, *, directory: Path, contract: Contract) -> Iterator[Problem]:
+    yield from _finite(document)
+    yield from _base_url(document)
+    yield from _urls(document)
+    yield from _files(document, directory)
+    yield from _authorization(document)
+    yield from _idempotency(document)
+    yield from _operations(document, contract)
+    yield from _schema_names(document, contract)
+    yield from _search(document, contract)
+    yield from _transitions(document, contract)
+    yield from _effects(document, contract)
+    yield from _rate_limit(document)
+    yield from _waivers(document, contract)
+    yield from fixture_problems(document, contract)
+    yield from placeholder_problems(document)
+
+
+def base_url_trouble(url: str) -> str:
+    """What keeps `url` from being a base URL; empty where nothing does."""
+    if trouble := url_trouble(url):
+        return trouble
+    parts = urlsplit(url)
+    if parts.query or parts.fragment or url.endswith(("?", "#")):
+        return f"{url!r} must have no query and no fragment"
+    if parts.username is not None:
+        return "the URL must hold no user name or password"
+    if re.search(r"/api/v1/?$", parts.path):
+        return f"{url!r} must end before /api/v1"
+    return ""
+
+
+def url_trouble(url: str) -> str:
+    """What keeps `url` from being an absolute http or https URL; empty where nothing does."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable or re.search(r"[\s\x00-\x1f\\]", url):
+        return f"{url!r} is not an http or https URL"
+    return ""
+
+
+def _finite(value: Any, key: Key = ()) -> Iterator[Problem]:
+    if isinstance(value, float) and not math.isfinite(value):
+        yield Problem(key, f"{value} is no JSON number")
+    parts: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Mapping):
+        parts = value.items()
+    elif isinstance(value, list):
+        parts = enumerate(value)
+    for name, item in parts:
+        yield from _finite(item, (*key, name))
+
+
+def _base_url(document: Document) -> Iterator[Problem]:
+    if trouble := base_url_trouble(document["base_url"]):
+        yield Problem(("base_url",), trouble)
+
+
+def _urls(document: Document) -> Iterator[Problem]:
+    for key, call in _http_calls(document):
+        url = call["url"].replace("{{", "").replace("}}", "")
+        if not re.match(r"https?://[^/\s]", url):
+            yield Problem((*key, "url"), f"{call['url']!r} is not an http or https URL")
+    token_url = document.get("oauth", {}).get("token_url", "")
+    if token_url and (trouble := url_trouble(token_url)):
+        yield Problem(("oauth", "token_url"), trouble)
+
+
+def _http_calls(document: Document) -> Iterator[tuple[Key, Mapping[str, Any]]]:
+    for kind, states in document.get("fixtures", {}).items():
+        yield from ((("fixtures", kind, s, "http"), t["http"]) for s, t in states.items() if "http" in t)
+    yield from ((("effects", o, "http"), t["http"]) for o, t in document.get("effects", {}).items() if "http" in t)
+    rate_limit = document.get("rate_limit", {})
+    yield from ((("rate_limit", name), rate_limit[name]) for name in ("prepare", "restore") if name in rate_limit)
+
+
+def _files(document: Document, directory: Path) -> Iterator[Problem]:
+    for key in (("tls", "ca_file"), ("schemas", "file")):
+        name = document.get(key[0], {}).get(key[1])
+        if name is not None and not (directory / name).is_file():
+            yield Problem(key, f"{directory / name} is no file")
+
+
+def _authorization(document: Document) -> Iterator[Problem]:
+    form = document["authorization"]["format"]
+    rest = form.replace("{key}", "", 1)
+    if form.count("{key}") != 1 or "{" in rest or "}" in rest:
+        yield Problem(("authorization", "format"), f"must hold {{key}} once, and no other brace, not {form!r}")
+    elif not rest.isascii() or not rest.isprintable():
+        yield Problem(("authorization", "format"), f"{form!r} cannot stand in a header")
+
+
+def _idempotency(document: Document) -> Iterator[Problem]:
+    table = document.get("idempotency")
+    if table is None:
+        return
+    needed = "pointer" if table["carrier"] == "body" else "name"
+    if not table.get(needed):
+        yield Problem(("idempotency",), f"lacks the key {needed}", f'carrier = "{table["carrier"]}" needs it')
+    elif table["carrier"] == "header" and not _HEADER_NAME.fullmatch(table["name"]):
+        yield Problem(("idempotency", "name"), f"{table['name']!r} is not a header name")
+    form = table.get("format", "any")
+    if not isinstance(form, str):
+        try:
+            re.compile(form["pattern"])
+        except re.error as error:
+            what = f"{form['pattern']!r} is no regular expression: {error}"
+            yield Problem(("idempotency", "format", "pattern"), what)
+
+
+def _operations(document: Document, contract: Contract) -> Iterator[Problem]:
+    for name, table in document.get("operations", {}).items():
+        key: Key = ("operations", name)
+        if problem := unknown_operation(key, name, contract):
+            yield problem
+            continue
+        operation = contract.operations[name]
+        for facts in ("path", "unknown"):
+            for parameter in table.get(facts, {}):
+                if parameter not in operation.path_parameters:
+                    hint = nearest(parameter, operation.path_parameters)
+                    yield Problem((*key, facts, parameter), f"no path parameter of {name}", hint)
+        for facts in ("body", "bodies"):
+            if facts in table and not operation.has_body:
+                yield Problem((*key, facts), f"{name} takes no body")
+
+
+def _schema_names(document: Document, contract: Contract) -> Iterator[Problem]:
+    table = document.get("schemas", {})
+    if table.get("names") and "file" not in table:
+        yield Problem(("schemas",), "lacks the key file", "names says what the file calls a schema")
+    for name in table.get("names", {}):
+        if name not in contract.schema_names:
+            hint = nearest(name, contract.schema_names)
+            yield Problem(("schemas", "names", name), "the interface names no such schema", hint)
+
+
+def _search(document: Document, contract: Contract) -> Iterator[Problem]:
+    table = document.get("search", {})
+    operation = contract.operations["searchPublicProducts"]
+    for parameter in operation.required_query:
+        if "query" in table and parameter not in table["query"]:
+            yield Problem(("search", "query"), f"lacks the parameter {parameter}", "the interface requires it")
+    if table.get("page_size_min", 1) > table.get("page_size_max", math.inf):
+        yield Problem(("search", "page_size_max"), "is less than page_size_min")
+
+
+def _transitions(document: Document, contract: Contract) -> Iterator[Problem]:
+    for index, table in enumerate(document.get("transitions", ())):
+        key: Key = ("transitions", index)
+        named = [((*key, "operation"), table["operation"])]
+        named += [((*key, "after", i), name) for i, name in enumerate(table.get("after", ()))]
+        yield from (p for at, name in named if (p := unknown_operation(at, name, contract)))
+        states = [f"{k}.{s}" for k, kind in document.get("fixtures", {}).items() for s in kind]
+        if table["fixture"] not in states:
+            hint = nearest(table["fixture"], states) or "add it to [fixtures]"
+            yield Problem((*key, "fixture"), f"unknown fixture {table['fixture']}", hint)
+
+
+def _effects(document: Document, contract: Contract) -> Iterator[Problem]:
+    for name, table in document.get("effects", {}).items():
+        key: Key = ("effects", name)
+        if problem := unknown_operation(key, name, contract):
+            yield problem
+        if ("operation" in table) == ("http" in table):
+            yield Problem(key, "needs exactly one of operation and http")
+        if "operation" in table and (problem := unknown_operation((*key, "operation"), table["operation"], contract)):
+            yield problem
+
+
+def _rate_limit(document: Document) -> Iterator[Problem]:
+    table, credentials = document.get("rate_limit", {}), document.get("credentials", {})
+    name = table.get("credential")
+    if name is not None and name not in credentials:
+        hint = nearest(name, credentials) or "add it to [credentials]"
+        yield Problem(("rate_limit", "credential"), f"unknown credential {name}", hint)
+
+
+def _waivers(document: Document, contract: Contract) -> Iterator[Problem]:
+    for index, table in enumerate(document.get("waivers", ())):
+        key: Key = ("waivers", index)
+        if table["requirement"] not in contract.requirements:
+            hint = nearest(table["requirement"], contract.requirements)
+            yield Problem((*key, "requirement"), f"unknown requirement {table['requirement']}", hint)
+        operation = table.get("operation", "")
+        if operation and (problem := unknown_operation((*key, "operation"), operation, contract)):
+            yield problem
+        if not _is_date(table["until"]):
+            yield Problem((*key, "until"), f"{table['until']!r} is no date", "YYYY-MM-DD")
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return datetime.date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False

@@ -1,0 +1,157 @@
+"""The schema file of a profile: JSON Schemas by the interface's names, each usable on its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema_rs
+import yaml
+
+from conformance.errors import ProfileError
+from conformance.profile import pointer
+from conformance.profile.source import nearest
+
+_MAPS_OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_NO_SCHEMAS = ("const", "enum", "default", "example", "examples", "required")
+
+
+class _Yaml(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML 1.2's scalars: `on`, `no` and dates are strings, as in JSON Schema they must be."""
+
+
+_Yaml.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if not tag.endswith((":timestamp", ":bool"))]
+    for first, resolvers in _Yaml.yaml_implicit_resolvers.items()
+}
+_Yaml.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+
+
+def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable[str]) -> dict[str, Any]:
+    """The schemas that the file has for the interface's names, or for what `names` calls them.
+
+    Raises ProfileError where the file cannot be read or parsed, lacks a name of `names`, or holds no valid schema.
+    """
+    document = _parse(path)
+    base, declared = _declared(document, path)
+    translate = not str(document.get("openapi", "")).startswith("3.1")
+    found = {}
+    for name in interface_names:
+        called = names.get(name, name)
+        if called not in declared:
+            if name in names:
+                raise ProfileError(f"no schema {called}", where=str(path), hint=nearest(called, declared))
+            continue
+        found[name] = _checked(_bundle(document, base + pointer.join(called), translate), called, path)
+    return found
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        document = json.loads(text) if path.suffix == ".json" else _json_of(yaml.load(text, Loader=_Yaml))
+    except OSError as error:
+        raise ProfileError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    except json.JSONDecodeError as error:
+        raise ProfileError(f"is not valid JSON: {error.msg}", where=f"{path}:{error.lineno}") from error
+    except yaml.YAMLError as error:
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise ProfileError(f"is not valid YAML: {problem or 'unreadable'}", where=where) from error
+    except (ValueError, TypeError) as error:
+        raise ProfileError(f"is not JSON or YAML text: {str(error).splitlines()[0]}", where=str(path)) from error
+    if not isinstance(document, dict):
+        hint = "an OpenAPI document or a map of names to schemas"
+        raise ProfileError("must hold an object", where=str(path), hint=hint)
+    return document
+
+
+def _json_of(value: Any) -> Any:
+    """YAML's values as JSON has them: every key a string, nothing that contains itself."""
+    return json.loads(json.dumps(value))
+
+
+def _declared(document: dict[str, Any], path: Path) -> tuple[str, dict[str, Any]]:
+    components = document.get("components")
+    for base, holder in (
+        ("/components/schemas", components.get("schemas") if isinstance(components, dict) else None),
+        ("/schemas", document.get("schemas") if "openapi" not in document else None),
+        ("/$defs", document.get("$defs")),
+        ("", None if "openapi" in document else document),
+    ):
+        if isinstance(holder, dict):
+            return base, holder
+    raise ProfileError("has no components.schemas", where=str(path))
+
+
+def _bundle(document: dict[str, Any], target: str, translate: bool) -> dict[str, Any]:
+    """A schema that refers to `target` and carries along whatever that refers to."""
+    bundle: dict[str, Any] = {"$ref": f"#{target}"}
+    open_refs = [target]
+    while open_refs:
+        at = _unit(open_refs.pop())
+        if pointer.has(bundle, at) or not pointer.has(document, at):
+            continue
+        part = pointer.get(document, at)
+        _put(bundle, pointer.tokens(at), _translated(part) if translate else part)
+        open_refs += [ref[1:] for ref in _refs(part) if ref.startswith("#/")]
+    return bundle
+
+
+def _unit(ref: str) -> str:
+    tokens = pointer.tokens(ref)
+    return pointer.join(*tokens[: 3 if tokens[0] == "components" else 2 if tokens[0] in ("schemas", "$defs") else 1])
+
+
+def _put(bundle: dict[str, Any], path: list[str], part: Any) -> None:
+    for name in path[:-1]:
+        bundle = bundle.setdefault(name, {})
+    bundle[path[-1]] = part
+
+
+def _refs(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value["$ref"]
+        for item in value.values():
+            yield from _refs(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _refs(item)
+
+
+def _translated(schema: Any) -> Any:
+    """OpenAPI 3.0's dialect as JSON Schema 2020-12: `nullable`, and exclusive bounds that are true or false."""
+    if isinstance(schema, list):
+        return [_translated(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    out = {name: _translated_member(name, item) for name, item in schema.items()}
+    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(out.get(exclusive), bool) and out.pop(exclusive) and bound in out:
+            out[exclusive] = out.pop(bound)
+    if not isinstance(out.get("nullable"), bool) or not out.pop("nullable"):
+        return out
+    return {"anyOf": [out, {"type": "null"}]}
+
+
+def _translated_member(name: str, item: Any) -> Any:
+    if name in _NO_SCHEMAS:
+        return item
+    if name in _MAPS_OF_SCHEMAS and isinstance(item, dict):
+        return {key: _translated(schema) for key, schema in item.items()}
+    return _translated(item)
+
+
+def _checked(bundle: dict[str, Any], called: str, path: Path) -> dict[str, Any]:
+    try:
+        part = pointer.get(bundle, bundle["$ref"][1:])
+        jsonschema_rs.Draft202012Validator(cast("dict[str, Any]", part) if "$ref" not in str(part) else bundle)
+        jsonschema_rs.Draft202012Validator(bundle)
+    except jsonschema_rs.ValidationError as error:
+        reason = error.message.splitlines()[0]
+        raise ProfileError(f"schema {called} is no valid JSON Schema: {reason}", where=str(path)) from error
+    return bundle

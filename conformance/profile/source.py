@@ -1,0 +1,147 @@
+"""A profile's text: what went wrong, at which key and line of it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.errors import ProfileError
+
+Key = tuple[str | int, ...]
+_HEADER = re.compile(r"\s*(\[\[?)")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong at `key`: what it is, and what to do."""
+
+    key: Key
+    what: str
+    hint: str = ""
+
+
+def dotted(key: Key) -> str:
+    """`credentials.full.scopes[0]`"""
+    parts = (f"[{k}]" if isinstance(k, int) else f".{k if _BARE.fullmatch(k) else repr(k)}" for k in key)
+    return "".join(parts).removeprefix(".")
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str:
+    """A hint: the nearest candidate, or all of them where none is near and they are few."""
+    known = list(candidates)
+    folded = {candidate.lower(): candidate for candidate in known}
+    close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {folded[close[0]]}?"
+    return f"one of: {', '.join(known)}" if 0 < len(known) <= 12 else ""
+
+
+def raise_first(problems: Iterable[Problem], document: Mapping[str, Any], path: Path | None, text: str) -> None:
+    """Raise the first of the problems, in the order of the file, as a ProfileError; return where there is none."""
+    found = list(problems)
+    if not found:
+        return
+    lines = _lines(text)
+    first = min(found, key=lambda p: (_line(lines, p.key), _position(document, p.key)))
+    number = _line(lines, first.key)
+    file = "" if path is None else f"{path}:{number}" if number else f"{path}"
+    where = ": ".join(part for part in (file, dotted(first.key)) if part)
+    raise ProfileError(first.what, where=where, hint=first.hint)
+
+
+def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
+    """The text and the document. Raises ProfileError where it cannot be read or is no TOML."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ProfileError("is not UTF-8", where=str(path)) from error
+    except OSError as error:
+        hint = "--profile takes the path of a TOML file" if isinstance(error, FileNotFoundError) else ""
+        raise ProfileError(f"cannot be read: {error.strerror}", where=str(path), hint=hint) from error
+    try:
+        return text, tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        what, line = _toml_complaint(str(error))
+        raise ProfileError(f"is not valid TOML: {what}", where=f"{path}:{line}" if line else str(path)) from error
+
+
+def _toml_complaint(message: str) -> tuple[str, str]:
+    match = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", message, re.DOTALL)
+    text, line = (match[1], match[2]) if match else (message, "")
+    return text[:1].lower() + text[1:], line
+
+
+def _line(lines: Mapping[Key, int], key: Key) -> int:
+    for length in range(len(key), 0, -1):
+        if key[:length] in lines:
+            return lines[key[:length]]
+    return 0
+
+
+def _position(document: Any, key: Key) -> tuple[int, ...]:
+    position: list[int] = []
+    for part in key:
+        if isinstance(document, Mapping) and part in document:
+            position.append(list(document).index(str(part)))
+            document = document[part]
+        elif isinstance(document, list) and isinstance(part, int):
+            position.append(part)
+            document = document[part]
+    return tuple(position)
+
+
+def _lines(text: str) -> dict[Key, int]:
+    """Where each key begins, one-based. Statements are found by parsing, so that multi-line values are no trouble."""
+    found: dict[Key, int] = {}
+    arrays: dict[Key, int] = {}
+    table: Key = ()
+    for number, statement in _statements(text):
+        header = _HEADER.match(statement)
+        names = _first_path(tomllib.loads(statement))
+        if header:
+            table = _table(names, arrays, is_array=header[1] == "[[")
+            found.setdefault(table, number)
+            continue
+        for depth in range(1, len(names) + 1):
+            found.setdefault(table + names[:depth], number)
+    return found
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    pending, start = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if not pending and not line.split("#")[0].strip():
+            continue
+        start = start if pending else number
+        pending += line + "\n"
+        try:
+            tomllib.loads(pending)
+        except tomllib.TOMLDecodeError:
+            continue
+        yield start, pending
+        pending = ""
+
+
+def _first_path(value: Any) -> Key:
+    path: Key = ()
+    while isinstance(value, dict) and len(value) == 1:
+        name, value = next(iter(value.items()))
+        path += (name,)
+    return path
+
+
+def _table(names: Key, arrays: dict[Key, int], *, is_array: bool) -> Key:
+    path: Key = ()
+    for depth, name in enumerate(names, 1):
+        path += (name,)
+        if is_array and depth == len(names):
+            arrays[path] = arrays.get(path, -1) + 1
+        if path in arrays:
+            path += (arrays[path],)
+    return path

@@ -1,0 +1,98 @@
+"""The shape of a profile: its keys and types, as `profile.schema.json` states them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import jsonschema_rs
+
+from conformance.profile.source import Key, Problem, nearest
+
+_ARTICLES = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "a table",
+    "array": "an array",
+    "null": "nothing",
+}
+
+
+@cache
+def profile_schema() -> dict[str, Any]:
+    """The published JSON Schema of a profile."""
+    loaded: dict[str, Any] = json.loads((resources.files(__package__) / "profile.schema.json").read_bytes())
+    return loaded
+
+
+@cache
+def _validator() -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(profile_schema())
+
+
+def structure_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with the document's keys and types, in no particular order."""
+    for error in _validator().iter_errors(document):
+        key: Key = tuple(error.instance_path)
+        subschema = _subschema(profile_schema(), key)
+        yield from _problems(key, error, subschema)
+
+
+def _problems(key: Key, error: jsonschema_rs.ValidationError, subschema: Mapping[str, Any]) -> Iterator[Problem]:
+    kind: Any = error.kind
+    expected = subschema.get("x-expected", "")
+    match kind.name:
+        case "additionalProperties":
+            names = list(subschema.get("properties", ()))
+            for unknown in kind.unexpected:
+                yield Problem((*key, unknown), "unknown key", nearest(unknown, names))
+        case "required":
+            yield Problem(key, f"lacks the key {kind.property}", _about(subschema, kind.property))
+        case "type":
+            yield Problem(key, f"must be {_types(subschema)}, not {_type_of(error.instance)}", expected)
+        case "enum":
+            options = [str(option) for option in subschema["enum"]]
+            yield Problem(key, f"{error.instance!r} is not allowed", nearest(str(error.instance), options))
+        case "pattern" | "minimum" | "exclusiveMinimum":
+            yield Problem(key, f"must be {expected}, not {error.instance!r}")
+        case "minLength" | "minItems" | "minProperties" | "maxProperties":
+            yield Problem(key, f"must be {expected}" if expected == "not empty" else f"needs {expected}")
+        case _:
+            yield Problem(key, error.message)
+
+
+def _about(subschema: Mapping[str, Any], name: str) -> str:
+    about = str(_resolved(subschema["properties"][name]).get("description", ""))
+    return about[:1].lower() + about[1:].rstrip(".")
+
+
+def _types(subschema: Mapping[str, Any]) -> str:
+    types = subschema["type"]
+    return " or ".join(_ARTICLES[t] for t in ([types] if isinstance(types, str) else types))
+
+
+def _type_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "a boolean"
+    kinds = ((str, "a string"), (int, "an integer"), (float, "a float"), (dict, "a table"), (list, "an array"))
+    return next((name for kind, name in kinds if isinstance(value, kind)), type(value).__name__)
+
+
+def _subschema(schema: Mapping[str, Any], key: Key) -> Mapping[str, Any]:
+    schema = _resolved(schema)
+    for part in key:
+        below = schema["items"] if isinstance(part, int) else schema.get("properties", {}).get(part)
+        schema = _resolved(schema["additionalProperties"] if below is None else below)
+    return schema
+
+
+def _resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "$ref" not in schema:
+        return schema
+    target = _resolved(profile_schema()["$defs"][schema["$ref"].rpartition("/")[2]])
+    return {**target, **{name: item for name, item in schema.items() if name != "$ref"}}

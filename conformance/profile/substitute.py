@@ -1,0 +1,88 @@
+"""What is known when a profile is loaded, `{var.X}` and `{env.X}`, filled into its strings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.profile.render import MalformedPlaceholder, parse, render_known
+from conformance.profile.source import Key, Problem, nearest
+
+_TEMPLATES = re.compile(
+    r"""operations/[^/]+/(body|bodies|path|query|headers|unknown)(/.*)?
+    |fixtures/[^/]+/[^/]+/(values|http|command)(/.*)?
+    |effects/[^/]+/http(/.*)?
+    |rate_limit/(prepare|restore)(/.*)?
+    |webhooks/patch(/.*)?
+    |search/query(/.*)?""",
+    re.VERBOSE,
+)
+_FREE = re.compile(
+    r"description|name|authorization/format|idempotency/.*|waivers/.*|.*/(pointer|kept|volatile|members)(/.*)?"
+    r"|search/item_.*|webhooks/id|credentials/.*"
+)
+_KNOWN = re.compile(r"\{((?:var|env)\.[^{}]*)\}")
+
+
+def is_template(key: Key) -> bool:
+    """Whether the string at `key` is rendered in the course of a run."""
+    return _TEMPLATES.fullmatch(_slashed(key)) is not None
+
+
+def _slashed(key: Key) -> str:
+    return "/".join(str(part).replace("/", "-") for part in key)
+
+
+class Substitution:
+    """Fills one document; `problems` gathers what could not be filled."""
+
+    def __init__(self, variables: Mapping[str, str], environ: Mapping[str, str]) -> None:
+        self.known: dict[str, str] = {}
+        self.problems: list[Problem] = []
+        self._environ = environ
+        for name, value in variables.items():
+            self.known[f"var.{name}"] = self._plain(value, ("variables", name), free=False)
+
+    def fill(self, value: Any, key: Key = ()) -> Any:
+        """A copy of `value`, the part of the document at `key`, filled."""
+        if isinstance(value, Mapping):
+            return {name: self.fill(item, (*key, name)) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self.fill(item, (*key, index)) for index, item in enumerate(value)]
+        if not isinstance(value, str) or "{" not in value and "}" not in value:
+            return value
+        if is_template(key):
+            return self._template(value, key)
+        return self._plain(value, key, free=_FREE.fullmatch(_slashed(key)) is not None)
+
+    def _template(self, text: str, key: Key) -> str:
+        try:
+            names = [piece.text for piece in parse(text) if piece.is_placeholder]
+        except MalformedPlaceholder as error:
+            self.problems.append(Problem(key, str(error), "a literal brace is doubled: {{ and }}"))
+            return text
+        for name in names:
+            self._look_up(name, key)
+        return render_known(text, self.known)
+
+    def _plain(self, text: str, key: Key, *, free: bool) -> str:
+        filled = _KNOWN.sub(lambda match: self._look_up(match[1], key) or match[0], text)
+        rest = _KNOWN.sub("", text)
+        if not free and ("{" in rest or "}" in rest):
+            what = f"only {{var.NAME}} and {{env.NAME}} can stand here, in {text!r}"
+            self.problems.append(Problem(key, what))
+        return filled
+
+    def _look_up(self, name: str, key: Key) -> str | None:
+        space, _, rest = name.partition(".")
+        if space == "env" and name not in self.known:
+            if rest in self._environ:
+                self.known[name] = self._environ[rest]
+            else:
+                self.problems.append(Problem(key, f"the environment variable {rest} is not set", f"export {rest}=..."))
+        elif space == "var" and name not in self.known:
+            variables = [known.removeprefix("var.") for known in self.known if known.startswith("var.")]
+            hint = nearest(rest, variables) or "add it to [variables]"
+            self.problems.append(Problem(key, f"unknown variable {{{name}}}", hint))
+        return self.known.get(name)
