@@ -102,13 +102,14 @@ def bounded(run: Run) -> Run:
 
 
 def _bounded(result: Result) -> Result:
-    fields = ("message", "expected", "observed")
-    short = all(len(getattr(result, name)) <= TEXT_LIMIT for name in fields)
+    short = max(map(len, (result.message, result.expected, result.observed))) <= TEXT_LIMIT
     if short and len(result.case) <= 1000 and len(result.notes) <= NOTE_LIMIT and sum(map(len, result.notes)) < 20_000:
         return result
     return replace(
         result,
-        **{name: cut(getattr(result, name), TEXT_LIMIT) for name in fields},
+        message=cut(result.message, TEXT_LIMIT),
+        expected=cut(result.expected, TEXT_LIMIT),
+        observed=cut(result.observed, TEXT_LIMIT),
         case=cut(result.case, 1000),
         notes=tuple(cut(note, 400) for note in result.notes[:NOTE_LIMIT]),
     )

@@ -1,0 +1,81 @@
+"""`report.html`: the whole run on one page that asks the network for nothing.
+
+Everything a reader needs is in the markup; the script only filters, opens details and copies. Text from the target
+is escaped, its control and bidi characters are shown as symbols, and a Content-Security-Policy by hash lets no other
+script or style act.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from conformance.model import Run
+from conformance.reports.page import evidence, view
+from conformance.reports.shaping import grouping, text
+
+FILE = "report.html"
+TEMPLATES = Path(__file__).parent / "page" / "templates"
+
+
+def write_file(run: Run, directory: Path) -> Path:
+    return text.write(directory / FILE, render(run))
+
+
+def render(run: Run) -> str:
+    run = grouping.bounded(run)
+    table = view.rows(run)
+    return _environment().get_template("report.html.j2").render(
+        run=run,
+        table=table[: view.ROWS],
+        left_out=max(0, len(table) - view.ROWS),
+        failures=view.failures(run, table),
+        operations=view.columns(run),
+        data=evidence.data(run, [(row.id, row.result) for row in table[: view.ROWS]]),
+        css=_asset("report.css"),
+        js=_asset("report.js"),
+        policy=_policy(),
+        seconds=grouping.seconds(run),
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.globals.update(view=view, grouping=grouping, OUTCOMES=grouping.OUTCOMES)
+    environment.filters.update(plural=text.plural, ms=text.milliseconds, cut=text.cut, one_line=text.one_line)
+    return environment
+
+
+def _shown(value: Any) -> Any:
+    """Applied to whatever the template prints, before it is escaped."""
+    return text.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@cache
+def _asset(name: str) -> Markup:
+    return Markup((TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704
+
+
+@cache
+def _policy() -> str:
+    style, script = (_digest(_asset(name)) for name in ("report.css", "report.js"))
+    rest = "img-src data:; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; style-src '{style}'; script-src '{script}'; {rest}"
+
+
+def _digest(asset: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(asset.encode()).digest()).decode()

@@ -1,0 +1,202 @@
+"""What the template shows, as plain values in the order of the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.model import STATUSES, OperationInfo, Outcome, RequirementRow, Result, Run, Stability
+from conformance.reports.page.evidence import CITED, TOLD, shown
+from conformance.reports.shaping import grouping
+from conformance.reports.shaping.grouping import OUTCOMES, Group
+from conformance.reports.shaping.text import milliseconds
+
+SERVED_BODY = 2_000
+"""Characters of a body in the part of the page that needs no script."""
+SERVED_GROUPS = 60
+ROWS = 4_000
+PLOT_WIDTH = 320
+MEANINGS: Mapping[int, str] = {
+    200: "success",
+    400: "bad request",
+    401: "not authenticated",
+    403: "lacks scope",
+    404: "not found",
+    409: "conflict",
+    429: "rate limited",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the results table; `id` is its anchor without `r-`."""
+
+    id: str
+    result: Result
+    waived: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a matrix: what it shows, what it means in words, and the row it leads to."""
+
+    text: str
+    meaning: str
+    css: str
+    row: str = ""
+
+
+def rows(run: Run) -> list[Row]:
+    """All results, what needs a reader first."""
+    named = zip(grouping.identities(run.results), run.results, strict=True)
+    made = [Row(name, result, grouping.waiver_of(run, result) is not None) for name, result in named]
+    return sorted(made, key=lambda row: OUTCOMES.index(row.result.outcome))
+
+
+def tiers(run: Run) -> list[dict[str, Any]]:
+    """Verdict and counts of the whole and of each tier, with the spans of a bar 1000 wide."""
+    found = [("whole interface", run.verdict, run.counts)]
+    found += [(f"{name} operations", tier.verdict, tier.counts) for name, tier in run.tiers.items()]
+    return [
+        {"name": name, "verdict": verdict, "counts": _counts(counts), "spans": _spans(counts)}
+        for name, verdict, counts in found
+    ]
+
+
+def _counts(counts: Mapping[str, int]) -> list[tuple[Outcome, int]]:
+    return [(outcome, counts[outcome]) for outcome in OUTCOMES if counts.get(outcome)]
+
+
+def _spans(counts: Mapping[str, int]) -> list[tuple[Outcome, float, float]]:
+    total, start, spans = sum(counts.values()) or 1, 0.0, []
+    for outcome, count in _counts(counts):
+        width = 1000 * count / total
+        spans.append((outcome, round(start, 1), round(max(width, 6), 1)))
+        start += width
+    return spans
+
+
+def failures(run: Run, table: list[Row]) -> list[dict[str, Any]]:
+    """The groups of failures with what the template needs of each."""
+    anchors = {id(row.result): row.id for row in table}
+    known = grouping.by_id(run)
+    groups = grouping.failures(run)
+    return [_failure(run, group, anchors, known if number < SERVED_GROUPS else {}) for number, group in enumerate(groups)]
+
+
+def _failure(run: Run, group: Group, anchors: dict[int, str], known: Mapping[str, Any]) -> dict[str, Any]:
+    first = next((r for r in group.results if r.exchanges), group.results[0])
+    return {
+        "group": group,
+        "id": anchors[id(group.results[0])],
+        "outcome": group.results[0].outcome,
+        "batches": [[(r, anchors[id(r)]) for r in batch] for batch in grouping.alike(group.results)],
+        "resting": [(r, anchors[id(r)]) for r in group.resting],
+        "evidence": [shown(e, SERVED_BODY) for e in grouping.evidence(run, first, known)[-CITED:]],
+        "shown_for": first,
+        "reproduce": next((r.reproduce for r in group.results if r.reproduce), ""),
+    }
+
+
+def columns(run: Run) -> list[OperationInfo]:
+    """The operations, stable ones first."""
+    return sorted(run.operations, key=lambda operation: operation.stability is Stability.CANDIDATE)
+
+
+def spans(operations: list[OperationInfo]) -> list[tuple[str, int]]:
+    """The column groups of a matrix: tier and width."""
+    found = [(tier.value, sum(o.stability is tier for o in operations)) for tier in Stability]
+    return [(name, count) for name, count in found if count]
+
+
+def matrix(run: Run, table: list[Row]) -> list[tuple[RequirementRow, list[Cell | None]]]:
+    """Requirement by operation; the last column is for what concerns no single operation."""
+    places: dict[tuple[str, str], str] = {}
+    for row in table:
+        places.setdefault((row.result.requirement, row.result.operation), row.id)
+    names = [operation.id for operation in columns(run)] + [""]
+    return [(row, [_judged(row, name, places) for name in names]) for row in run.requirements]
+
+
+def _judged(row: RequirementRow, operation: str, places: Mapping[tuple[str, str], str]) -> Cell | None:
+    outcome = row.operations.get(operation)
+    if outcome is None:
+        return None
+    where = places.get((row.id, operation), "") if outcome in TOLD or outcome is Outcome.UNTESTED else ""
+    meaning = f"{row.id}, {operation or 'no single operation'}: {outcome}"
+    return Cell(grouping.SYMBOLS[outcome], meaning, f"o-{outcome}", where)
+
+
+def statuses(run: Run) -> list[tuple[str, str]]:
+    """The columns of the heat map with their meaning: the declared statuses, then what nobody declared."""
+    declared = [str(status) for status in STATUSES]
+    seen = {status for cells in run.coverage.values() for status, count in cells.items() if count}
+    extra = sorted(seen - set(declared), key=lambda status: (status == "none", status))
+    told = [(str(status), MEANINGS[status]) for status in STATUSES]
+    return told + [(status, "no answer" if status == "none" else "undeclared") for status in extra]
+
+
+def heat(run: Run) -> list[tuple[OperationInfo, list[Cell]]]:
+    """Operation by status, shaded by the logarithm of the count."""
+    most = max((count for cells in run.coverage.values() for count in cells.values()), default=1)
+    return [(o, [_heat_cell(run, o.id, name, most) for name, _ in statuses(run)]) for o in columns(run)]
+
+
+def _heat_cell(run: Run, operation: str, status: str, most: int) -> Cell:
+    count = run.coverage.get(operation, {}).get(status, 0)
+    declared = status in map(str, STATUSES)
+    if count:
+        shade = min(5, 1 + int(5 * math.log1p(count) / math.log1p(max(most, 1))))
+        answers = "answer" if count == 1 else "answers"
+        told = f"{count:,} {answers}" if status != "none" else f"{count:,} without an answer"
+        return Cell(f"{count:,}", f"{operation} {status}: {told}", f"h{shade}" if declared else "odd")
+    reason = run.coverage_reasons.get(operation, {}).get(status, "never seen")
+    return Cell("·", f"{operation} {status}: {reason if declared else 'never seen'}", "none" if declared else "quiet")
+
+
+def reasons(run: Run) -> list[tuple[str, dict[str, list[str]]]]:
+    """Why cells of the heat map are empty: reason, and operations by status."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for operation, cells in run.coverage_reasons.items():
+        for status, reason in cells.items():
+            if not run.coverage.get(operation, {}).get(status):
+                found.setdefault(reason, {}).setdefault(status, []).append(operation)
+    return sorted(found.items())
+
+
+def latency(run: Run) -> dict[str, Any]:
+    """A row per operation with marks on one logarithmic scale, and the ticks of that scale."""
+    rows_ = [(o.id, run.traffic.latency[o.id]) for o in run.operations if o.id in run.traffic.latency]
+    if "" in run.traffic.latency:
+        rows_.append(("all operations", run.traffic.latency[""]))
+    values = [value for _, row in rows_ for value in (row.p50, row.p90, row.p99) if value > 0]
+    low, high = min(values, default=1.0), max(values, default=10.0)
+    floor, top = math.log10(low) - 0.05, math.log10(max(high, low * 1.5)) + 0.05
+
+    def x(value: float) -> float:
+        return round(PLOT_WIDTH * (math.log10(max(value, low)) - floor) / (top - floor), 1)
+
+    ticks = [(x(t), milliseconds(t)) for t in _ticks(low, high)]
+    plotted = [
+        {"name": name, "of": row, "marks": [x(row.p50), x(row.p90), x(row.p99)]} for name, row in rows_ if row.count
+    ]
+    return {"rows": plotted, "ticks": ticks, "width": PLOT_WIDTH}
+
+
+def _ticks(low: float, high: float) -> Iterable[float]:
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    wide = math.log10(high / low) > 2 if low > 0 else False
+    found = [step * 10.0**decade for decade in decades for step in ((1,) if wide else (1, 2, 5))]
+    return [tick for tick in found if low <= tick <= high]
+
+
+def names(table: list[Row], member: str) -> list[str]:
+    """What a filter by `operation` or `requirement` offers."""
+    return sorted({str(getattr(row.result, member)) for row in table})
+
+
+def has_rest(run: Run) -> bool:
+    """Whether something neither passed nor failed."""
+    return any(run.counts.get(o) for o in OUTCOMES if o not in (Outcome.PASSED, *grouping.BAD))
