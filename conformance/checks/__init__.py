@@ -1,0 +1,1 @@
+"""The checks: short async functions, one subject a file. A check judges a target; a test judges this project."""

@@ -1,0 +1,180 @@
+"""What a check is given: one operation, and the few verbs that checks are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from conformance.checks.runtime import Runtime, control_failed, is_read
+from conformance.checks.signals import Inconclusive, Violated
+from conformance.client.answer import Answer
+from conformance.client.arrange import MissingFact
+from conformance.client.fixtures import Members
+from conformance.client.request import Request
+from conformance.contract import Contract, Operation
+from conformance.model import Level
+from conformance.profile.model import OperationFacts, Profile
+
+
+class Case:
+    """One check on one operation. Every answer that it gets is kept in `answers`."""
+
+    def __init__(self, runtime: Runtime, operation: Operation) -> None:
+        self.runtime = runtime
+        self.operation = operation
+        self.answers: list[Answer] = []
+        self.notes: list[str] = []
+        self.warnings: list[Violated] = []
+
+    @property
+    def profile(self) -> Profile:
+        return self.runtime.settings.profile
+
+    @property
+    def contract(self) -> Contract:
+        return self.runtime.settings.contract
+
+    @property
+    def facts(self) -> OperationFacts:
+        return self.runtime.arranger.facts(self.operation)
+
+    @property
+    def volatile(self) -> tuple[str, ...]:
+        declared = self.profile.idempotency.volatile if self.profile.idempotency else ()
+        return (*declared, *self.facts.volatile)
+
+    # Facts
+
+    def need(self, held: object, key: str, why: str) -> None:
+        """Inapplicable, naming the profile key, unless the fact is there."""
+        if not held:
+            raise MissingFact(key, why)
+
+    # Arranging
+
+    async def arrange(
+        self,
+        operation: Operation | None = None,
+        *,
+        use: Mapping[str, str] | None = None,
+        given: Mapping[str, Members] | None = None,
+        credential: str = "",
+        body: Any = None,
+        proven: bool = True,
+        fresh: bool = False,
+    ) -> Request:
+        """A request that ought to be answered 200; reads share their fixtures, unless they must be `fresh`.
+
+        Inconclusive where the operation's control was not proven in this run, unless `proven` is not asked for.
+        """
+        operation = operation or self.operation
+        if proven:
+            await self.runtime.controls.proven(operation)
+        shared = is_read(operation) and not fresh and not use and not given
+        return await self.runtime.arranger.arrange(
+            operation, use=use, given=given, shared=shared, credential=credential, body=body
+        )
+
+    def fixture_of(self, request: Request, kind: str) -> Members:
+        """The members of a kind's fixture that a request was made with."""
+        found: dict[str, Any] = {}
+        for name, value in request.scope.items():
+            head, _, rest = name.partition(".")
+            if head == kind:
+                found[rest.rpartition(".")[2]] = value
+        return found
+
+    def as_credential(self, request: Request, name: str) -> Request:
+        return self.runtime.arranger.as_credential(request, name)
+
+    # Sending
+
+    async def send(self, request: Request, purpose: str, *, take: Iterable[int] = ()) -> Answer:
+        """One answer to judge. Inconclusive where the target only ever limits, or does not answer at all."""
+        taken = frozenset(take)
+        answer = await self.runtime.flow.send(request, purpose, take=taken)
+        self.answers.append(answer)
+        if answer.status in taken:
+            return answer
+        if answer.status == 429:
+            patience = self.profile.limits.patience_s
+            raise Inconclusive(f"rate limited for {patience:g} s", answer, cause="rate limit")
+        if answer.gateway_trouble:
+            raise Inconclusive(f"no answer of the target: {answer.summary}", answer, cause="no answer")
+        return answer
+
+    async def control(self, request: Request, purpose: str = "control") -> Answer:
+        """A request that must be answered 200 for anything to be said."""
+        answer = await self.send(request, purpose)
+        if not answer.ok:
+            raise control_failed(answer)
+        return answer
+
+    async def stubborn(self, request: Request, purpose: str, control: Request) -> Answer:
+        """As `send`, but trouble that comes back while the control goes well is tied to the input: it is returned."""
+        for attempt in range(2):
+            answer = await self.runtime.flow.send(request, purpose)
+            self.answers.append(answer)
+            if answer.status == 429 or not answer.gateway_trouble:
+                break
+            if not (await self.runtime.flow.send(control, "control")).ok:
+                raise Inconclusive(f"no answer of the target: {answer.summary}", answer, cause="no answer")
+        if answer.status == 429:
+            raise Inconclusive("rate limited", answer, cause="rate limit")
+        return answer
+
+    # Judging
+
+    def violated(
+        self, message: str, *answers: Answer, expected: str = "", observed: str = "", level: Level | None = None
+    ) -> Violated:
+        shown = observed or (answers[-1].summary if answers else "")
+        return Violated(message, *answers, expected=expected, observed=shown, level=level)
+
+    def warn(self, message: str, *answers: Answer, expected: str = "") -> None:
+        """Something worth a warning that does not end the check."""
+        self.warnings.append(self.violated(message, *answers, expected=expected, level=Level.RECOMMENDED))
+
+    def note(self, text: str) -> None:
+        """An observation; judges nothing."""
+        self.notes.append(text)
+
+    async def negative(
+        self,
+        request: Request,
+        defective: Request,
+        allowed: Iterable[int],
+        purpose: str,
+        *,
+        message: str = "",
+        any_refusal: bool = False,
+        control: Request | None = None,
+        level: Level | None = None,
+    ) -> Answer:
+        """`defective`, one defect away from `request`, is answered with one of `allowed`; then `request` still gets 200.
+
+        `any_refusal` lets an undeclared 4xx pass here: that it is undeclared is STA-1's question.
+        """
+        allowed = tuple(allowed)
+        expected = " or ".join(str(status) for status in allowed)
+        message = message or f"{self.operation.id} with {purpose} was not answered {expected}"
+        reproof = control or request
+        answer = await self.stubborn(defective, purpose, reproof)
+        wrong = self.violated(message, answer, expected=expected, level=level)
+        if 200 <= (answer.status or 0) < 300:
+            raise wrong
+        tolerated = any_refusal and answer.refused and not answer.declared
+        good = answer.status in allowed or tolerated
+        again = await self.send(reproof, "control again")
+        if not again.ok:
+            raise Inconclusive(
+                f"after {purpose} was answered {answer.summary}, its control was answered {again.summary}",
+                answer,
+                again,
+                cause=f"control:{self.operation.id}",
+            )
+        if not good:
+            raise wrong
+        return answer
+
+

@@ -1,0 +1,126 @@
+"""Who is calling: Authentication, rules 1 and 3 (AUTH-1 to AUTH-4)."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import string
+from collections.abc import Callable, Mapping
+
+from conformance.checks.case import Case
+from conformance.checks.registry import check
+from conformance.client.request import Request
+from conformance.contract import Operation
+from conformance.profile.model import Profile
+
+_ANY_CASE = re.compile(r"[0-9a-fA-F-]+")
+"""Keys that are numbers in hexadecimal mean the same in either case."""
+_ELSEWHERE = ("api_key", "apikey", "apiKey", "api-key", "key", "token", "access_token", "authorization", "Authorization")
+
+Change = Callable[[str], str]
+
+
+def _one_changed(key: str) -> str:
+    middle = len(key) // 2
+    replacement = next(c for c in "7aB" if c != key[middle])
+    return key[:middle] + replacement + key[middle + 1 :]
+
+
+def _random(key: str) -> str:
+    return "".join(secrets.choice(string.ascii_letters + string.digits) for _ in key)
+
+
+NEAR_MISSES: Mapping[str, Change] = {
+    "random-key": _random,
+    "one-character-changed": _one_changed,
+    "truncated": lambda key: key[: -max(1, len(key) // 4)],
+    "extended": lambda key: key + "x1",
+    "case-flipped": str.swapcase,
+    "empty-key": lambda key: "",
+}
+
+
+def _defects(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, ...] | Change]:
+    """Absent, empty, and every near miss of the key; the scheme alone where the profile's format has one."""
+    scheme = profile.authorization.partition("{key}")[0].strip()
+    bare: dict[str, tuple[str, ...] | Change] = {"absent": (), "empty": ("",)}
+    if scheme:
+        bare["scheme-only"] = (scheme,)
+    return {**bare, **NEAR_MISSES}
+
+
+@check("AUTH-1", cases=_defects)
+async def a_defective_credential_is_answered_401(case: Case, defect: tuple[str, ...] | Change) -> None:
+    """A request that differs from a good one only in its credential is answered 401."""
+    request = await case.arrange()
+    if callable(defect):
+        key = case.runtime.arranger.key_of(request.credential)
+        if defect is str.swapcase and (_ANY_CASE.fullmatch(key) or key.swapcase() == key):
+            case.note("the key means the same in either case")
+        else:
+            defect = (case.profile.authorization.replace("{key}", defect(key)),)
+    values = () if callable(defect) else defect
+    await case.negative(request, request.with_authorization(*values), {401}, "a defective credential")
+
+
+@check("AUTH-1")
+async def headers_of_a_gateway_open_no_way_around_authentication(case: Case) -> None:
+    """Forwarding and original-URL headers in a request without a credential do not make it succeed."""
+    request = await case.arrange()
+    bare = request.with_authorization()
+    for name, value in {
+        "X-Original-URL": "/api/v1/runtime-config",
+        "X-Rewrite-URL": "/api/v1/runtime-config",
+        "X-Forwarded-For": "127.0.0.1",
+        "X-Real-IP": "127.0.0.1",
+        "X-Forwarded-Host": "localhost",
+        "X-Forwarded-User": "admin",
+        "X-Authenticated": "true",
+        "Forwarded": "for=127.0.0.1;host=localhost",
+    }.items():
+        bare = bare.with_header(name, value)
+    await case.negative(request, bare, {400, 401, 403, 404}, "headers of a gateway and no credential", any_refusal=True)
+
+
+def _in_query(request: Request, key: str) -> Request:
+    return request.with_query(**dict.fromkeys(_ELSEWHERE, key))
+
+
+def _in_cookie(request: Request, key: str) -> Request:
+    return request.with_header("Cookie", "; ".join(f"{name}={key}" for name in _ELSEWHERE))
+
+
+def _in_other_header(request: Request, key: str) -> Request:
+    for name in ("X-Api-Key", "X-Auth-Token", "Api-Key", "X-Authorization"):
+        request = request.with_header(name, key)
+    return request
+
+
+@check("AUTH-2", cases={"query": _in_query, "cookie": _in_cookie, "other-header": _in_other_header})
+async def a_key_outside_authorization_counts_for_nothing(case: Case, move: Callable[[Request, str], Request]) -> None:
+    """The good key, sent anywhere but in the Authorization header, does not authenticate."""
+    request = await case.arrange()
+    key = case.runtime.arranger.key_of(request.credential)
+    moved = move(request.with_authorization(), key)
+    await case.negative(request, moved, {400, 401, 403}, "the key outside Authorization", any_refusal=True)
+
+
+@check("AUTH-3")
+async def a_401_names_its_scheme(case: Case) -> None:
+    """A 401 carries WWW-Authenticate (RFC 9110 section 11.6.1)."""
+    request = await case.arrange()
+    answer = await case.negative(request, request.with_authorization(), {401}, "no credential")
+    if answer.header("WWW-Authenticate") is None:
+        raise case.violated("the 401 has no WWW-Authenticate", answer, expected="WWW-Authenticate", observed="none")
+
+
+def _spent_credentials(profile: Profile, operation: Operation) -> Mapping[str, str]:
+    return {name: name for name, credential in profile.credentials.items() if not credential.active} or {"": ""}
+
+
+@check("AUTH-4", cases=_spent_credentials)
+async def a_revoked_or_expired_key_is_answered_401(case: Case, credential: str) -> None:
+    """A key that the profile calls revoked or expired is refused on every operation."""
+    case.need(credential, "credentials", "a key with status revoked or expired is needed")
+    request = await case.arrange()
+    await case.negative(request, case.as_credential(request, credential), {401}, f"the key {credential!r}")

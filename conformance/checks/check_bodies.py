@@ -1,0 +1,157 @@
+"""Request bodies: Endpoints, rule 4 (BODY-1 to BODY-4, BODY-6, BODY-7)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+import jsonschema_rs
+
+from conformance.checks.case import Case
+from conformance.checks.registry import check
+from conformance.client.request import Request
+from conformance.contract import Operation
+from conformance.model import Level
+from conformance.profile import pointer
+from conformance.profile.model import OperationFacts, Profile
+from conformance.profile.sample import example
+
+Change = Callable[[Request], Request]
+
+
+def refusals(case: Case) -> set[int]:
+    """How a bad body may be refused. Where the body carries the credential, its lack may be told as 401 or not found."""
+    return {"api_key": {400}, "oauth": {400, 401}, "none": {400, 401, 403, 404}}[case.operation.auth]
+
+
+def _text(request: Request) -> bytes:
+    return json.dumps(request.document).encode()
+
+
+@check("BODY-1", cases={"absent": Request.without_body, "zero-length": lambda request: request.with_raw_body(b"")})
+async def a_required_body_must_be_sent(case: Case, change: Change) -> None:
+    """Without its required body a request is answered 400."""
+    request = await case.arrange()
+    await case.negative(request, change(request), refusals(case), "no body", any_refusal=True)
+
+
+def _form(request: Request) -> Request:
+    document = request.document
+    fields = {name: value if isinstance(value, str) else json.dumps(value) for name, value in document.items()}
+    return request.with_raw_body(urlencode(fields).encode(), "application/x-www-form-urlencoded")
+
+
+NOT_JSON: Mapping[str, Change] = {
+    "truncated": lambda request: request.with_raw_body(_text(request)[:-1]),
+    "trailing-garbage": lambda request: request.with_raw_body(_text(request) + b"]"),
+    "second-value": lambda request: request.with_raw_body(_text(request) + b" {}"),
+    "plain-text": lambda request: request.with_raw_body(b"not json at all"),
+    "form": _form,
+}
+
+
+@check("BODY-2", cases=NOT_JSON)
+async def a_body_that_is_no_json_is_answered_400(case: Case, change: Change) -> None:
+    """A required body must be JSON."""
+    request = await case.arrange()
+    form_at_token_endpoint = change is _form and case.operation.auth == "oauth"  # RFC 6749 asks for one there
+    level = Level.RECOMMENDED if form_at_token_endpoint else None
+    await case.negative(request, change(request), refusals(case), "a body that is no JSON", any_refusal=True, level=level)
+
+
+@check("BODY-3", cases={"array": [], "string": "text", "number": 7, "null": None})
+async def a_body_that_is_no_object_is_answered_400(case: Case, value: Any) -> None:
+    """The schemas of all request bodies are objects; binding where the profile's schema says so."""
+    request = await case.arrange()
+    bad = request.with_raw_body(json.dumps(value).encode())
+    known = case.runtime.validators.knows(case.operation.request_schema)
+    level = Level.DECLARED if known else None
+    await case.negative(request, bad, refusals(case), "a body that is no object", any_refusal=True, level=level)
+
+
+def _template(profile: Profile, operation: Operation) -> Any:
+    body = profile.operations.get(operation.id, OperationFacts()).body
+    schema = profile.schemas.by_name.get(operation.request_schema)
+    return example(schema) if body is None and schema is not None else body
+
+
+def _members(value: Any, at: str = "") -> list[str]:
+    """The pointers of all members of objects, at any depth."""
+    found = []
+    for name, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        here = at + pointer.join(name)
+        found += ([here] if isinstance(value, dict) else []) + _members(item, here)
+    return found
+
+
+def _wrong_type(value: Any) -> Any:
+    """A value of another type that a careless reader might take for the same one."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    return 12345 if isinstance(value, str) else "12345"
+
+
+def _contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, Change] | None]:
+    """Each member that the schema requires, left out; each leaf that it types, given another type."""
+    schema, body = profile.schemas.by_name.get(operation.request_schema), _template(profile, operation)
+    if schema is None or not isinstance(body, dict):
+        return {"": None}
+    validator = jsonschema_rs.validator_for(schema)
+
+    def errors(value: Any) -> set[tuple[str, str]]:
+        return {(str(e.instance_path), str(e.schema_path)) for e in validator.iter_errors(value)}
+
+    verifier = profile.oauth.code_verifier if profile.oauth else ""  # OA-2 asks about it
+    known, breaks = errors(body), {}
+    for where in _members(body):
+        if where != verifier and errors(pointer.remove(body, where)) - known:
+            breaks[f"without{where}"] = where, lambda request, where=where: request.with_body(
+                pointer.remove(request.body, where)
+            )
+        wrong = _wrong_type(pointer.get(body, where))
+        if where != verifier and errors(pointer.replace(body, where, wrong)) - known:
+            breaks[f"type{where}"] = where, lambda request, where=where: request.with_body(
+                pointer.replace(request.body, where, _wrong_type(pointer.get(request.body, where)))
+            )
+    return breaks or {"": None}
+
+
+@check("BODY-4", cases=_contract_breaks)
+async def a_body_that_breaks_its_schema_is_answered_400(case: Case, broken: tuple[str, Change] | None) -> None:
+    """A member that the profile's schema requires may not be missing, nor have another type."""
+    schema = case.operation.request_schema
+    case.need(broken, f"schemas ({schema})", "a schema that requires or types a member of the body is needed")
+    assert broken is not None
+    where, change = broken
+    request = await case.arrange()
+    bad = change(request)
+    if not case.runtime.validators.problem(schema, bad.document):
+        case.need(False, f"schemas ({schema})", f"the schema allows that change of {where}")
+    await case.negative(request, bad, refusals(case), f"a body that breaks {schema} at {where}", any_refusal=True)
+
+
+@check("BODY-6", cases={
+    "charset": "application/json; charset=utf-8", "upper-case": "Application/JSON", "text-plain": "text/plain", "none": None,
+})  # fmt: skip
+async def other_media_types_are_recorded(case: Case, media_type: str | None) -> None:
+    """What the target makes of good JSON under another media type is recorded."""
+    request = await case.arrange()
+    as_sent = request.with_raw_body(_text(request), media_type) if media_type is None else replace(
+        request, media_type=media_type
+    )
+    answer = await case.stubborn(as_sent, f"Content-Type {media_type}", await case.arrange())
+    case.note(f"JSON sent as {media_type or 'nothing'} is answered {answer.summary}")
+
+
+@check("BODY-7")
+async def unknown_members_are_recorded(case: Case) -> None:
+    """Whether an unknown member is ignored or refused is recorded."""
+    request = await case.arrange()
+    case.need(isinstance(request.body, dict), f"operations.{case.operation.id}.body", "a JSON object is needed")
+    answer = await case.send(request.with_body({**request.body, "xConformanceProbe": True}), "unknown member")
+    case.note(f"an unknown member is answered {answer.summary}")

@@ -1,0 +1,67 @@
+"""The operations that anyone may call, and where every operation is found (PUB-1 to PUB-3, VER-1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conformance.checks.case import Case
+from conformance.checks.registry import check
+from conformance.checks.runtime import control_failed
+from conformance.model import Level
+
+_CATALOG = ("searchPublicProducts", "listPublicMerchantCategories", "listPublicMerchantProducts", "getPublicRuntimeConfig")
+
+
+async def needs_no_credential(case: Case) -> None:
+    """Sent without Authorization, the control is not refused for want of one."""
+    request = await case.arrange(proven=False)
+    answer = await case.send(request.with_authorization(), "no Authorization")
+    if answer.status in (401, 403):
+        raise case.violated(
+            f"a public operation was answered {answer.status} without Authorization", answer, expected="200"
+        )
+    if not answer.ok:
+        raise control_failed(answer)
+
+
+@check("PUB-1", on=_CATALOG)
+async def a_public_operation_needs_no_credential(case: Case) -> None:
+    """A public operation answers without an Authorization header."""
+    await needs_no_credential(case)
+
+
+@check("PUB-2", on="public")
+async def a_bogus_credential_on_a_public_operation_is_recorded(case: Case) -> None:
+    """What a public operation makes of a malformed Authorization is recorded; only a 5xx fails."""
+    request = await case.arrange()
+    bogus = request.with_authorization("Bearer not-a-key-of-anyone").with_fresh_key()
+    answer = await case.stubborn(bogus, "bogus Authorization", request)
+    case.note(f"a bogus Authorization is answered {answer.summary}")
+    if answer.status is None or answer.status >= 500:
+        raise case.violated("a bogus Authorization broke the answer", answer, expected="200 or 401", level=Level.REQUIRED)
+
+
+@check("PUB-3", on=("listPublicMerchantCategories", "listPublicMerchantProducts"))
+async def an_unknown_merchant_is_answered_404(case: Case) -> None:
+    """A merchant slug that names nobody is not found. An empty list is a warning: the text does not tie slugs to 404."""
+    request = await case.arrange()
+    unknown = {name: "no-such-merchant-7f3a" for name in case.operation.path_parameters} | dict(case.facts.unknown)
+    answer = await case.stubborn(request.with_path(**unknown), "unknown slug", request)
+    if answer.ok and answer.data == []:
+        case.warn("an unknown slug is answered with an empty list", answer, expected="404")
+    elif answer.status != 404:
+        raise case.violated("an unknown slug was not answered 404", answer, expected="404")
+
+
+@check("VER-1")
+async def the_operation_is_served_under_its_declared_path(case: Case) -> None:
+    """The control is found under /api/v1. A 404 fails where nothing can be missing but the route."""
+    request = await case.arrange(proven=False)
+    answer = await case.send(request, "control")
+    if answer.status == 404:
+        elsewhere = replace(request, operation=replace(case.operation, path=case.operation.path.removeprefix("/api/v1")))
+        outside = await case.send(elsewhere.with_fresh_key(), "outside /api/v1")
+        if outside.ok or not case.operation.path_parameters:
+            raise case.violated("the operation is not served under /api/v1", outside, answer, expected="200")
+    if not answer.ok:
+        raise control_failed(answer)

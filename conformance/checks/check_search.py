@@ -1,0 +1,127 @@
+"""Product search: Search parameters (SRCH-1 to SRCH-6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.checks.case import Case
+from conformance.checks.registry import check
+from conformance.checks.runtime import control_failed
+from conformance.checks.signals import Inconclusive
+from conformance.client.answer import Answer
+from conformance.client.request import Request
+from conformance.contract import Operation
+from conformance.profile import pointer
+from conformance.profile.model import Profile
+
+_REQUIRED = ("q", "locale", "market", "sort", "page", "pageSize")
+
+
+@check("SRCH-1", cases={name: name for name in _REQUIRED})
+async def a_required_parameter_may_not_be_missing(case: Case, name: str) -> None:
+    """Each of the six required query parameters, left out alone, is answered 400."""
+    request = await case.arrange()
+    await case.negative(request, request.without_query(name), {400}, f"no {name}", any_refusal=True)
+
+
+@check("SRCH-2", cases={"category": ("category",), "merchant": ("merchant",), "both": ("category", "merchant")})
+async def an_optional_parameter_may_be_missing(case: Case, names: tuple[str, ...]) -> None:
+    """A query that is good with category and merchant is good without them."""
+    request = await case.arrange(proven=False)
+    search = case.profile.search
+    full = {n: v for n, v in {"category": search.category, "merchant": search.merchant}.items() if v}
+    tried = request.with_query(**{name: value for name, value in full.items() if name not in dict(request.query)})
+    without = await case.send(tried.without_query(*names), f"no {' or '.join(names)}")
+    if without.ok:
+        return
+    answer = await case.send(tried, "with every optional parameter")
+    if not answer.ok:
+        raise control_failed(without)
+    raise case.violated(f"without {' or '.join(names)} the query was not answered 200", answer, without, expected="200")
+
+
+def _not_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str]]:
+    values = {"word": "abc", "fraction": "1.5", "nan": "NaN", "trailing-letter": "9x"}
+    return {f"{name}-{case}": (name, value) for name in ("page", "pageSize") for case, value in values.items()}
+
+
+@check("SRCH-3", cases=_not_integers)
+async def page_and_page_size_are_integers(case: Case, defect: tuple[str, str]) -> None:
+    """A page or pageSize that is no integer is answered 400."""
+    name, value = defect
+    request = await case.arrange()
+    await case.negative(request, request.with_query(**{name: value}), {400}, f"{name}={value}", any_refusal=True)
+
+
+async def _page(case: Case, request: Request, page: int, size: int) -> Answer:
+    return await case.send(request.with_query(page=str(page), pageSize=str(size)), f"page {page}, pageSize {size}")
+
+
+def _items(answer: Answer) -> list[Any]:
+    if not isinstance(answer.data, list):
+        raise Inconclusive("the answer has no array of items", answer, cause=f"control:{answer.request.operation.id}")
+    return answer.data
+
+
+def _first_page(case: Case) -> int:
+    declared = case.profile.search.page_base
+    return int(case.profile.search.query.get("page", 1)) if declared is None else declared
+
+
+@check("SRCH-4", cases={"1": 1, "2": 2})
+async def page_size_bounds_every_page(case: Case, size: int) -> None:
+    """No page has more items than pageSize asks for; a size that the target refuses says nothing."""
+    request = await case.arrange()
+    for page in range(_first_page(case), _first_page(case) + 3):
+        answer = await _page(case, request, page, size)
+        if not answer.ok:
+            raise Inconclusive(f"pageSize {size} was answered {answer.summary}", answer)
+        if len(_items(answer)) > size:
+            observed = f"{len(answer.data)} items"
+            raise case.violated(f"page {page} is longer than pageSize", answer, expected=f"at most {size}", observed=observed)
+
+
+@check("SRCH-5", cases={"category": "category", "merchant": "merchant"})
+async def a_filter_narrows_the_result(case: Case, name: str) -> None:
+    """Every item of a filtered result has the value that was asked for."""
+    value, where = getattr(case.profile.search, name), getattr(case.profile.search, f"item_{name}")
+    case.need(value, f"search.{name}", "a value to filter by is needed")
+    case.need(where, f"search.item_{name}", "the place of the value in an item is needed")
+    request = await case.arrange()
+    answer = await case.control(request.with_query(**{name: value}), f"{name}={value}")
+    for item in _items(answer):
+        found = pointer.get(item, where) if pointer.has(item, where) else None
+        if found != value and not (isinstance(found, list) and value in found):
+            raise case.violated(f"an item of another {name} is listed", answer, expected=str(value), observed=str(found))
+    if not answer.data:
+        raise Inconclusive(f"no item has the {name} {value!r}", answer)
+
+
+@check("SRCH-6")
+async def another_page_shows_other_items(case: Case) -> None:
+    """With a stable order, two pages have no item in common."""
+    search = case.profile.search
+    case.need(search.stable_sort, "search.stable_sort", "an order that does not change is needed")
+    case.need(search.item_id, "search.item_id", "the place of an item's id is needed")
+    request = await case.arrange()
+    first, second = [await _page(case, request, _first_page(case) + n, 1) for n in range(2)]
+    if not (first.ok and second.ok) or not _items(first) or not _items(second):
+        raise Inconclusive("there are not two pages of one item", first, second)
+    ids = [{str(pointer.get(item, search.item_id)) for item in _items(a)} for a in (first, second)]
+    if ids[0] & ids[1]:
+        raise case.violated("two pages show the same item", first, second, expected="other items", observed=str(ids[1]))
+
+
+_ODD = {"plus": ("page", "+1"), "zeros": ("page", "01"), "blank": ("page", ""), "zero": ("page", "0"),
+        "negative": ("page", "-1"), "huge": ("page", "9" * 40), "size-huge": ("pageSize", "9" * 40),
+        "sort": ("sort", "no-such-sort"), "locale": ("locale", "xx-XX"), "market": ("market", "ZZ"),
+        "unknown": ("xConformanceProbe", "1")}  # fmt: skip
+
+
+@check("SRCH-7", cases=_ODD)
+async def odd_values_are_recorded(case: Case, odd: tuple[str, str]) -> None:
+    """What the interface leaves open about a parameter's values is recorded; only a 5xx fails."""
+    request = await case.arrange()
+    answer = await case.stubborn(request.with_query(**{odd[0]: odd[1]}), f"{odd[0]}={odd[1]}", request)
+    case.note(f"{odd[0]}={odd[1][:12]} is answered {answer.summary}")

@@ -1,0 +1,106 @@
+"""Runs one instance of a check and turns however it ends into a Result, which goes into the journal."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+
+from conformance.checks.case import Case
+from conformance.checks.registry import Instance
+from conformance.checks.runtime import Runtime
+from conformance.checks.signals import Inconclusive, Signal, Violated
+from conformance.client.answer import Answer
+from conformance.client.arrange import MissingFact
+from conformance.client.recorder import current_check
+from conformance.engine.flow import BudgetExhausted
+from conformance.errors import FixtureError, JournalError
+from conformance.model import Level, Outcome, Result, to_json
+
+_SHOWN = 12
+_PASSING = re.compile(r"[0-9a-f]{8,}|\d{3,}[\w-]*\d|[\w-]*-\d+\b")
+"""What differs between two runs of one failure: ids, numbers, names with a counter."""
+
+
+async def run(instance: Instance, runtime: Runtime) -> Result:
+    """The result of one instance. Only a journal that cannot be written is raised."""
+    current_check.set(instance.id)
+    case = Case(runtime, instance.operation)
+    started = time.perf_counter()
+    result = await _conclude(instance, case)
+    result = replace(result, duration_ms=round((time.perf_counter() - started) * 1000, 3), notes=tuple(case.notes))
+    record(result, runtime)
+    return result
+
+
+def record(result: Result, runtime: Runtime) -> None:
+    runtime.settings.journal.append("result", runtime.settings.secrets.deep(to_json(result)))
+
+
+async def _conclude(instance: Instance, case: Case) -> Result:
+    blank = blank_result(instance, case.runtime.settings.contract.requirements[instance.check.requirement].level)
+    try:
+        arguments = () if instance.check.cases is None else (instance.value,)
+        await instance.check.function(case, *arguments)
+    except Violated as signal:
+        return _violation(blank, signal)
+    except Inconclusive as signal:
+        return _told(blank, Outcome.INCONCLUSIVE, signal, cause=signal.cause)
+    except MissingFact as missing:
+        return replace(blank, outcome=Outcome.INAPPLICABLE, message=str(missing), fact=missing.key)
+    except FixtureError as error:
+        cause = error.where if error.where.startswith("control:") else f"fixture:{error.where}"
+        return replace(blank, outcome=Outcome.INCONCLUSIVE, message=str(error), cause=cause, exchanges=_ids(case.answers))
+    except BudgetExhausted as error:
+        return replace(blank, outcome=Outcome.INCONCLUSIVE, message=f"not finished: {error}", cause=f"budget:{error}")
+    except JournalError:
+        raise
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        message = f"the suite erred: {type(error).__name__}: {error} at {where.name}, line {where.lineno}"
+        return replace(blank, outcome=Outcome.BROKEN, message=message, exchanges=_ids(case.answers))
+    if case.warnings:
+        return _violation(blank, case.warnings[0])
+    if not case.answers:
+        return replace(blank, outcome=Outcome.UNTESTED, message="nothing was sent")
+    return replace(blank, outcome=Outcome.PASSED, exchanges=_ids(case.answers))
+
+
+def blank_result(instance: Instance, level: Level) -> Result:
+    """What is known of a result before its check has run."""
+    return Result(
+        check=instance.check.id,
+        requirement=instance.check.requirement,
+        operation=instance.operation.id,
+        case=instance.case,
+        outcome=Outcome.UNTESTED,
+        level=level,
+        reproduce=f"--only '{instance.name}'",
+    )
+
+
+def _violation(blank: Result, signal: Violated) -> Result:
+    level = signal.level or blank.level
+    binding = level in (Level.REQUIRED, Level.DECLARED)
+    told = _told(replace(blank, level=level), Outcome.FAILED if binding else Outcome.WARNED, signal)
+    named = "|".join((told.check, told.operation, told.case, told.expected, _PASSING.sub("#", told.observed)))
+    return replace(told, signature=hashlib.sha256(named.encode()).hexdigest()[:12])
+
+
+def _told(blank: Result, outcome: Outcome, signal: Signal, cause: str = "") -> Result:
+    return replace(
+        blank,
+        outcome=outcome,
+        message=signal.message,
+        expected=signal.expected,
+        observed=signal.observed,
+        exchanges=_ids(signal.answers),
+        cause=cause,
+    )
+
+
+def _ids(answers: Sequence[Answer]) -> tuple[str, ...]:
+    return tuple(answer.id for answer in answers)[-_SHOWN:]

@@ -1,0 +1,133 @@
+"""Everything that a run has open while it sends: opened once, in the engine's event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.checks.signals import Inconclusive
+from conformance.client.answer import Answer
+from conformance.client.arrange import Arranger
+from conformance.client.fixtures import Fixtures, Members
+from conformance.client.journal import Journal
+from conformance.client.recorder import Recorder, current_check
+from conformance.client.secrets import Secrets
+from conformance.client.transport import Transport
+from conformance.contract import Contract, Operation
+from conformance.engine.flow import Flow
+from conformance.errors import FixtureError
+from conformance.judge.invariants import Invariants
+from conformance.judge.schemas import Validators
+from conformance.profile.model import Profile
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run is made of before anything is open."""
+
+    profile: Profile
+    contract: Contract
+    keys: Mapping[str, str] = field(repr=False)
+    """Credential name -> secret."""
+    journal: Journal
+    secrets: Secrets
+    run: str
+    """A short name, unique to the run: everything that the suite creates begins with it."""
+    concurrency: int
+    seed: int = 0
+    prefix: str = "x"
+
+
+@dataclass
+class Runtime:
+    settings: Settings
+    flow: Flow
+    arranger: Arranger
+    fixtures: Fixtures
+    validators: Validators
+    controls: Controls = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.controls = Controls(self)
+        self.fixtures.call = self._call
+
+    async def _call(self, operation_id: str, given: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
+        """An operation of the interface as a fixture provider."""
+        operation = self.settings.contract.operations[operation_id]
+        request = await self.arranger.arrange(operation, given=given)
+        answer = await self.flow.send(request, "fixture")
+        if not answer.ok:
+            raise FixtureError(
+                f"{operation_id} answered {answer.summary} instead of 200", where=f"control:{operation_id}"
+            )
+        return answer.value
+
+
+class Controls:
+    """The control of each operation: a request proven good, once in a run."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._proofs: dict[str, asyncio.Task[Answer]] = {}
+
+    async def proven(self, operation: Operation) -> Answer:
+        """The 200 of an operation's control. Raises Inconclusive, naming the control, where there is none."""
+        if operation.id not in self._proofs:
+            self._proofs[operation.id] = asyncio.ensure_future(self._prove(operation))
+        return await asyncio.shield(self._proofs[operation.id])
+
+    async def _prove(self, operation: Operation) -> Answer:
+        current_check.set("control")
+        answer: Answer | None = None
+        for _ in range(2):  # again on new fixtures: the first may have learnt a DPoP nonce, or met a spoilt fixture
+            request = await self._runtime.arranger.arrange(operation, shared=is_read(operation))
+            answer = await self._runtime.flow.send(request, "control")
+            if answer.ok:
+                return answer
+        assert answer is not None
+        raise control_failed(answer)
+
+
+def is_read(operation: Operation) -> bool:
+    return operation.method == "GET"
+
+
+def control_failed(answer: Answer) -> Inconclusive:
+    operation = answer.request.operation.id
+    return Inconclusive(
+        f"the control of {operation} was answered {answer.summary} instead of 200",
+        answer,
+        cause=f"control:{operation}",
+        observed=answer.summary,
+    )
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Runtime]:
+    """The runtime of a run; closes every connection at the end."""
+    profile = settings.profile
+    validators = Validators(profile.schemas)
+    recorder = Recorder(settings.journal, settings.secrets, Invariants(profile, validators).judge)
+    fixtures = Fixtures(profile)
+    arranger = Arranger(profile, settings.contract, settings.keys, settings.secrets, fixtures, settings.run)
+    async with Transport(
+        profile.base_url, tls=profile.tls, timeout_s=profile.limits.timeout_s, connections=settings.concurrency
+    ) as transport:
+        flow = Flow(
+            transport,
+            recorder,
+            settings.secrets,
+            profile.limits,
+            concurrency=settings.concurrency,
+            token_url=profile.oauth.token_url if profile.oauth else "",
+            prefix=settings.prefix,
+        )
+        try:
+            yield Runtime(settings, flow, arranger, fixtures, validators)
+        finally:
+            await fixtures.aclose()
+
+

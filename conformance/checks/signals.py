@@ -1,0 +1,35 @@
+"""How a check ends other than by passing. A missing profile fact is `client.arrange.MissingFact`."""
+
+from __future__ import annotations
+
+from conformance.client.answer import Answer
+from conformance.model import Level
+
+
+class Signal(Exception):
+    """Ends a check; `answers` are the exchanges that show why, the decisive one last."""
+
+    def __init__(self, message: str, *answers: Answer, expected: str = "", observed: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.answers = answers
+        self.expected = expected
+        self.observed = observed
+
+
+class Violated(Signal):
+    """The requirement does not hold. `level` overrides the requirement's own, where a profile fact binds more or less."""
+
+    def __init__(
+        self, message: str, *answers: Answer, expected: str = "", observed: str = "", level: Level | None = None
+    ) -> None:
+        super().__init__(message, *answers, expected=expected, observed=observed)
+        self.level = level
+
+
+class Inconclusive(Signal):
+    """Nothing can be said. `cause` names what this rests on, so that one broken control is one cause."""
+
+    def __init__(self, message: str, *answers: Answer, cause: str = "", observed: str = "") -> None:
+        super().__init__(message, *answers, observed=observed)
+        self.cause = cause

@@ -1,0 +1,97 @@
+"""What came back for one request, in full and in memory: what checks and invariants look at, never what is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from conformance import strictjson
+from conformance.client.request import Request
+from conformance.model import STATUSES
+
+GATEWAY: Final = frozenset({502, 503, 504})
+"""What stands between may answer these for the target; they are retried before anybody judges them."""
+
+
+class NoValue:
+    """The body is no JSON by any reading."""
+
+    def __repr__(self) -> str:
+        return "NO_VALUE"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+NO_VALUE: Final = NoValue()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One exchange as it happened. `status` is None where no answer could be read, and then `trouble` says why."""
+
+    id: str
+    request: Request
+    url: str
+    sent_headers: tuple[tuple[str, str], ...]
+    sent_body: bytes
+    status: int | None
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    truncated: bool = False
+    trouble: str = ""
+    at: float = 0.0
+    duration_s: float = 0.0
+    purpose: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.status == 200
+
+    @property
+    def declared(self) -> bool:
+        return self.status in STATUSES
+
+    @property
+    def refused(self) -> bool:
+        """Turned down, by whatever 4xx that is no rate limit."""
+        return self.status is not None and 400 <= self.status < 500 and self.status != 429
+
+    @property
+    def gateway_trouble(self) -> bool:
+        return self.status is None or self.status in GATEWAY
+
+    def header(self, name: str) -> str | None:
+        """The first header of that name, in whatever case."""
+        lower = name.lower()
+        return next((value for known, value in self.headers if known.lower() == lower), None)
+
+    @cached_property
+    def strict_error(self) -> str:
+        """Why the body is no RFC 8259 text; empty where it is one."""
+        try:
+            strictjson.parse(self.body)
+        except strictjson.TooDeep:
+            return ""
+        except strictjson.JsonError as error:
+            return str(error)
+        return ""
+
+    @cached_property
+    def value(self) -> Any:
+        """The JSON value that a forgiving reader sees, or NO_VALUE."""
+        try:
+            return strictjson.parse_leniently(self.body)
+        except strictjson.JsonError:
+            return NO_VALUE
+
+    @property
+    def data(self) -> Any:
+        """The envelope's `data`, or NO_VALUE."""
+        return self.value.get("data", NO_VALUE) if isinstance(self.value, dict) else NO_VALUE
+
+    @property
+    def summary(self) -> str:
+        """For a message: the status, or what went wrong."""
+        return str(self.status) if self.status is not None else f"no answer ({self.trouble})"

@@ -1,0 +1,229 @@
+"""Makes a request of an operation out of what the profile says: fixtures drawn, placeholders filled, key and proof new."""
+
+from __future__ import annotations
+
+import secrets as random_source
+from collections.abc import Iterable, Mapping
+from itertools import count
+from typing import Any
+
+from conformance.client.dpop import Proof, ProofKey, challenge_of
+from conformance.client.fixtures import Fixtures, Members
+from conformance.client.request import NOTHING, Request, new_key
+from conformance.client.secrets import Secrets
+from conformance.contract import Contract, Operation
+from conformance.profile.model import Credential, Fixture, OperationFacts, Profile
+from conformance.profile.render import placeholders, render
+from conformance.profile.sample import example
+
+
+class MissingFact(Exception):
+    """The profile does not say what is needed; `key` is the profile key that would."""
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(f"{why}: state {key}")
+        self.key = key
+
+
+class Arranger:
+    """Builds requests that ought to be answered 200."""
+
+    def __init__(
+        self, profile: Profile, contract: Contract, keys: Mapping[str, str], secrets: Secrets, fixtures: Fixtures, run: str
+    ) -> None:
+        self.profile = profile
+        self.contract = contract
+        self.fixtures = fixtures
+        self.proof_key = self._proof_key()
+        self._keys = keys
+        self._secrets = secrets
+        self._run = run
+        self._counter = count(1)
+
+    def _proof_key(self) -> ProofKey | None:
+        if self.profile.oauth is None:
+            return None
+        return ProofKey.new(next(iter(self.profile.oauth.algorithms), "ES256"))
+
+    # Credentials
+
+    @property
+    def home(self) -> str:
+        """The installation that all fixtures but the foreign ones belong to."""
+        return next((c.installation for c in self.profile.credentials.values() if c.active), "")
+
+    def credentials(self, *, scope: str = "", installation: str | None = None) -> list[Credential]:
+        """The active credentials of an installation that hold a scope, the broadest first."""
+        where = self.home if installation is None else installation
+        held = [
+            c
+            for c in self.profile.credentials.values()
+            if c.active and c.installation == where and (not scope or scope in c.scopes)
+        ]
+        spare = self.profile.rate_limit.credential
+        return sorted(held, key=lambda c: (c.name == spare, -len(c.scopes)))
+
+    def credential_for(self, operation: Operation) -> Credential:
+        """The credential of an operation's control. Raises MissingFact."""
+        if held := self.credentials(scope=operation.scope):
+            return held[0]
+        needed = f"an active key with the scope {operation.scope}" if operation.scope else "an active key"
+        raise MissingFact("credentials", f"{operation.id} needs {needed}")
+
+    def authorization(self, credential: str) -> str:
+        """The Authorization header's value for a credential of the profile."""
+        return self.profile.authorization.replace("{key}", self._keys[credential])
+
+    def as_credential(self, request: Request, credential: str) -> Request:
+        return request.with_authorization(self.authorization(credential), credential=credential)
+
+    def key_of(self, credential: str) -> str:
+        return self._keys[credential]
+
+    # Requests
+
+    def facts(self, operation: Operation) -> OperationFacts:
+        return self.profile.operations.get(operation.id, OperationFacts())
+
+    async def arrange(
+        self,
+        operation: Operation,
+        *,
+        use: Mapping[str, str] | None = None,
+        given: Mapping[str, Members] | None = None,
+        shared: bool = False,
+        credential: str = "",
+        body: Any = None,
+        scope: Mapping[str, Any] | None = None,
+    ) -> Request:
+        """A request of `operation` on fixtures of its own.
+
+        `use` asks for another state of a kind, `given` brings fixtures along, `shared` takes the run's common ones.
+        Raises MissingFact where the profile lacks something, FixtureError where a provider fails.
+        """
+        facts = self.facts(operation)
+        body = self._body(operation, facts) if body is None else body
+        parts = [dict(facts.path), dict(facts.query), dict(facts.headers), body]
+        self._require_path(operation, facts)
+        names = frozenset().union(*(placeholders(part) for part in parts if part is not NOTHING))
+        known = {**self._constants(), **(scope or {})}
+        known |= await self._fixture_values(names, known, use or {}, given or {}, shared)
+        self._guard(operation, facts, body, known)
+        if operation.auth == "api_key":
+            credential = credential or self.credential_for(operation).name
+        return Request(
+            operation=operation,
+            path={name: str(value) for name, value in render(dict(facts.path), known).items()},
+            query=self._query(operation, facts, known),
+            headers=tuple((name, str(value)) for name, value in render(dict(facts.headers), known).items()),
+            body=body if body is NOTHING else render(body, known),
+            authorization=(self.authorization(credential),) if operation.auth == "api_key" else (),
+            credential=credential if operation.auth == "api_key" else "",
+            key=new_key(self.profile.idempotency) if operation.idempotent else None,
+            idempotency=self.profile.idempotency if operation.idempotent else None,
+            proof=Proof(self.proof_key) if operation.auth == "oauth" and self.proof_key else None,
+            scope=known,
+        )
+
+    def rendered(self, request: Request, template: Any) -> Any:
+        """Another body for the same fixtures; {unique} stays what it was."""
+        return render(template, request.scope)
+
+    def unique(self) -> str:
+        return f"{self._run}-{next(self._counter)}"
+
+    def _constants(self) -> dict[str, Any]:
+        verifier = random_source.token_urlsafe(48)
+        known: dict[str, Any] = {"unique": self.unique()}
+        if self.profile.oauth is not None and self.proof_key is not None:
+            self._secrets.passing("pkce.verifier", [verifier])
+            known |= {
+                "pkce.verifier": verifier,
+                "pkce.challenge": challenge_of(verifier),
+                "pkce.method": "S256",
+                "oauth.client_id": self.profile.oauth.client_id,
+                "oauth.redirect_uri": self.profile.oauth.redirect_uri,
+                "dpop.jkt": self.proof_key.thumbprint,
+            }
+        return known
+
+    def _body(self, operation: Operation, facts: OperationFacts) -> Any:
+        if not operation.has_body:
+            return NOTHING
+        if facts.body is not None:
+            return facts.body
+        schema = self.profile.schemas.by_name.get(operation.request_schema)
+        made = example(schema) if schema is not None else None
+        if made is None:
+            raise MissingFact(f"operations.{operation.id}.body", f"{operation.id} needs a valid body")
+        return made
+
+    def _require_path(self, operation: Operation, facts: OperationFacts) -> None:
+        for name in operation.path_parameters:
+            if name not in facts.path:
+                raise MissingFact(f"operations.{operation.id}.path", f"{operation.id} needs a value for {{{name}}}")
+        if operation.idempotent and self.profile.idempotency is None:
+            raise MissingFact("idempotency", f"{operation.id} must be called with an idempotency key")
+        if operation.auth == "oauth" and self.profile.oauth is None:
+            raise MissingFact("oauth", f"{operation.id} needs a client")
+        if operation.query_parameters and not self.profile.search.query:
+            raise MissingFact("search.query", f"{operation.id} needs a query that is answered 200")
+
+    def _query(self, operation: Operation, facts: OperationFacts, known: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+        declared = dict(self.profile.search.query) if operation.query_parameters else {}
+        return tuple((name, _text(value)) for name, value in render({**declared, **facts.query}, known).items())
+
+    async def _fixture_values(
+        self,
+        names: Iterable[str],
+        known: Mapping[str, Any],
+        use: Mapping[str, str],
+        given: Mapping[str, Members],
+        shared: bool,
+    ) -> dict[str, Any]:
+        drawn: dict[str, Members] = {}
+        values: dict[str, Any] = {}
+        for name in sorted(names):
+            if name in known:
+                continue
+            kind, _, rest = name.partition(".")
+            state, _, member = rest.rpartition(".")
+            members = given.get(kind)
+            if members is None:
+                fixture = self._fixture(kind, use.get(kind) or state or None)
+                if fixture.name not in drawn:
+                    draw = self.fixtures.shared if shared else self.fixtures.fresh
+                    drawn[fixture.name] = await draw(fixture, known)
+                members = drawn[fixture.name]
+            if member not in members:
+                raise MissingFact(f"fixtures.{kind}", f"the fixture has no member {member!r}")
+            values[name] = members[member]
+        return values
+
+    def _fixture(self, kind: str, state: str | None) -> Fixture:
+        fixture = self.fixtures.find(kind, state)
+        if fixture is None:
+            raise MissingFact(f"fixtures.{kind}.{state or 'STATE'}", "a fixture is needed")
+        return fixture
+
+    def _guard(self, operation: Operation, facts: OperationFacts, body: Any, known: Mapping[str, Any]) -> None:
+        """Tickets and codes that a body carries are secrets of the run; what also stands in the path is none."""
+        if operation.auth == "api_key" or body is NOTHING:
+            return
+        open_names = placeholders(dict(facts.path)) | {"unique", "pkce.challenge", "pkce.method", "dpop.jkt"}
+        for name in placeholders(body) - open_names:
+            if not name.startswith("oauth.") or name == "oauth.code":
+                self._secrets.passing(name, [str(known[name])])
+
+
+def bodies_of(request: Request, templates: Iterable[Any]) -> list[Any]:
+    """Other valid bodies of a request's operation, for the same fixtures."""
+    return [render(template, request.scope) for template in templates]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+

@@ -1,0 +1,106 @@
+"""DPoP proofs (RFC 9449 section 4.2), sound ones and ones with exactly one defect.
+
+A proof is built when it is sent: its jti and iat are new each time.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from joserfc import jws
+from joserfc.jwk import ECKey, OKPKey, RSAKey
+
+_CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
+
+
+def encode(raw: bytes) -> str:
+    """base64url without padding (RFC 7515 section 2)."""
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+@dataclass(frozen=True)
+class ProofKey:
+    """A key pair for proofs, with the JWS algorithm that it signs with."""
+
+    algorithm: str
+    key: ECKey | RSAKey | OKPKey = field(repr=False)
+
+    @classmethod
+    def new(cls, algorithm: str = "ES256") -> ProofKey:
+        """A new pair. Raises ValueError on an algorithm that no proof may use (RFC 9449 section 4.3, item 5)."""
+        if algorithm in _CURVES:
+            return cls(algorithm, ECKey.generate_key(_CURVES[algorithm]))
+        if algorithm in ("EdDSA", "Ed25519"):
+            return cls(algorithm, OKPKey.generate_key("Ed25519"))
+        if algorithm[:2] in ("RS", "PS"):
+            return cls(algorithm, RSAKey.generate_key(2048))
+        raise ValueError(f"{algorithm} is no asymmetric signature algorithm that this suite can use")
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return dict(cast(Mapping[str, Any], self.key.as_dict(private=False)))
+
+    @property
+    def private(self) -> dict[str, Any]:
+        return dict(cast(Mapping[str, Any], self.key.as_dict(private=True)))
+
+    @property
+    def thumbprint(self) -> str:
+        """RFC 7638."""
+        return str(self.key.thumbprint())
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a proof says beyond the sound one: each field is one thing that a check may change.
+
+    `header` and `claims` overwrite members, a value of None drops one; `alter` rewrites the finished compact form;
+    `copies` sends the header so many times; `jti` fixes the identifier, to send one proof twice.
+    """
+
+    key: ProofKey
+    header: Mapping[str, Any] = field(default_factory=dict)
+    claims: Mapping[str, Any] = field(default_factory=dict)
+    signing: str = "own"
+    """`own`, `other` (another key than the one shown), `none`, or `hmac` (HS256 over the public key)."""
+    alter: Callable[[str], str] | None = None
+    copies: int = 1
+    age_s: float = 0.0
+    """How long ago iat lies; negative lies ahead."""
+
+    def write(self, method: str, url: str, nonce: str, clock: Callable[[], float] = time.time) -> str:
+        """The compact serialization for one request. `url` is the htu: without query and fragment."""
+        header = {"typ": "dpop+jwt", "alg": self.key.algorithm, "jwk": self.key.public, **self.header}
+        claims: dict[str, Any] = {"jti": str(uuid.uuid4()), "htm": method, "htu": url, "iat": int(clock() - self.age_s)}
+        if nonce:
+            claims["nonce"] = nonce
+        claims |= self.claims
+        compact = self._sign(
+            {name: value for name, value in header.items() if value is not None},
+            {name: value for name, value in claims.items() if value is not None},
+        )
+        return self.alter(compact) if self.alter else compact
+
+    def _sign(self, header: dict[str, Any], claims: dict[str, Any]) -> str:
+        signed = f"{encode(json.dumps(header).encode())}.{encode(json.dumps(claims).encode())}"
+        if self.signing == "none":
+            return f"{signed}."
+        if self.signing == "hmac":
+            secret = self.key.key.as_pem(private=False)
+            return f"{signed}.{encode(hmac.new(secret, signed.encode(), hashlib.sha256).digest())}"
+        key = ProofKey.new(self.key.algorithm) if self.signing == "other" else self.key
+        algorithm = jws.JWSRegistry.algorithms[key.algorithm]
+        return f"{signed}.{encode(algorithm.sign(signed.encode(), key.key))}"
+
+
+def challenge_of(verifier: str) -> str:
+    """The S256 code challenge of a PKCE verifier (RFC 7636 section 4.2)."""
+    return encode(hashlib.sha256(verifier.encode()).digest())

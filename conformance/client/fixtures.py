@@ -1,0 +1,190 @@
+"""Fixture providers: a static list, an HTTP call, a command, a Python callable, or operations of the interface itself."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from conformance.errors import FixtureError
+from conformance.profile import pointer
+from conformance.profile.model import Fixture, HttpCall, Profile
+from conformance.profile.render import render
+
+COMMAND_TIMEOUT_S: Final = 30.0
+_ATTEMPTS: Final = 4
+
+Members = Mapping[str, Any]
+Call = Callable[[str, Mapping[str, Members], Mapping[str, Any]], Awaitable[Any]]
+"""Sends an operation on given fixtures (kind -> members): returns the body of its 200, raises FixtureError else."""
+
+
+class Fixtures:
+    """Hands out fixtures by kind and state. `call` is set by whoever can send operations."""
+
+    call: Call
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._directory = profile.path.parent if profile.path else Path.cwd()
+        self._handed: Counter[str] = Counter()
+        self._shared: dict[str, asyncio.Task[Members]] = {}
+        self._http: httpx.AsyncClient | None = None
+
+    async def aclose(self) -> None:
+        for task in self._shared.values():
+            task.cancel()
+        if self._http is not None:
+            await self._http.aclose()
+
+    @property
+    def handed(self) -> Mapping[str, int]:
+        """How many of each `kind.state` were handed out."""
+        return dict(self._handed)
+
+    def find(self, kind: str, state: str | None) -> Fixture | None:
+        """The profile's fixture of that kind, in that state or in the kind's default one."""
+        states = self._profile.fixtures.get(kind, {})
+        return states.get(state) if state else next(iter(states.values()), None)
+
+    async def shared(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
+        """One fixture for every request of the run that changes nothing."""
+        if fixture.name not in self._shared:
+            self._shared[fixture.name] = asyncio.ensure_future(self.fresh(fixture, scope))
+        return await asyncio.shield(self._shared[fixture.name])
+
+    async def fresh(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
+        """A fixture that nothing else uses. Raises FixtureError, `exhausted` where a static list has run out."""
+        given = await self._provide(fixture, scope)
+        if fixture.members:
+            try:
+                return {name: pointer.get(given, where) for name, where in fixture.members.items()}
+            except KeyError as error:
+                raise FixtureError(f"the provider's answer has nothing at {error}", where=_key(fixture)) from None
+        if not isinstance(given, dict):
+            raise FixtureError("the provider gave no JSON object", where=_key(fixture))
+        return given
+
+    async def _provide(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
+        self._handed[fixture.name] += 1
+        if fixture.values:
+            return self._next(fixture, scope)
+        if fixture.http is not None:
+            return await self.http(fixture.http, scope, _key(fixture))
+        if fixture.command:
+            return await self._command(fixture, scope)
+        if fixture.python:
+            return await self._python(fixture, scope)
+        if fixture.call:
+            return await self.call(fixture.call, {}, scope)
+        return await self._derived(fixture, scope)
+
+    def _next(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
+        index = self._handed[fixture.name] - 1
+        if fixture.reusable:
+            index %= len(fixture.values)
+        if index >= len(fixture.values):
+            raise FixtureError(
+                f"all {len(fixture.values)} were used up; at least {index + 1} are needed",
+                where=_key(fixture),
+                hint="list more values, or give a provider",
+                exhausted=True,
+            )
+        return render(fixture.values[index], scope)
+
+    async def _derived(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
+        origin = self._profile.fixtures[fixture.kind][fixture.origin]
+        members = dict(await self.fresh(origin, scope))
+        for operation in fixture.via:
+            await self.call(operation, {fixture.kind: members}, scope)
+        return members
+
+    async def http(self, call: HttpCall, scope: Mapping[str, Any], where: str) -> Any:
+        """The JSON of a call to the owner's test API. Raises FixtureError on anything but a 2xx with JSON, or 204."""
+        if self._http is None:
+            self._http = httpx.AsyncClient(trust_env=False, timeout=15.0, follow_redirects=False)
+        url, headers, body = render(call.url, scope), render(dict(call.headers), scope), render(call.json, scope)
+        problem = ""
+        for attempt in range(_ATTEMPTS):
+            await asyncio.sleep(0.1 * attempt)
+            try:
+                response = await self._http.request(call.method, url, headers=headers, json=body)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                problem = f"{call.method} {url}: {error or type(error).__name__}"
+                continue
+            if response.is_success:
+                return _json(response, where) if response.content else {}
+            problem = f"{call.method} {url} answered {response.status_code}"
+            if response.status_code < 500 and response.status_code != 429:
+                break
+        raise FixtureError(problem, where=where)
+
+    async def _command(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
+        arguments = [str(render(argument, scope)) for argument in fixture.command]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *arguments,
+                cwd=self._directory,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={**os.environ, "CONFORMANCE_CONTEXT": json.dumps(dict(scope))},
+            )
+        except OSError as error:
+            raise FixtureError(f"cannot start {arguments[0]}: {error.strerror}", where=_key(fixture)) from None
+        try:
+            output, _ = await asyncio.wait_for(process.communicate(), COMMAND_TIMEOUT_S)
+        except TimeoutError:
+            process.kill()
+            raise FixtureError(f"{arguments[0]} took over {COMMAND_TIMEOUT_S:g} s", where=_key(fixture)) from None
+        if process.returncode:
+            raise FixtureError(f"{arguments[0]} ended with {process.returncode}", where=_key(fixture))
+        try:
+            return json.loads(output)
+        except ValueError:
+            raise FixtureError(f"{arguments[0]} printed no JSON", where=_key(fixture)) from None
+
+    async def _python(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
+        function = _load(fixture, self._directory)
+        try:
+            if inspect.iscoroutinefunction(function):
+                return await function(context=dict(scope))
+            return await asyncio.to_thread(function, context=dict(scope))
+        except Exception as error:
+            raise FixtureError(f"{fixture.python} raised {type(error).__name__}: {error}", where=_key(fixture)) from error
+
+
+def _key(fixture: Fixture) -> str:
+    return f"fixtures.{fixture.kind}.{fixture.state}"
+
+
+def _json(response: httpx.Response, where: str) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        raise FixtureError(f"{response.request.method} {response.request.url} answered no JSON", where=where) from None
+
+
+def _load(fixture: Fixture, directory: Path) -> Callable[..., Any]:
+    module_name, _, name = fixture.python.rpartition(":")
+    try:
+        if module_name.endswith(".py"):
+            spec = importlib.util.spec_from_file_location(Path(module_name).stem, directory / module_name)
+            if spec is None or spec.loader is None:
+                raise ImportError(module_name)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+        else:
+            module = importlib.import_module(module_name)
+        return getattr(module, name)  # type: ignore[no-any-return]
+    except (ImportError, AttributeError, OSError) as error:
+        raise FixtureError(f"cannot load {fixture.python}: {error}", where=_key(fixture)) from None

@@ -1,0 +1,74 @@
+"""The journal: one JSON object a line, appended as the run goes. It is the truth that every report is made from.
+
+Kinds of lines: `run` (first), `exchange`, `result`, `end` (last; missing where a run was killed).
+A line is handed to the operating system whole, so a killed run keeps every line that it had written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+from conformance.errors import JournalError
+
+NAME: Final = "journal.ndjson"
+
+
+class Journal:
+    """An append-only file of JSON lines. Raises JournalError when the file cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = Lock()
+        self._failed = ""
+        try:
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise JournalError(error.strerror or "cannot be opened", where=str(path)) from None
+
+    def append(self, kind: str, record: dict[str, Any]) -> None:
+        line = json.dumps({"kind": kind, **record}, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        with self._lock:
+            try:
+                written = os.write(self._file, line)
+                while written < len(line):
+                    written += os.write(self._file, line[written:])
+            except OSError as error:
+                self._failed = error.strerror or "cannot be written"
+                raise JournalError(self._failed, where=str(self.path), hint="free some space and run again") from None
+
+    @property
+    def failed(self) -> str:
+        """Why a line could not be written; empty where all could."""
+        return self._failed
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+def read(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a journal, in order. A torn last line is left out: it is what a killed run leaves.
+
+    Raises JournalError on a line in the middle that is no JSON object, or a file that cannot be read.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise JournalError(error.strerror or "cannot be read", where=str(path)) from None
+    lines = raw.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError:
+            if number == len(lines):
+                return
+            raise JournalError(f"line {number} is no JSON", where=str(path)) from None
+        if not isinstance(record, dict) or "kind" not in record:
+            raise JournalError(f"line {number} is no journal line", where=str(path))
+        yield record

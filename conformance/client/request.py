@@ -1,0 +1,174 @@
+"""A request as a frozen value, and the ways in which a check changes exactly one thing of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from urllib.parse import quote
+
+from conformance.client.dpop import Proof
+from conformance.contract import Operation
+from conformance.profile import pointer
+from conformance.profile.model import Idempotency
+
+ORDINARY_TARGET = re.compile(r"[A-Za-z0-9._~/=&?,:+-]*")
+_DOT_SEGMENT = re.compile(r"(^|/)\.{1,2}(/|$|\?)|//")
+
+
+class Nothing:
+    """No body at all: not even an empty one."""
+
+    def __repr__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING: Final = Nothing()
+
+
+@dataclass(frozen=True, slots=True)
+class RawBody:
+    """Bytes that are sent as they are; `media_type` None sends no Content-Type."""
+
+    content: bytes
+    media_type: str | None = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """What goes over the wire. `target` is the raw request target, `exact` that its very bytes are the point."""
+
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+    content: bytes | None
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of one operation, before it is written as bytes.
+
+    `path` and `query` hold plain values, encoded when written; `raw_path` values go into the path as they are.
+    `scope` holds what its placeholders stood for, so that another body can be made for the same fixtures.
+    """
+
+    operation: Operation
+    path: Mapping[str, str] = field(default_factory=dict)
+    raw_path: Mapping[str, str] = field(default_factory=dict)
+    query: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    body: Any = NOTHING
+    media_type: str = "application/json"
+    authorization: tuple[str, ...] = ()
+    """The Authorization header's values: none, one, or more for a check of just that."""
+    credential: str = ""
+    key: str | None = None
+    """The idempotency key; None sends none."""
+    idempotency: Idempotency | None = None
+    proof: Proof | None = None
+    scope: Mapping[str, Any] = field(default_factory=dict)
+    exact: bool = False
+    method: str = ""
+    """Another method than the operation's, for a check of just that."""
+
+    def with_body(self, body: Any) -> Request:
+        return replace(self, body=body)
+
+    def with_raw_body(self, content: bytes, media_type: str | None = "application/json") -> Request:
+        return replace(self, body=RawBody(content, media_type), exact=True)
+
+    def without_body(self) -> Request:
+        return replace(self, body=NOTHING)
+
+    def with_key(self, key: str | None) -> Request:
+        return replace(self, key=key)
+
+    def with_fresh_key(self) -> Request:
+        return replace(self, key=new_key(self.idempotency)) if self.idempotency else self
+
+    def with_path(self, **values: str) -> Request:
+        return replace(self, path={**self.path, **values})
+
+    def with_header(self, name: str, value: str) -> Request:
+        return replace(self, headers=(*self.headers, (name, value)))
+
+    def with_query(self, **values: str) -> Request:
+        kept = tuple(pair for pair in self.query if pair[0] not in values)
+        return replace(self, query=(*kept, *values.items()))
+
+    def without_query(self, *names: str) -> Request:
+        return replace(self, query=tuple(pair for pair in self.query if pair[0] not in names))
+
+    def with_authorization(self, *values: str, credential: str = "") -> Request:
+        return replace(self, authorization=values, credential=credential)
+
+    def with_proof(self, proof: Proof | None) -> Request:
+        return replace(self, proof=proof)
+
+    @property
+    def document(self) -> Any:
+        """The JSON body as it is sent, with a body-carried idempotency key in place."""
+        if isinstance(self.body, (Nothing, RawBody)) or self.key is None or self.idempotency is None:
+            return self.body
+        if self.idempotency.carrier != "body" or not isinstance(self.body, dict):
+            return self.body
+        return pointer.put(self.body, self.idempotency.pointer, self.key)
+
+    def wire(self, prefix: str) -> Wire:
+        """The bytes of this request below `prefix`, the path part of the base URL; the proof is added by the sender."""
+        target = prefix + self._path()
+        headers = [("Accept", "application/json"), *self.headers]
+        headers += [("Authorization", value) for value in self.authorization]
+        query = list(self.query)
+        if self.key is not None and self.idempotency is not None:
+            if self.idempotency.carrier == "header":
+                headers.append((self.idempotency.name, self.key))
+            elif self.idempotency.carrier == "query":
+                query.append((self.idempotency.name, self.key))
+        if query:
+            target += "?" + "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in query)
+        content, media_type = self._content()
+        if media_type is not None:
+            headers.append(("Content-Type", media_type))
+        unusual = self.exact or not ORDINARY_TARGET.fullmatch(target) or bool(_DOT_SEGMENT.search(target))
+        unusual = unusual or len(self.authorization) > 1 or any(not plain(value) for _, value in headers)
+        return Wire(self.method or self.operation.method, target, tuple(headers), content, unusual)
+
+    def _path(self) -> str:
+        path = self.operation.path
+        for name in self.operation.path_parameters:
+            value = self.raw_path[name] if name in self.raw_path else quote(str(self.path.get(name, "")), safe="")
+            path = path.replace(f"{{{name}}}", value)
+        return path
+
+    def _content(self) -> tuple[bytes | None, str | None]:
+        if isinstance(self.body, Nothing):
+            return None, None
+        if isinstance(self.body, RawBody):
+            return self.body.content, self.body.media_type
+        text = json.dumps(self.document, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "surrogatepass"), self.media_type
+
+
+def plain(value: str) -> bool:
+    """Whether every client writes this header value alike: visible ASCII, no outer blanks, not empty."""
+    return bool(value) and value.isascii() and value.isprintable() and value == value.strip()
+
+
+def new_key(idempotency: Idempotency | None) -> str:
+    """A fresh idempotency key in the profile's format."""
+    if idempotency is not None and idempotency.format == "pattern":
+        return matching(idempotency.pattern)
+    return str(uuid.uuid4())
+
+
+def matching(pattern: str) -> str:
+    """A random text that a regular expression matches, from the standard library's own parse of it."""
+    from conformance.client.pattern import sample
+
+    return sample(pattern, secrets.SystemRandom())

@@ -1,0 +1,1 @@
+"""Scheduling: how many at once, back-off, what must run alone, control reuse (design, Engine)."""

@@ -1,0 +1,174 @@
+"""The one way out to the target: budget, pace, back-off after 429s and gateway trouble, the DPoP nonce, the record."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import random
+import time
+from dataclasses import replace
+from itertools import count
+from typing import Final
+
+from conformance.client.answer import Answer
+from conformance.client.arrange import MissingFact
+from conformance.client.recorder import Recorder
+from conformance.client.request import Request
+from conformance.client.secrets import Secrets
+from conformance.client.transport import Transport
+from conformance.engine.gate import Gate, Pacer
+from conformance.profile.model import Limits
+
+GATEWAY_ATTEMPTS: Final = 4
+_LONGEST_WAIT_S: Final = 5.0
+_LONGEST_RETRY_AFTER_S: Final = 30.0
+_DEAD_AFTER: Final = 60
+"""So many exchanges in a row without any answer, and the target counts as gone."""
+
+
+class BudgetExhausted(Exception):
+    """No more requests may be sent in this run; says which limit was reached."""
+
+
+class Flow:
+    """Sends requests for all checks of a run. Not thread-safe: it lives in the engine's event loop."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        recorder: Recorder,
+        secrets: Secrets,
+        limits: Limits,
+        *,
+        concurrency: int,
+        token_url: str = "",
+        prefix: str = "x",
+    ) -> None:
+        self.gate = Gate(concurrency)
+        self.waited_s = 0.0
+        self.requests = 0
+        self.exhausted = ""
+        self._transport = transport
+        self._recorder = recorder
+        self._secrets = secrets
+        self._limits = limits
+        self._pace = Pacer(limits.rate)
+        self._token_url = token_url
+        self._prefix = prefix
+        self._ids = count(1)
+        self._nonce = ""
+        self._silent = 0
+        self._began = time.perf_counter()
+
+    async def send(
+        self, request: Request, purpose: str = "", *, take: frozenset[int] = frozenset(), patience_s: float | None = None
+    ) -> Answer:
+        """One answer that is worth judging.
+
+        A 429 is waited out and gateway trouble repeated, unless its status is in `take`. What persists is returned as
+        it is. Raises BudgetExhausted, and MissingFact for a request that a read-only run must not send.
+        """
+        patience = self._limits.patience_s if patience_s is None else patience_s
+        limited = troubled = 0
+        waited = 0.0
+        first = ""
+        while True:
+            answer = await self._once(request, purpose, first)
+            first = first or answer.id
+            if answer.status == 429 and 429 not in take:
+                limited += 1
+                wait = self._back_off(answer, limited)
+                if waited + wait > patience:
+                    return answer
+            elif answer.gateway_trouble and (answer.status or 0) not in take:
+                troubled += 1
+                wait = 0.1 * 2**troubled
+                if troubled >= GATEWAY_ATTEMPTS:
+                    return answer
+            elif (challenged := self._challenged(answer)) is not None:
+                request, wait = challenged, 0.0
+            else:
+                return answer
+            waited += wait
+            self.waited_s += wait
+            await asyncio.sleep(wait)
+
+    def _back_off(self, answer: Answer, attempt: int) -> float:
+        told = _retry_after(answer.header("Retry-After"))
+        if told is not None:
+            return min(told, _LONGEST_RETRY_AFTER_S) + random.uniform(0, 0.05)
+        return random.uniform(0.5, 1) * float(min(_LONGEST_WAIT_S, 0.05 * 2**attempt))
+
+    def _challenged(self, answer: Answer) -> Request | None:
+        """The request with the nonce that a server demanded (RFC 9449 section 8), once for each new nonce."""
+        proof = answer.request.proof
+        nonce = answer.header("DPoP-Nonce")
+        if nonce is None or not 0 < len(nonce) < 1024 or nonce == self._nonce:
+            return None
+        self._nonce = nonce
+        if proof is None or answer.status not in (400, 401):
+            return None
+        return answer.request
+
+    async def _once(self, request: Request, purpose: str, retry_of: str) -> Answer:
+        self._check_budget(request)
+        self.waited_s += await self._pace()
+        async with self.gate:
+            self._check_budget(request)
+            self.requests += 1
+            answer = await self._exchange(request, purpose)
+        self.gate.tell(answer.status == 429)
+        self._silent = self._silent + 1 if answer.status is None else 0
+        self._recorder.record(answer, retry_of)
+        return answer
+
+    def _check_budget(self, request: Request) -> None:
+        if self._limits.read_only and (request.method or request.operation.method) != "GET":
+            raise MissingFact("limits.read_only = false", f"{request.operation.id} may change state")
+        if self.requests >= self._limits.max_requests:
+            self.exhausted = f"max_requests = {self._limits.max_requests}"
+        if self._silent >= _DEAD_AFTER:
+            self.exhausted = "the target stopped answering"
+        if self.exhausted:
+            raise BudgetExhausted(self.exhausted)
+
+    async def _exchange(self, request: Request, purpose: str) -> Answer:
+        wire = request.wire(self._transport.prefix)
+        url = self._transport.origin + wire.target
+        if request.proof is not None:
+            written = request.proof.write(wire.method, self._token_url or url.split("?")[0], self._nonce)
+            self._secrets.passing("dpop.proof", [written])
+            headers = wire.headers + (("DPoP", written),) * request.proof.copies
+            wire = replace(wire, headers=headers, exact=wire.exact or request.proof.copies > 1)
+        at = time.perf_counter() - self._began
+        raw = await self._transport.send(wire)
+        return Answer(
+            id=f"{self._prefix}{next(self._ids)}",
+            request=request,
+            url=url,
+            sent_headers=wire.headers,
+            sent_body=wire.content or b"",
+            status=raw.status,
+            headers=raw.headers,
+            body=raw.body,
+            truncated=raw.truncated,
+            trouble=raw.trouble,
+            at=at,
+            duration_s=raw.duration_s,
+            purpose=purpose,
+        )
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds, from delay-seconds or an HTTP-date (RFC 9110 section 10.2.3); None where it says nothing usable."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+

@@ -1,0 +1,213 @@
+"""The requirements that are judged on every exchange of a run, whoever sent it.
+
+Each looks at one answer and says what it violates. Which of several invariants owns a defect is settled here, so that
+one defect makes one row red: a status of 2xx belongs to STA-2 and any other to STA-1; a non-200 body that is no JSON
+object belongs to ERR-1, and how the JSON is written (byte order mark, NaN, media type) to ENV-1 alone.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from conformance import strictjson
+from conformance.client.answer import GATEWAY, NO_VALUE, Answer
+from conformance.client.request import NOTHING
+from conformance.judge.leaks import leaks
+from conformance.judge.schemas import Validators
+from conformance.model import STATUSES, Finding, Level
+from conformance.profile.model import Profile
+
+ERROR_SCHEMA: Final = "PublicErrorResponse"
+SHAPE_CODE: Final = "shape"
+"""Findings of that code record an error's shape; they judge nothing by themselves (see `judge.rows`)."""
+_OVERSIZE: Final = 64 * 1024
+_OVERSIZE_STATUSES: Final = frozenset({413, 414, 431})
+_JSON_MEDIA: Final = re.compile(r"application/([\w.+-]+\+)?json\s*(;|$)", re.IGNORECASE)
+_MIN_SECRET: Final = 8
+
+Findings = Iterator[Finding]
+
+
+class Invariants:
+    """`judge(answer)` gives the ids of the invariants that could look, and what they saw."""
+
+    def __init__(self, profile: Profile, validators: Validators) -> None:
+        self._validators = validators
+        self._meta_null = profile.schemas.meta_null
+        self._prefix, _, self._suffix = profile.authorization.partition("{key}")
+        self._all: tuple[tuple[str, Callable[[Answer], bool], Callable[[Answer], Findings]], ...] = (
+            ("STA-1", _answered, self._status_declared),
+            ("STA-2", _success, self._success_is_200),
+            ("ENV-1", _has_body, self._is_json),
+            ("ENV-2", lambda a: a.ok and a.request.operation.data_shape == "object", self._data_object),
+            ("ENV-3", lambda a: a.ok and a.request.operation.data_shape == "array", self._data_array),
+            ("ENV-4", self._has_schema, self._matches_schema),
+            ("ERR-1", _error, self._error_shape),
+            ("ERR-2", _answered, self._no_leak),
+            ("RATE-2", lambda a: a.status == 429, self._retry_after),
+        )
+
+    def judge(self, answer: Answer) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
+        if _outside(answer):
+            return (), ()
+        judged, findings = [], []
+        for requirement, applies, look in self._all:
+            if applies(answer):
+                judged.append(requirement)
+                findings += list(look(answer))
+        return tuple(judged), tuple(findings)
+
+    def _status_declared(self, answer: Answer) -> Findings:
+        status = answer.status
+        if status in STATUSES or status in GATEWAY or 200 <= (status or 0) < 300:
+            return
+        if status in _OVERSIZE_STATUSES and len(answer.sent_body) + len(answer.url) > _OVERSIZE:
+            return
+        yield Finding("STA-1", f"status:{status}", f"answered {status}, which the interface does not declare")
+
+    def _success_is_200(self, answer: Answer) -> Findings:
+        if answer.status != 200:
+            yield Finding("STA-2", f"status:{answer.status}", f"success was answered {answer.status} instead of 200")
+
+    def _is_json(self, answer: Answer) -> Findings:
+        if answer.truncated:
+            yield Finding("ENV-1", "too-long", "the body is longer than any reader should take")
+            return
+        if answer.value is NO_VALUE:
+            if answer.ok:
+                problem = answer.strict_error or "cannot be parsed"
+                yield Finding("ENV-1", "not-json", f"the body is no JSON (RFC 8259): {problem}")
+            return
+        if answer.strict_error:
+            yield Finding("ENV-1", "not-strict", f"the body is no JSON (RFC 8259): {answer.strict_error}")
+        if not answer.ok and not isinstance(answer.value, dict):
+            return
+        media_type = answer.header("Content-Type")
+        if media_type is None:
+            yield Finding("ENV-1", "no-media-type", "no Content-Type names JSON", Level.RECOMMENDED)
+        elif not _JSON_MEDIA.match(media_type.strip()):
+            yield Finding("ENV-1", "media-type", f"JSON is sent as {media_type[:100]}")
+
+    def _data_object(self, answer: Answer) -> Findings:
+        yield from _data(answer, "ENV-2", dict, "an object")
+
+    def _data_array(self, answer: Answer) -> Findings:
+        yield from _data(answer, "ENV-3", list, "an array")
+        if isinstance(answer.value, dict) and "meta" in answer.value:
+            meta = answer.value["meta"]
+            if not (isinstance(meta, dict) or (meta is None and self._meta_null)):
+                yield Finding("ENV-3", "meta", f"meta is {strictjson.kind(meta)}, not an object")
+
+    def _has_schema(self, answer: Answer) -> bool:
+        return answer.ok and self._validators.knows(answer.request.operation.response_schema)
+
+    def _matches_schema(self, answer: Answer) -> Findings:
+        operation = answer.request.operation
+        wanted = dict if operation.data_shape == "object" else list
+        if not isinstance(answer.data, wanted) or answer.strict_error:
+            return  # ENV-1, ENV-2 or ENV-3 says so already
+        if problem := self._validators.problem(operation.response_schema, answer.value):
+            yield Finding("ENV-4", "schema", f"the body does not match {operation.response_schema} at {problem}")
+
+    def _error_shape(self, answer: Answer) -> Findings:
+        status = answer.status
+        value = answer.value
+        if not answer.body.strip():
+            yield Finding("ERR-1", f"empty:{status}", f"the {status} has an empty body")
+        elif value is NO_VALUE:
+            yield Finding("ERR-1", f"not-json:{status}", f"the body of the {status} is no JSON")
+        elif not isinstance(value, dict) or not value:
+            what = "an empty object" if value == {} else strictjson.kind(value)
+            yield Finding("ERR-1", f"not-object:{status}", f"the body of the {status} is {what}")
+        elif self._validators.knows(ERROR_SCHEMA):
+            if problem := self._validators.problem(ERROR_SCHEMA, value):
+                yield Finding(
+                    "ERR-1", f"schema:{status}", f"the {status} does not match {ERROR_SCHEMA} at {problem}"
+                )
+        else:
+            shape = json.dumps(sorted(value))
+            yield Finding("ERR-1", SHAPE_CODE, shape, Level.OBSERVED)
+
+    def _no_leak(self, answer: Answer) -> Findings:
+        text = answer.body.decode("utf-8", "replace")
+        shown = text + "\n" + "\n".join(value for _, value in answer.headers)
+        for sent in self._sent_keys(answer):
+            if sent in shown:
+                yield Finding("ERR-2", "credential", "the answer repeats the credential that was sent")
+                break
+        if answer.ok:
+            return
+        for kind, piece in leaks(text):
+            if piece not in answer.sent_body.decode("utf-8", "replace"):
+                yield Finding("ERR-2", kind, f"the error gives away: {piece}", Level.RECOMMENDED)
+        if self._echoes_secret_member(answer, text):
+            yield Finding("ERR-2", "secret", "the error repeats a code, ticket or verifier", Level.RECOMMENDED)
+
+    def _sent_keys(self, answer: Answer) -> Iterator[str]:
+        for value in answer.request.authorization:
+            key = value.removeprefix(self._prefix).removesuffix(self._suffix).strip()
+            if len(key) >= _MIN_SECRET:
+                yield key
+
+    def _echoes_secret_member(self, answer: Answer, text: str) -> bool:
+        request = answer.request
+        if request.operation.auth == "api_key" or request.body is NOTHING:
+            return False
+        secret = [
+            value
+            for name, value in request.scope.items()
+            if isinstance(value, str) and len(value) >= _MIN_SECRET and name.endswith(("code", "ticket", "verifier"))
+        ]
+        return any(value in text for value in secret)
+
+    def _retry_after(self, answer: Answer) -> Findings:
+        value = answer.header("Retry-After")
+        if value is None or (value.strip().isascii() and value.strip().isdigit()) or _http_date(value):
+            return
+        yield Finding("RATE-2", "retry-after", f"Retry-After is {value[:60]!r}: neither seconds nor a date (RFC 9110)")
+
+
+def _http_date(value: str) -> bool:
+    try:
+        email.utils.parsedate_to_datetime(value.strip())
+    except (ValueError, TypeError, OverflowError):
+        return False
+    return True
+
+
+def _outside(answer: Answer) -> bool:
+    """What went to no declared operation: another method, or a path that a server may well read as another one."""
+    return bool(answer.request.method) or bool(answer.request.raw_path)
+
+
+def _answered(answer: Answer) -> bool:
+    return answer.status is not None
+
+
+def _success(answer: Answer) -> bool:
+    return answer.status is not None and 200 <= answer.status < 300
+
+
+def _has_body(answer: Answer) -> bool:
+    """Whether there is a JSON text to look at; what an error lacks is ERR-1's."""
+    return answer.ok or (_error(answer) and isinstance(answer.value, dict))
+
+
+def _error(answer: Answer) -> bool:
+    return answer.status is not None and not 200 <= answer.status < 300 and answer.status not in GATEWAY
+
+
+def _data(answer: Answer, requirement: str, wanted: type, name: str) -> Findings:
+    value: Any = answer.value
+    if value is NO_VALUE:
+        return  # ENV-1 says so already
+    if not isinstance(value, dict):
+        yield Finding(requirement, "envelope", f"the body is {strictjson.kind(value)}, not an object with data")
+    elif "data" not in value:
+        yield Finding(requirement, "no-data", "the body has no data member")
+    elif not isinstance(value["data"], wanted):
+        yield Finding(requirement, "data", f"data is {strictjson.kind(value['data'])}, not {name}")
