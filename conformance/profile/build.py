@@ -47,7 +47,9 @@ def build(document: Table, *, directory: Path, path: Path | None, schemas: Table
         idempotency=_idempotency(document["idempotency"]) if "idempotency" in document else None,
         errors_volatile=tuple(document.get("errors", {}).get("volatile", ())),
         fixtures=_each(document, "fixtures", lambda kind, states: _states(kind, states, directory)),
-        operations=_each(document, "operations", lambda _, table: OperationFacts(**_tuples(table, "bodies", "volatile"))),
+        operations=_each(
+            document, "operations", lambda _, table: OperationFacts(**_tuples(table, "bodies", "volatile"))
+        ),
         schemas=Schemas(dict(schemas), document.get("schemas", {}).get("meta_null", False)),
         search=Search(**document.get("search", {})),
         transitions=tuple(Transition(**_tuples(table, "after")) for table in document.get("transitions", ())),

@@ -44,7 +44,9 @@ def _fixture(key: Key, table: Mapping[str, Any], states: Mapping[str, Any], cont
             yield problem
     if ("from" in table) != bool(table.get("via")):
         missing = "via" if "from" in table else "from"
-        yield Problem(key, f"lacks the key {missing}", "`from` names a state, `via` the operations that lead here from it")
+        yield Problem(
+            key, f"lacks the key {missing}", "`via` lists the operations that lead here from the state `from`"
+        )
     yield from _origin(key, table, states)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 JsonValue = Any
+_GONE = object()
 
 
 def get(value: JsonValue, pointer: str) -> JsonValue:
@@ -25,14 +26,14 @@ def has(value: JsonValue, pointer: str) -> bool:
 
 def replace(value: JsonValue, pointer: str, new: JsonValue) -> JsonValue:
     """A copy with `new` in that place, which must exist but for the last member of an object. Raises as `get` does."""
-    return _rebuild(value, tokens(pointer), pointer, (new,))
+    return _rebuild(value, tokens(pointer), pointer, new)
 
 
 def remove(value: JsonValue, pointer: str) -> JsonValue:
     """A copy without that place. Raises as `get` does, and ValueError on the empty pointer."""
     if not pointer:
         raise ValueError("the whole value cannot be removed")
-    return _rebuild(value, tokens(pointer), pointer, ())
+    return _rebuild(value, tokens(pointer), pointer, _GONE)
 
 
 def leaves(value: JsonValue) -> list[tuple[str, JsonValue]]:
@@ -74,15 +75,16 @@ def _is_index(token: str) -> bool:
     return token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")
 
 
-def _rebuild(value: JsonValue, path: list[str], pointer: str, new: tuple[JsonValue, ...]) -> JsonValue:
+def _rebuild(value: JsonValue, path: list[str], pointer: str, new: JsonValue) -> JsonValue:
     if not path:
-        return next(iter(new))
+        return new
     token, rest = path[0], path[1:]
-    if isinstance(value, dict) and not rest and new:
-        return {**value, token: next(iter(new))}
+    gone = not rest and new is _GONE
+    if isinstance(value, dict) and not rest and not gone:
+        return {**value, token: new}
     key = _key(value, token, pointer)
-    inside = () if not rest and not new else (_rebuild(value[key], rest, pointer, new),)
+    inside = None if gone else _rebuild(value[key], rest, pointer, new)
     if isinstance(value, dict):
-        return {n: inside[0] if n == key else item for n, item in value.items() if n != key or inside}
+        return {name: inside if name == key else item for name, item in value.items() if not (gone and name == key)}
     index = int(key)
-    return [*value[:index], *inside, *value[index + 1 :]]
+    return [*value[:index], *([] if gone else [inside]), *value[index + 1 :]]

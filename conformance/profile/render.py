@@ -122,7 +122,7 @@ def escape(value: JsonValue) -> JsonValue:
 
 
 def render_known(text: str, known: Mapping[str, str]) -> str:
-    """`text` with the placeholders in `known` filled in, still a template for the others. Raises MalformedPlaceholder."""
+    """`text` with the placeholders in `known` filled in: a template for the rest. Raises MalformedPlaceholder."""
 
     def again(piece: Piece) -> str:
         if not piece.is_placeholder:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jsonschema_rs
 import yaml
@@ -27,7 +27,8 @@ _Yaml.yaml_implicit_resolvers = {
     first: [(tag, regexp) for tag, regexp in resolvers if not tag.endswith((":timestamp", ":bool"))]
     for first, resolvers in _Yaml.yaml_implicit_resolvers.items()
 }
-_Yaml.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+_BOOLEAN = re.compile("^(?:true|True|TRUE|false|False|FALSE)$")
+_Yaml.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOLEAN, list("tTfF"))
 
 
 def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable[str]) -> dict[str, Any]:
@@ -45,7 +46,7 @@ def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable
             if name in names:
                 raise ProfileError(f"no schema {called}", where=str(path), hint=nearest(called, declared))
             continue
-        found[name] = _checked(_bundle(document, base + pointer.join(called), translate), called, path)
+        found[name] = _checked(_bundle(document, base + pointer.join(called), translate), base, path)
     return found
 
 
@@ -146,12 +147,25 @@ def _translated_member(name: str, item: Any) -> Any:
     return _translated(item)
 
 
-def _checked(bundle: dict[str, Any], called: str, path: Path) -> dict[str, Any]:
+def _checked(bundle: dict[str, Any], base: str, path: Path) -> dict[str, Any]:
+    """The bundle, all of whose schemas are valid and refer to nothing outside of it. Raises ProfileError."""
+    called = pointer.tokens(bundle["$ref"][1:])[-1]
+    schemas = pointer.get(bundle, base) if base else {name: s for name, s in bundle.items() if name != "$ref"}
     try:
-        part = pointer.get(bundle, bundle["$ref"][1:])
-        jsonschema_rs.Draft202012Validator(cast("dict[str, Any]", part) if "$ref" not in str(part) else bundle)
+        for name, schema in schemas.items():
+            called = name
+            jsonschema_rs.meta.validate(schema)
+            for ref in _refs(schema):
+                if not ref.startswith("#"):
+                    hint = "bundle the files into one"
+                    raise ProfileError(
+                        f"schema {name} refers to {ref}, outside of the file", where=str(path), hint=hint
+                    )
+        called = pointer.tokens(bundle["$ref"][1:])[-1]
         jsonschema_rs.Draft202012Validator(bundle)
     except jsonschema_rs.ValidationError as error:
+        at = pointer.join(*error.instance_path)
         reason = error.message.splitlines()[0]
-        raise ProfileError(f"schema {called} is no valid JSON Schema: {reason}", where=str(path)) from error
+        what = f"schema {called} is no valid JSON Schema: {reason}" + (f" at {at}" if at else "")
+        raise ProfileError(what, where=str(path)) from error
     return bundle

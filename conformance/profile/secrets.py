@@ -40,7 +40,9 @@ def _from_file(path: Path, where: str) -> str:
         with path.open(encoding="utf-8") as file:
             mode = os.fstat(file.fileno()).st_mode
             if stat.S_ISREG(mode) and mode & 0o077:
-                raise ProfileError(f"{path} can be read by others than its owner", where=where, hint=f"chmod 600 {path}")
+                raise ProfileError(
+                    f"{path} can be read by others than its owner", where=where, hint=f"chmod 600 {path}"
+                )
             secret = file.read().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise ProfileError(f"{path} is not UTF-8", where=where) from None
@@ -55,7 +57,9 @@ def _from_command(command: tuple[str, ...], where: str) -> str:
     """What the program prints. Its complaints are not passed on, for they may hold the secret."""
     program = command[0]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False
+        )
         secret = done.stdout.decode().strip()
     except subprocess.TimeoutExpired:
         raise ProfileError(f"{program} did not finish in {COMMAND_TIMEOUT_S:g} s", where=where) from None

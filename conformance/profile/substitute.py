@@ -50,7 +50,7 @@ class Substitution:
             return {name: self.fill(item, (*key, name)) for name, item in value.items()}
         if isinstance(value, list):
             return [self.fill(item, (*key, index)) for index, item in enumerate(value)]
-        if not isinstance(value, str) or "{" not in value and "}" not in value:
+        if not isinstance(value, str) or ("{" not in value and "}" not in value):
             return value
         if is_template(key):
             return self._template(value, key)

@@ -1,0 +1,231 @@
+"""Bodies out of a JSON Schema: a small valid one, and others that differ from a given one in a single leaf."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from conformance.profile import pointer
+from conformance.profile.subschema import Root, Schema
+
+JsonValue = Any
+
+_DEPTH = 12
+_FORMATS = {
+    "uuid": "6f1c1c5e-3c4b-4f0a-9d55-0a3e5b0c7a11",
+    "uri": "https://example.com/a",
+    "url": "https://example.com/a",
+    "iri": "https://example.com/a",
+    "uri-reference": "/a",
+    "email": "someone@example.com",
+    "date-time": "2030-01-02T03:04:05Z",
+    "date": "2030-01-02",
+    "time": "03:04:05Z",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+}
+_TEXTS = ("x", "X", "1", "text", "US", "USD", "en", "en-US", "12345", "000000", "+12025550100", "https://example.com/a")
+_TYPES_BY_KEYWORD = (
+    ("object", ("properties", "required", "additionalProperties", "minProperties")),
+    ("array", ("items", "prefixItems", "minItems")),
+    ("string", ("format", "pattern", "minLength", "maxLength")),
+    ("number", ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")),
+)
+
+
+def example(schema: Schema) -> JsonValue | None:
+    """A small body that is valid against `schema`, or None where none was found. The same schema, the same body."""
+    root = Root(schema)
+    return next(_valid(schema, root, 0), None)
+
+
+def _valid(schema: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
+    if depth > _DEPTH:
+        return
+    check = root.validator(schema)
+    yield from (value for value in _candidates(schema, root, depth) if check.is_valid(value))
+
+
+def _candidates(schema: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
+    flat = root.flat(schema)
+    yield from _stated(flat)
+    for keyword in ("oneOf", "anyOf"):
+        rest = {name: value for name, value in flat.items() if name != keyword}
+        for branch in flat.get(keyword, ()):
+            yield from _candidates({"allOf": [rest, branch]}, root, depth + 1) if depth < _DEPTH else ()
+    for kind in _types(flat):
+        yield from _MAKERS[kind](flat, root, depth)
+
+
+def _stated(flat: Schema) -> Iterator[JsonValue]:
+    yield from (flat[name] for name in ("const",) if name in flat)
+    yield from flat.get("enum", ())
+    yield from (flat[name] for name in ("default", "example") if name in flat)
+    examples = flat.get("examples", ())
+    yield from examples if isinstance(examples, list) else ()
+
+
+def _types(flat: Schema) -> list[str]:
+    declared = flat.get("type")
+    if declared is None:
+        return [kind for kind, words in _TYPES_BY_KEYWORD if any(word in flat for word in words)] or [
+            "object",
+            "string",
+        ]
+    kinds = [declared] if isinstance(declared, str) else list(declared)
+    return sorted(kinds, key=lambda kind: kind == "null")
+
+
+def _objects(flat: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
+    properties = flat.get("properties", {})
+    more = flat.get("additionalProperties", {})
+    names = list(dict.fromkeys(flat.get("required", ())))
+    optional = [name for name in properties if name not in names]
+    lacking = flat.get("minProperties", 0) - len(names)
+    if lacking > 0:
+        names += optional[:lacking] + [f"member{index}" for index in range(lacking - len(optional))]
+    made: dict[str, JsonValue] = {}
+    for name in names:
+        below = properties.get(name, more if isinstance(more, Mapping) else {"type": "string"})
+        found = next(_valid(below, root, depth + 1), _NOTHING)
+        if found is _NOTHING:
+            return
+        made[name] = found
+    yield made
+
+
+def _arrays(flat: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
+    prefix = flat.get("prefixItems", [])
+    items = flat.get("items", {})
+    wanted = max(flat.get("minItems", 0), 0)
+    made = [next(_valid(below, root, depth + 1), None) for below in prefix[:wanted]]
+    first = next(_valid(items, root, depth + 1), _NOTHING) if wanted > len(made) else _NOTHING
+    while wanted > len(made) and first is not _NOTHING:
+        made.append(first if first not in made else _unlike(first, made, items, root))
+    yield made
+
+
+def _unlike(first: JsonValue, made: list[JsonValue], items: Schema, root: Root) -> JsonValue:
+    """Another item, for `uniqueItems`; the same one where there is no other."""
+    check = root.validator(items)
+    for known in made:
+        for _, bodies in _changes(known, lambda at: root.enums(items, at)):
+            fresh = [body for body in bodies if body not in made and check.is_valid(body)]
+            if fresh:
+                return fresh[0]
+    return first
+
+
+def _strings(flat: Schema, _root: Root, _depth: int) -> Iterator[JsonValue]:
+    if flat.get("format") in _FORMATS:
+        yield _FORMATS[flat["format"]]
+    shortest, longest = flat.get("minLength", 0), flat.get("maxLength")
+    for text in _TEXTS:
+        padded = text if len(text) >= shortest else (text * shortest)[:shortest]
+        yield padded[:longest]
+
+
+def _numbers(flat: Schema, _root: Root, _depth: int) -> Iterator[JsonValue]:
+    yield 1
+    step = flat.get("multipleOf", 1)
+    yield step
+    if isinstance(low := flat.get("minimum"), int | float):
+        yield low
+        yield -(-low // step) * step
+    if isinstance(low := flat.get("exclusiveMinimum"), int | float):
+        yield (low // step + 1) * step
+        yield low + 0.5
+    if isinstance(high := flat.get("maximum"), int | float):
+        yield high
+        yield high // step * step
+    if isinstance(high := flat.get("exclusiveMaximum"), int | float):
+        yield (-(-high // step) - 1) * step
+        yield high - 0.5
+    yield 0
+
+
+_NOTHING = object()
+_MAKERS: dict[str, Callable[[Schema, Root, int], Iterator[JsonValue]]] = {
+    "object": _objects,
+    "array": _arrays,
+    "string": _strings,
+    "integer": _numbers,
+    "number": _numbers,
+    "boolean": lambda *_: iter((True, False)),
+    "null": lambda *_: iter((None,)),
+}
+
+
+def alternatives(value: JsonValue, schema: Schema | None = None) -> Mapping[str, tuple[JsonValue, ...]]:
+    """By JSON pointer of a leaf: whole bodies like `value` that differ in that leaf, in meaning and not in spelling.
+
+    With a schema, all of them are valid against it; without one they are guesses, to be proven. A leaf for which
+    there is none, and every null, is left out.
+    """
+    root = Root(schema) if schema is not None else None
+    check = root.validator(schema) if root and schema is not None else None
+    found: dict[str, tuple[JsonValue, ...]] = {}
+    for at, bodies in _changes(value, lambda at: root.enums(schema, at) if root and schema is not None else ()):
+        kept = tuple(body for body in bodies if check is None or check.is_valid(body))
+        if kept:
+            found[at] = kept
+    return found
+
+
+def _changes(value: JsonValue, enums: Callable[[str], tuple[JsonValue, ...]]) -> Iterator[tuple[str, list[JsonValue]]]:
+    for at, leaf in pointer.leaves(value):
+        others = [*enums(at), *_others(leaf)] if leaf is not None else []
+        distinct = list({_identity(other): other for other in others if _identity(other) != _identity(leaf)}.values())
+        yield at, [pointer.replace(value, at, other) for other in distinct]
+
+
+def _identity(value: JsonValue) -> tuple[str, str]:
+    """Equal for equal JSON values: 1 and 1.0 are, 1 and true are not."""
+    kind = "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+    return kind, repr(float(value)) if kind == "number" and abs(value) < 2**53 else repr(value)
+
+
+def _others(leaf: JsonValue) -> Iterator[JsonValue]:
+    if isinstance(leaf, bool):
+        yield not leaf
+    elif isinstance(leaf, int | float):
+        yield leaf + 1
+        yield leaf - 1
+    elif isinstance(leaf, str):
+        yield from _other_texts(leaf)
+
+
+def _other_texts(text: str) -> Iterator[str]:
+    if match := re.fullmatch(r"(https?://[^/?#\s]+[^?#\s]*?)/*([?#]\S*)?", text):
+        yield f"{match[1]}/other{match[2] or ''}"
+        return
+    if match := re.fullmatch(r"([^@\s]+)@([^@\s]+)", text):
+        yield f"{match[1]}.other@{match[2]}"
+        return
+    if re.fullmatch(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", text):
+        yield text[:-1] + ("1" if text[-1] == "0" else "0")
+        return
+    yield from _other_times(text)
+    yield text + "x"
+    if text and text[-1].isascii() and text[-1].isalnum():
+        yield text[:-1] + _next(text[-1])
+    if len(text) > 1 and "{" not in text:
+        yield text[:-1]
+
+
+def _other_times(text: str) -> Iterator[str]:
+    if match := re.fullmatch(r"(\d{4}-\d\d-\d\d)([Tt ].*)?", text):
+        try:
+            day = datetime.date.fromisoformat(match[1]) + datetime.timedelta(days=1)
+        except (ValueError, OverflowError):
+            return
+        yield day.isoformat() + (match[2] or "")
+
+
+def _next(character: str) -> str:
+    """Another one of the same kind, so that patterns still hold."""
+    first, last = ("0", "9") if character.isdigit() else ("a", "z") if character.islower() else ("A", "Z")
+    return first if character == last else chr(ord(character) + 1)
