@@ -1,0 +1,102 @@
+"""The public app: bytes in, a call through its policy, bytes out. A plain ASGI application, for speed.
+
+What needs no database is answered in the event loop; everything else in a pool of threads, so that requests really
+overlap.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from conformance.reference import pipeline, routes
+from conformance.reference.call import Call, Reply, Request
+from conformance.reference.hub import Hub, Target
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+THREADS = 32
+CHUNK = 64
+
+
+class PublicApp:
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="reference")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        raw_path = scope.get("raw_path") or scope["path"].encode()
+        target, path = self._hub.find(raw_path)
+        body = await _read(receive, target.policy.reading.max_bytes)
+        if body is None:
+            return
+        request = _request(scope, target, path, body)
+        call = Call(request, target.policy, target.store, target.keys, target.limiter, time.time())
+        if target.policy.transport.latency_s:
+            await asyncio.sleep(target.policy.transport.latency_s)
+        if _is_local(target, request):
+            reply = pipeline.reply(call)
+        else:
+            reply = await asyncio.get_running_loop().run_in_executor(self._pool, pipeline.reply, call)
+        if target.store.outbox:
+            target.store.outbox = False
+            self._hub.courier.wake(target.store)
+        await _send(send, target, reply)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _is_local(target: Target, request: Request) -> bool:
+    segments = target.policy.split(request.path)
+    found = routes.match(target.policy.routes, request.method, segments) if segments else None
+    return found is None or found[0] in target.policy.local
+
+
+def _request(scope: Scope, target: Target, path: bytes, body: bytes) -> Request:
+    peer = scope["client"][1] if scope.get("client") else 0
+    headers = tuple((bytes(name), bytes(value)) for name, value in scope["headers"])
+    return Request(
+        scope["method"], path, headers, body, scope["query_string"], target.prefix, scope.get("scheme", "http"), peer
+    )
+
+
+async def _read(receive: Receive, limit: int) -> bytes | None:
+    """The whole body, or as much of it as tells that it is too large; None where the client went away."""
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        part = message.get("body", b"")
+        size += len(part)
+        if size <= limit + 1 + len(part):
+            parts.append(part)
+        if not message.get("more_body"):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def _send(send: Send, target: Target, reply: Reply) -> None:
+    transport = target.policy.transport
+    body = gzip.compress(reply.body, mtime=0) if transport.gzip and reply.body else reply.body
+    headers = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers]
+    if transport.gzip and reply.body:
+        headers.append((b"content-encoding", b"gzip"))
+    if transport.close:
+        headers.append((b"connection", b"close"))
+    if not transport.chunked and reply.status != 204:
+        headers.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    if transport.chunked:
+        for start in range(0, len(body), CHUNK):
+            await send({"type": "http.response.body", "body": body[start : start + CHUNK], "more_body": True})
+        body = b""
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,158 @@
+"""The product catalogue: constant data, generated once, and its search (interface, Search parameters)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from sqlalchemy import Connection
+
+from conformance.reference.call import Answer, Call, JsonObject, Refusal, success
+
+MERCHANTS = ("northwind", "harbour", "meadow")
+EMPTY_MERCHANT = "vacant"
+CATEGORIES = ("shirts", "shoes", "mugs", "lamps")
+SORTS = ("relevance", "name", "price_asc", "price_desc")
+LOCALES = ("en-US", "de-DE", "fr-FR")
+MARKETS = ("US", "DE", "FR")
+_STYLES = ("classic", "modern", "rustic", "minimal", "vintage")
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    id: str
+    title: str
+    merchant: str
+    category: str
+    price: float
+    style: str
+
+    def shown(self) -> JsonObject:
+        price = {"amount": self.price, "currency": "USD"}
+        return {
+            "id": self.id,
+            "title": self.title,
+            "merchant": self.merchant,
+            "category": self.category,
+            "price": price,
+            "tags": [self.style, "gift"],
+            "available": True,
+        }
+
+
+def _product(number: int) -> Product:
+    merchant = MERCHANTS[number % len(MERCHANTS)]
+    category = CATEGORIES[number // len(MERCHANTS) % len(CATEGORIES)]
+    style = _STYLES[number % len(_STYLES)]
+    title = f"{style.title()} {category[:-1]} {number:03d}"
+    return Product(f"prod_{number:04d}", title, merchant, category, round(5 + number * 37 % 500 / 4, 2), style)
+
+
+PRODUCTS = tuple(_product(number) for number in range(60))
+_ORDERS = {
+    "relevance": PRODUCTS,
+    "name": tuple(sorted(PRODUCTS, key=lambda product: (product.title, product.id))),
+    "price_asc": tuple(sorted(PRODUCTS, key=lambda product: (product.price, product.id))),
+    "price_desc": tuple(sorted(PRODUCTS, key=lambda product: (-product.price, product.id))),
+}
+
+
+def strict_integer(text: str) -> int | None:
+    """Decimal digits, perhaps with a minus sign in front; at most nine of them."""
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 9 else None
+
+
+def plain_window(page: int, size: int, asked: int) -> slice:
+    return slice(page * size, (page + 1) * size)
+
+
+def _parameters(call: Call) -> Mapping[str, str]:
+    try:
+        pairs = parse_qsl(call.request.query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
+    except (UnicodeDecodeError, ValueError):
+        raise Refusal("invalid_query", "The query string cannot be read.") from None
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise Refusal("invalid_query", "A query parameter comes more than once.")
+    return dict(pairs)
+
+
+def _integer(call: Call, given: Mapping[str, str], name: str) -> int:
+    number = call.policy.search.integer(given[name])
+    if number is None:
+        raise Refusal("invalid_query", f"{name} must be an integer.")
+    return number
+
+
+def _one_of(given: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> None:
+    if given[name] not in allowed:
+        raise Refusal("invalid_query", f"{name} is not one of the allowed values.")
+
+
+def _page(call: Call, given: Mapping[str, str]) -> tuple[int, int, int]:
+    """(page counted from 0, page size, page as asked)."""
+    rules = call.policy.search
+    asked, size = _integer(call, given, "page"), _integer(call, given, "pageSize")
+    if asked < rules.page_base:
+        raise Refusal("invalid_query", "page is out of range.")
+    if rules.clamp:
+        size = min(max(size, 1), rules.page_size_max)
+    elif not 1 <= size <= rules.page_size_max:
+        raise Refusal("invalid_query", "pageSize is out of range.")
+    return asked - rules.page_base, size, asked
+
+
+def search(call: Call, db: Connection) -> Answer:
+    rules = call.policy.search
+    sent = _parameters(call)
+    given = {**rules.defaults, **sent}
+    for name in rules.required:
+        if name not in given or not given[name].strip():
+            raise Refusal("invalid_query", f"The query parameter {name} is required.")
+    known = {"q", "locale", "market", "category", "merchant", "sort", "page", "pageSize"}
+    if rules.known_only and sent.keys() - known:
+        raise Refusal("invalid_query", "A query parameter is unknown.")
+    for name, allowed in (("sort", rules.sorts), ("locale", rules.locales), ("market", rules.markets)):
+        if name in given:
+            _one_of(given, name, allowed)
+    page, size, asked = _page(call, given)
+    hits = _hits(given, rules.filters)
+    shown = [product.shown() for product in hits[rules.window(page, size, asked)]]
+    return success(shown, meta={"page": asked, "pageSize": size, "total": len(hits)})
+
+
+def _hits(given: Mapping[str, str], filters: tuple[str, ...]) -> list[Product]:
+    words = given["q"].lower().split()
+    return [
+        product
+        for product in _ORDERS[given["sort"]]
+        if all(word in product.title.lower() or word in ("gift", product.style) for word in words)
+        and all(name not in given or getattr(product, name) == given[name] for name in filters)
+    ]
+
+
+def _merchant(call: Call) -> str:
+    slug = call.path["slug"]
+    if slug not in MERCHANTS and slug != EMPTY_MERCHANT:
+        raise Refusal("unknown_merchant", "There is no such store.")
+    return slug
+
+
+def categories(call: Call, db: Connection) -> Answer:
+    slug = _merchant(call)
+    counts = {name: sum(p.merchant == slug and p.category == name for p in PRODUCTS) for name in CATEGORIES}
+    listed = [{"id": f"cat_{name}", "name": name, "products": count} for name, count in counts.items() if count]
+    return success(listed, meta={"total": len(listed)})
+
+
+def products(call: Call, db: Connection) -> Answer:
+    slug = _merchant(call)
+    listed = [product.shown() for product in PRODUCTS if product.merchant == slug]
+    return success(listed, meta={"total": len(listed)})
+
+
+def runtime_config(call: Call, db: Connection) -> Answer:
+    flags = {"hostedCheckout": True, "afterSales": True}
+    return success({"environment": "reference", "locales": list(LOCALES), "markets": list(MARKETS), "features": flags})

@@ -1,0 +1,112 @@
+"""The control app: fixtures, ground truth and the rate limiter's switch, on a port of its own and never in public.
+
+Every path may carry the prefix of a target, as on the public app: `/F024/fixtures/cart/open`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from sqlalchemy import func, select
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from conformance.reference.call import JsonObject
+from conformance.reference.fixtures import MAKERS, BadOptions
+from conformance.reference.hub import Hub, Target
+from conformance.reference.tables import effects
+
+
+def control_app(hub: Hub) -> ASGIApp:
+    """An ASGI application; answers 400 to bad options and 404 to unknown kinds, states and targets."""
+    inner = Starlette(
+        routes=[
+            Route("/health", _health),
+            Route("/credentials", _credentials),
+            Route("/fixtures/{kind}/{state}", _fixture, methods=["POST"]),
+            Route("/effects/{operation}", _effects),
+            Route("/rate-limit", _rate_limit, methods=["POST", "DELETE"]),
+        ]
+    )
+
+    async def prefixed(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        target, path = hub.find(scope.get("raw_path") or scope["path"].encode())
+        state = {**scope.get("state", {}), "target": target}
+        await inner({**scope, "path": path.decode("latin-1"), "raw_path": path, "state": state}, receive, send)
+
+    return prefixed
+
+
+def _target(request: Request) -> Target:
+    target: Target = request.state.target
+    return target
+
+
+async def _options(request: Request) -> JsonObject:
+    body = await request.body()
+    value = json.loads(body) if body else {}
+    if not isinstance(value, dict):
+        raise BadOptions("options must be a JSON object")
+    return value
+
+
+async def _health(request: Request) -> Response:
+    return JSONResponse({"status": "ok", "target": _target(request).name})
+
+
+async def _credentials(request: Request) -> Response:
+    return JSONResponse(_target(request).keys.secrets)
+
+
+async def _fixture(request: Request) -> Response:
+    maker = MAKERS.get(request.path_params["kind"], {}).get(request.path_params["state"])
+    if maker is None:
+        return JSONResponse({"error": "no such fixture"}, 404)
+
+    def make(options: JsonObject) -> JsonObject:
+        with _target(request).store.write() as db:
+            return maker(db, options)
+
+    return await _answered(lambda options: make(options), request)
+
+
+async def _answered(work: Callable[[JsonObject], JsonObject], request: Request) -> Response:
+    try:
+        return JSONResponse(await run_in_threadpool(work, await _options(request)))
+    except (ValueError, KeyError, TypeError) as error:
+        return JSONResponse({"error": f"bad options: {error}"}, 400)
+
+
+async def _effects(request: Request) -> Response:
+    """How often an operation took effect: overall, on one path id, or with a text somewhere in its body."""
+    query = select(func.count()).where(effects.c.operation == request.path_params["operation"])
+    if "id" in request.query_params:
+        query = query.where(effects.c.resource == request.query_params["id"])
+    if "marker" in request.query_params:
+        query = query.where(effects.c.detail.contains(request.query_params["marker"], autoescape=True))
+
+    def count() -> int:
+        with _target(request).store.read() as db:
+            return int(db.execute(query).scalar_one())
+
+    return JSONResponse({"count": await run_in_threadpool(count)})
+
+
+async def _rate_limit(request: Request) -> Response:
+    limiter = _target(request).limiter
+    if request.method == "DELETE":
+        limiter.restore()
+        return JSONResponse({})
+
+    def switch(options: JsonObject) -> JsonObject:
+        limiter.set(int(options["limit"]), float(options["window_s"]))
+        return options
+
+    return await _answered(switch, request)

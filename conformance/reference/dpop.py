@@ -1,0 +1,177 @@
+"""DPoP proofs (RFC 9449 section 4.3). `read_proof` parses one; each condition checks one point of the list.
+
+Condition 10 (nonce) holds where the policy gives nonces; condition 12 (access token hash) is for protected resources.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey, OKPKey, RSAKey
+from joserfc.jws import JWSRegistry, deserialize_compact
+
+from conformance.reference.call import Call, JsonValue, Refusal, dumps
+
+ALGORITHMS = ("ES256", "ES384", "PS256", "EdDSA")
+_REQUIRED_MEMBERS: Mapping[str, tuple[str, ...]] = {"EC": ("crv", "x", "y"), "OKP": ("crv", "x"), "RSA": ("e", "n")}
+_KEYS: Mapping[str, Any] = {"EC": ECKey, "OKP": OKPKey, "RSA": RSAKey}
+_PRIVATE = ("d", "p", "q", "dp", "dq", "qi", "oth", "k")
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A parsed proof. `jkt` is the RFC 7638 thumbprint of the key in its header, "" where there is none."""
+
+    text: str
+    header: Mapping[str, Any]
+    claims: Mapping[str, Any]
+
+    @property
+    def jkt(self) -> str:
+        jwk = self.header.get("jwk")
+        if not isinstance(jwk, dict):
+            return ""
+        names = _REQUIRED_MEMBERS.get(str(jwk.get("kty")), ("k",))
+        members = {name: jwk.get(name, "") for name in sorted((*names, "kty"))}
+        return _encode(hashlib.sha256(dumps(members)).digest())
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def decode_part(part: str) -> bytes:
+    """Base64url without padding (RFC 7515 section 2). Raises ValueError."""
+    if "=" in part or not part.isascii():
+        raise ValueError("padding or foreign characters")
+    return base64.b64decode(part + "=" * (-len(part) % 4), altchars=b"-_", validate=True)
+
+
+def _object(part: str) -> Mapping[str, Any]:
+    value: JsonValue = json.loads(decode_part(part).decode())
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    dumps(value)  # no NaN, no lone surrogates
+    return value
+
+
+def bad_proof(message: str) -> Refusal:
+    return Refusal("bad_proof", message, headers=(("WWW-Authenticate", 'DPoP error="invalid_dpop_proof"'),))
+
+
+def read_proof(call: Call) -> Proof | None:
+    """Conditions 1 and 2: exactly one header field, one well-formed JWT."""
+    values = call.request.all(b"dpop")
+    if len(values) != 1:
+        raise bad_proof("Exactly one DPoP header is required.")
+    parts = values[0].strip(" ").split(".")
+    try:
+        header, claims, _ = parts
+        decode_part(parts[2])
+        return Proof(".".join(parts), _object(header), _object(claims))
+    except (ValueError, RecursionError, binascii.Error):
+        raise bad_proof("The DPoP header is not a well-formed JWT.") from None
+
+
+def has_claims(call: Call, proof: Proof) -> None:
+    """Condition 3: all required claims (section 4.2), each of its type."""
+    claims = proof.claims
+    texts = all(isinstance(claims.get(name), str) and claims[name] for name in ("jti", "htm", "htu"))
+    iat = claims.get("iat")
+    if not texts or len(claims["jti"]) > 500 or isinstance(iat, bool) or not isinstance(iat, (int, float)):
+        raise bad_proof("A required claim of the proof is missing or of the wrong type.")
+
+
+def is_dpop_type(call: Call, proof: Proof) -> None:
+    """Condition 4."""
+    if proof.header.get("typ") != "dpop+jwt":
+        raise bad_proof("The proof's typ must be dpop+jwt.")
+
+
+def has_asymmetric_algorithm(call: Call, proof: Proof) -> None:
+    """Condition 5: registered, asymmetric, acceptable; never none."""
+    if proof.header.get("alg") not in call.policy.oauth.algorithms:
+        raise bad_proof("The proof's algorithm is not acceptable.")
+
+
+def is_signed_by_its_key(call: Call, proof: Proof) -> None:
+    """Condition 6."""
+    jwk = proof.header.get("jwk")
+    if not isinstance(jwk, dict) or jwk.get("kty") not in _KEYS or "crit" in proof.header:
+        raise bad_proof("The proof must carry its public key.")
+    public = {name: value for name, value in jwk.items() if name not in _PRIVATE}
+    algorithm = str(proof.header.get("alg"))
+    try:
+        key = _KEYS[jwk["kty"]].import_key(public)
+        registry = JWSRegistry(algorithms=[algorithm], strict_check_header=False)
+        deserialize_compact(proof.text, key, registry=registry)
+    except (JoseError, ValueError, TypeError, KeyError, AttributeError):
+        raise bad_proof("The proof's signature does not verify.") from None
+
+
+def has_public_key(call: Call, proof: Proof) -> None:
+    """Condition 7: no private key in the header."""
+    jwk = proof.header.get("jwk")
+    if not isinstance(jwk, dict) or any(name in jwk for name in _PRIVATE):
+        raise bad_proof("The proof must not carry a private key.")
+
+
+def is_for_this_method(call: Call, proof: Proof) -> None:
+    """Condition 8."""
+    if proof.claims.get("htm") != call.request.method:
+        raise bad_proof("The proof's htm is another method.")
+
+
+def is_for_this_url(call: Call, proof: Proof) -> None:
+    """Condition 9: htu is this URL without query and fragment, normalised (RFC 3986 section 6.2.2 and 6.2.3)."""
+    if normalized(str(proof.claims.get("htu"))) != normalized(call.request.url):
+        raise bad_proof("The proof's htu is another URL.")
+
+
+def normalized(url: str) -> tuple[str, str, str] | None:
+    """Scheme, authority and path for comparison; query and fragment are ignored. None where it is no URL."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+        return parts.scheme.lower(), f"{(parts.hostname or '').lower()}:{port}", parts.path or "/"
+    except ValueError:
+        return None
+
+
+def has_current_nonce(call: Call, proof: Proof) -> None:
+    """Condition 10."""
+    nonce = call.policy.oauth.nonce
+    if nonce is None:
+        return
+    if not hmac.compare_digest(str(proof.claims.get("nonce", "")).encode("utf-8", "replace"), nonce(call).encode()):
+        headers = (("WWW-Authenticate", 'DPoP error="use_dpop_nonce"'), ("DPoP-Nonce", nonce(call)))
+        raise Refusal("use_dpop_nonce", "The proof needs the nonce of the DPoP-Nonce header.", headers=headers)
+
+
+def is_fresh(call: Call, proof: Proof) -> None:
+    """Condition 11: iat within the allowance."""
+    iat = proof.claims.get("iat")
+    if not isinstance(iat, (int, float)) or not abs(call.now - iat) <= call.policy.oauth.clock_s:
+        raise bad_proof("The proof's iat is out of the acceptable window.")
+
+
+CONDITIONS = {
+    "claims": has_claims,
+    "type": is_dpop_type,
+    "algorithm": has_asymmetric_algorithm,
+    "signature": is_signed_by_its_key,
+    "public": has_public_key,
+    "method": is_for_this_method,
+    "url": is_for_this_url,
+    "nonce": has_current_nonce,
+    "fresh": is_fresh,
+}

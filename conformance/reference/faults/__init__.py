@@ -1,0 +1,1 @@
+"""Seeded defects, one file a subject. A new one is a function here with the decorator `registry.fault`."""

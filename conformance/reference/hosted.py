@@ -1,0 +1,43 @@
+"""Hosted checkout sessions: open -> consumed, or open -> cancelled; whoever holds the ticket may act."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from sqlalchemy import Connection
+
+from conformance.reference.call import Answer, Call, JsonObject, Refusal, success
+from conformance.reference.objects import Thing, change, find
+
+
+def ticket_digest(ticket: str) -> str:
+    return hashlib.sha256(ticket.encode()).hexdigest()
+
+
+def new_session(ticket: str) -> JsonObject:
+    return {"ticket": ticket_digest(ticket), "total": 7300, "currency": "USD"}
+
+
+def _projection(session: Thing) -> JsonObject:
+    totals = {"total": session.data["total"], "currency": session.data["currency"]}
+    return {"sessionId": session.id, "state": session.state, "version": session.version, "totals": totals}
+
+
+def _held(call: Call, db: Connection) -> Thing:
+    """The session in the path, if the ticket in the body is its own and its state allows the operation."""
+    session = find(call, db, "session")
+    if not hmac.compare_digest(ticket_digest(call.body["ticket"]), session.data["ticket"]):
+        raise Refusal("bad_ticket", "There is no such session with this ticket.")
+    call.policy.guard(call, "session", session.state)
+    return session
+
+
+def consume(call: Call, db: Connection) -> Answer:
+    session = _held(call, db)
+    return success(_projection(change(db, session, "consumed", session.data)))
+
+
+def cancel(call: Call, db: Connection) -> Answer:
+    session = _held(call, db)
+    return success(_projection(change(db, session, "cancelled", session.data)))

@@ -1,0 +1,80 @@
+"""Targets by path prefix: one process serves the reference, every variant and every fault, each with its own store.
+
+`/` is the default target; `/F024/...` that fault; `/F024~3/...` the same fault with a state of its own; `/D11+F024/...`
+both together.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass
+
+from conformance.errors import UsageError
+from conformance.reference import registry
+from conformance.reference.courier import Courier
+from conformance.reference.keys import KeyRing
+from conformance.reference.limiter import Limiter
+from conformance.reference.policy import Policy
+from conformance.reference.store import MEMORY, Store
+
+_PREFIX = re.compile(rb"/([A-Za-z0-9+]+(?:~[A-Za-z0-9_.-]{1,64})?)(?=/|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    name: str
+    prefix: bytes
+    policy: Policy
+    store: Store
+    keys: KeyRing
+    limiter: Limiter
+
+
+class Hub:
+    """All targets of one process. They share the keys and nothing else."""
+
+    def __init__(self, database: str | None = None, default: str = "reference", shared: bool = False) -> None:
+        self._database = database or MEMORY
+        self._default = default
+        self._shared = shared
+        self._targets: dict[bytes, Target | None] = {}
+        self._lock = threading.Lock()
+        self.courier = Courier()
+        first = Store(self._database)
+        self.keys = KeyRing(first.seed())
+        self.default = self._make(default, b"", first)
+
+    def find(self, raw_path: bytes) -> tuple[Target, bytes]:
+        """The target of a raw path, and the path relative to it."""
+        found = _PREFIX.match(raw_path)
+        if found and found[1] != b"api":
+            target = self._named(found[1])
+            if target is not None:
+                return target, raw_path[found.end() :] or b"/"
+        return self.default, raw_path
+
+    def _named(self, name: bytes) -> Target | None:
+        if name not in self._targets:
+            with self._lock:
+                if name not in self._targets:
+                    self._targets[name] = self._create(name.decode())
+        return self._targets[name]
+
+    def _create(self, name: str) -> Target | None:
+        try:
+            registry.resolve(name.partition("~")[0])
+        except UsageError:
+            return None
+        return self._make(name, f"/{name}".encode(), Store(self._database, name))
+
+    def _make(self, name: str, prefix: bytes, store: Store) -> Target:
+        policy = registry.resolve(name.partition("~")[0])
+        self.courier.watch(store)
+        return Target(name, prefix, policy, store, self.keys, Limiter())
+
+    def close(self) -> None:
+        self.courier.stop()
+        for target in (self.default, *self._targets.values()):
+            if target is not None:
+                target.store.close()

@@ -1,0 +1,192 @@
+"""Idempotent calls (interface, Endpoints, rule 2): one effect a key, and its answer for whoever asks again.
+
+The record is written in the transaction of the effect, so that a crash loses both or none. A second call with the same
+key is held back by the database until the first one ends. Where an effect takes time of its own (`work_s`), the key is
+first reserved in a transaction of its own, so that a duplicate can see that a call is under way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from conformance.reference.call import Answer, Call, Refusal, canonical
+from conformance.reference.policy import Handler
+from conformance.reference.tables import effects, records, reservations
+
+LEASE_S = 10.0
+_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_FIND = select(records).where(records.c.address == bindparam("key"))
+_SAVE = insert(records)
+_EFFECT = insert(effects)
+_RELEASE = delete(reservations).where(reservations.c.address == bindparam("key"))
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    address: str
+    fingerprint: str
+    status: int
+    answer: Answer
+    created_at: float
+
+
+def header_key(call: Call) -> str | None:
+    """The key of the header `Idempotency-Key`, a UUID. Raises Refusal: it is needed."""
+    values = call.request.all(b"idempotency-key")
+    if not values:
+        raise Refusal("missing_key", "The header Idempotency-Key is required.")
+    if len(values) > 1 or not _UUID.fullmatch(values[0]):
+        raise Refusal("bad_key", "The header Idempotency-Key must hold one UUID.")
+    return values[0].lower()
+
+
+def owner(call: Call) -> str:
+    """Whom a key belongs to: an installation, an OAuth client, or nobody but the session in the path."""
+    if call.operation == "exchangeOAuthToken":
+        return f"client:{call.body.get('clientId', '')}"
+    return f"installation:{call.caller.installation}" if call.caller else "public"
+
+
+def by_path(call: Call) -> tuple[str, ...]:
+    """A key counts for its owner, the operation and the path id."""
+    return (owner(call), call.operation, *call.path.values())
+
+
+def by_content(call: Call) -> str:
+    """Equal JSON values are equal payloads; a token request also counts the key that it is bound to (RFC 9449)."""
+    bound = call.proof.jkt if call.proof else ""
+    return digest(canonical(call.body), bound)
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def address(call: Call) -> str:
+    return digest(*call.policy.idempotency.namespace(call), call.key or "")
+
+
+def find(db: Connection, key: str) -> Record | None:
+    row = db.execute(_FIND, {"key": key}).first()
+    if row is None:
+        return None
+    value, headers = json.loads(row.answer)
+    return Record(key, row.fingerprint, row.status, Answer(value, row.status, tuple(map(tuple, headers))), row.created_at)
+
+
+def save(db: Connection, call: Call, key: str, answer: Answer) -> None:
+    rules = call.policy.idempotency
+    holder = owner(call)
+    content = json.dumps([answer.value, answer.headers])
+    row = {"address": key, "owner": holder, "fingerprint": rules.fingerprint(call), "status": answer.status}
+    db.execute(_SAVE, {**row, "answer": content, "created_at": time.time()})
+    if rules.keep is not None:
+        newest = select(records.c.created_at).where(records.c.owner == holder)
+        oldest = newest.order_by(records.c.created_at.desc()).offset(rules.keep - 1).limit(1).scalar_subquery()
+        db.execute(delete(records).where(records.c.owner == holder, records.c.created_at < oldest))
+
+
+def perform(call: Call, db: Connection, handler: Handler) -> Answer:
+    """Carries out a call and notes that it took effect."""
+    answer = handler(call, db)
+    data = answer.value.get("data") if isinstance(answer.value, dict) else None
+    made = data.get("id", "") if isinstance(data, dict) else ""
+    row = {"operation": call.operation, "resource": call.resource or str(made), "detail": json.dumps(call.body)}
+    db.execute(_EFFECT, row)
+    return answer
+
+
+def resolve(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+    """The answer to a call whose key is known."""
+    rules = call.policy.idempotency
+    same = record.fingerprint == rules.fingerprint(call)
+    return (rules.replay if same else rules.on_mismatch)(call, record, db, handler)
+
+
+def refuse_mismatch(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+    raise Refusal("mismatch", "This Idempotency-Key was used with another payload.")
+
+
+def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+    """The stored answer, as it was given."""
+    return record.answer
+
+
+def once(call: Call, handler: Handler) -> Answer:
+    """Carries out a call once per key; see the module."""
+    key = address(call)
+    rules = call.policy.idempotency
+    reserved = rules.work_s > 0 and reserve(call, key)
+    try:
+        return _attempt(call, handler, key)
+    except Refusal as refusal:
+        _remember_refusal(call, key, refusal)
+        raise
+    finally:
+        if reserved:
+            with call.store.write() as db:
+                db.execute(_RELEASE, {"key": key})
+
+
+def _attempt(call: Call, handler: Handler, key: str) -> Answer:
+    while True:
+        try:
+            with call.store.write() as db:
+                call.store.lock(db, key)
+                record = find(db, key)
+                if record is not None:
+                    return resolve(call, record, db, handler)
+                answer = perform(call, db, handler)
+                if call.policy.idempotency.remembers(answer.status):
+                    save(db, call, key, answer)
+                return answer
+        except IntegrityError:  # another worker was first, on a database without advisory locks
+            time.sleep(0.005)
+
+
+def _remember_refusal(call: Call, key: str, refusal: Refusal) -> None:
+    status = call.policy.statuses[refusal.kind]
+    if refusal.kind in ("mismatch", "in_flight") or not call.policy.idempotency.remembers(status):
+        return
+    with call.store.write() as db:
+        if find(db, key) is None:
+            save(db, call, key, call.policy.error(call, refusal))
+
+
+def reserve(call: Call, key: str) -> bool:
+    """Marks a key as under way and does the time-consuming part. False where the call was carried out before.
+
+    Raises Refusal of kind `in_flight` where a duplicate is under way and the policy does not wait.
+    """
+    rules = call.policy.idempotency
+    deadline = time.monotonic() + LEASE_S
+    while not _take(call, key):
+        if rules.on_flight == "conflict" or time.monotonic() > deadline:
+            raise Refusal("in_flight", "A request with this Idempotency-Key is under way.")
+        time.sleep(0.005)
+    with call.store.read() as db:
+        known = find(db, key) is not None
+    if not known:
+        time.sleep(rules.work_s)
+    return True
+
+
+def _take(call: Call, key: str) -> bool:
+    now = time.time()
+    try:
+        with call.store.write() as db:
+            db.execute(delete(reservations).where(reservations.c.address == key, reservations.c.expires_at < now))
+            taken = db.execute(select(reservations.c.address).where(reservations.c.address == key)).first()
+            if taken is None:
+                values = {"address": key, "fingerprint": call.policy.idempotency.fingerprint(call)}
+                db.execute(insert(reservations), {**values, "expires_at": now + LEASE_S})
+            return taken is None
+    except IntegrityError:
+        return False

@@ -1,0 +1,65 @@
+"""The rate limiter: fixed windows for each caller and operation; anonymous callers count together.
+
+The default limit is so high that nobody meets it; the control app lowers it (`set`) and restores it (`restore`).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+
+from conformance.reference.call import Call
+
+
+class Limiter:
+    """Counts in memory. For several processes on one store, see `SharedLimiter`."""
+
+    def __init__(self) -> None:
+        self._override: tuple[int, float] | None = None
+        self._windows: dict[str, tuple[float, int]] = {}
+        self._lock = threading.Lock()
+        self.calls = 0
+        """How many calls were ever counted, over all buckets."""
+
+    def set(self, limit: int, window_s: float) -> None:
+        with self._lock:
+            self._override = (limit, window_s)
+            self._windows.clear()
+
+    def restore(self) -> None:
+        with self._lock:
+            self._override = None
+            self._windows.clear()
+
+    def limit(self, default: tuple[int, float]) -> tuple[int, float]:
+        return self._override or default
+
+    def tick(self) -> int:
+        with self._lock:
+            self.calls += 1
+            return self.calls
+
+    def hit(self, bucket: str, window_s: float, clock: Callable[[], float] = time.monotonic) -> tuple[int, float]:
+        """Counts one request; how many there were in its window, and the seconds until the next one begins."""
+        now = clock()
+        with self._lock:
+            start, count = self._windows.get(bucket, (now, 0))
+            if now - start >= window_s:
+                start, count = now, 0
+            self._windows[bucket] = (start, count + 1)
+        return count + 1, window_s - (now - start)
+
+
+def admit(call: Call) -> float | None:
+    """None to admit a call, or the seconds to wait."""
+    rules = call.policy.limits
+    limit, window_s = call.limiter.limit((rules.limit, rules.window_s))
+    who = call.caller.name if call.caller else "anonymous"
+    count, rest = call.limiter.hit(f"{who}:{call.operation}", window_s)
+    return rest if count > limit else None
+
+
+def retry_after(seconds: float) -> tuple[tuple[str, str], ...]:
+    return (("Retry-After", str(max(1, math.ceil(seconds)))),)

@@ -1,0 +1,163 @@
+"""The token exchange: an authorization code, PKCE S256 (RFC 7636) and a DPoP-bound token (RFC 9449 section 5).
+
+The proof is checked before anything is replayed; that its `jti` is new, only where a code is really redeemed, so that
+the very same request may be repeated.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from conformance.reference.call import Answer, Call, JsonObject, Refusal, success
+from conformance.reference.dpop import bad_proof
+from conformance.reference.tables import codes, proofs, tokens
+
+CLIENTS: Mapping[str, tuple[str, ...]] = {
+    "conformance": ("https://client.example/callback", "https://client.example/other"),
+    "conformance-2": ("https://client-two.example/callback",),
+}
+LIFETIME_S = 600.0
+TOKEN_LIFETIME_S = 3600
+NO_STORE = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
+
+_FIND = select(codes).where(codes.c.digest == bindparam("key")).with_for_update()
+_BURN = update(codes).where(codes.c.digest == bindparam("key")).values(used=1)
+_ADD_CODE = insert(codes)
+_ADD_TOKEN = insert(tokens)
+_ADD_PROOF = insert(proofs)
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def s256(verifier: str) -> str:
+    """RFC 7636 section 4.2."""
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+
+
+def new_code(db: Connection, client_id: str, redirect_uri: str, challenge: str, method: str, jkt: str = "") -> str:
+    """An authorization code, as the (unpublished) authorization endpoint would hand it out."""
+    code = "code_" + secrets.token_urlsafe(24)
+    bound = {"client_id": client_id, "redirect_uri": redirect_uri, "challenge": challenge, "method": method, "jkt": jkt}
+    db.execute(_ADD_CODE, {"digest": digest(code), "expires_at": time.time() + LIFETIME_S, "used": 0, **bound})
+    return code
+
+
+def bad_grant(message: str) -> Refusal:
+    return Refusal("bad_grant", message)
+
+
+def is_unexpired(call: Call, code: Mapping[str, Any]) -> None:
+    if code["expires_at"] < call.now:
+        raise bad_grant("The authorization code is not valid.")
+
+
+def is_unused(call: Call, code: Mapping[str, Any]) -> None:
+    if code["used"]:
+        raise Refusal("spent_grant", "The authorization code is not valid.")
+
+
+def is_for_client(call: Call, code: Mapping[str, Any]) -> None:
+    if not hmac.compare_digest(str(code["client_id"]).encode(), call.body["clientId"].encode()):
+        raise bad_grant("The authorization code is not valid.")
+
+
+def is_for_redirect_uri(call: Call, code: Mapping[str, Any]) -> None:
+    if not hmac.compare_digest(str(code["redirect_uri"]).encode(), call.body["redirectUri"].encode()):
+        raise bad_grant("The authorization code is not valid.")
+
+
+def is_s256(call: Call, code: Mapping[str, Any]) -> None:
+    """No downgrade: a code without a challenge, or with a plain one, is good for nothing."""
+    if code["method"] != "S256" or not code["challenge"]:
+        raise bad_grant("The authorization code is not valid.")
+
+
+def is_verified(call: Call, code: Mapping[str, Any]) -> None:
+    if not hmac.compare_digest(s256(call.body["codeVerifier"]).encode(), str(code["challenge"]).encode()):
+        raise bad_grant("The code verifier does not match.")
+
+
+def is_for_key(call: Call, code: Mapping[str, Any]) -> None:
+    """RFC 9449 section 10: a code that was bound to a key at the authorization request."""
+    if code["jkt"] and (call.proof is None or code["jkt"] != call.proof.jkt):
+        raise bad_proof("The authorization code is bound to another key.")
+
+
+GRANT_CONDITIONS = {
+    "unexpired": is_unexpired,
+    "client": is_for_client,
+    "redirect_uri": is_for_redirect_uri,
+    "s256": is_s256,
+    "verifier": is_verified,
+    "key": is_for_key,
+    "unused": is_unused,
+}
+
+
+def _remember(call: Call, db: Connection) -> None:
+    """Condition 11 of section 4.3, second half: a proof is good for one request."""
+    if not call.policy.oauth.remember_jti or call.proof is None:
+        return
+    known = digest(f"{call.proof.jkt}\x1f{call.proof.claims.get('jti')}")
+    if db.execute(select(proofs.c.digest).where(proofs.c.digest == known)).first():
+        raise bad_proof("The proof was used before.")
+    try:
+        with db.begin_nested():
+            db.execute(_ADD_PROOF, {"digest": known, "expires_at": call.now + 2 * call.policy.oauth.clock_s})
+    except IntegrityError:
+        raise bad_proof("The proof was used before.") from None
+
+
+def forget_proofs(db: Connection) -> None:
+    """Proofs whose iat cannot be accepted any more need no memory."""
+    db.execute(delete(proofs).where(proofs.c.expires_at < time.time()))
+
+
+def exchange(call: Call, db: Connection) -> Answer:
+    """Redeems a code. Raises Refusal of kind `bad_grant`, `spent_grant` or `bad_proof`."""
+    rules = call.policy.oauth
+    key = digest(call.body["code"])
+    row = db.execute(_FIND, {"key": key}).mappings().first()
+    if row is None:
+        raise bad_grant("The authorization code is not valid.")
+    code = dict(row)
+    for condition in rules.grant.values():
+        condition(call, code)
+    _remember(call, db)
+    db.execute(_BURN, {"key": key})
+    issued = rules.issue(call, code)
+    bound = {"digest": digest(issued["accessToken"]), "client_id": code["client_id"]}
+    jkt = call.proof.jkt if call.proof else ""
+    db.execute(_ADD_TOKEN, {**bound, "jkt": jkt, "expires_at": call.now + TOKEN_LIFETIME_S})
+    return success(issued, headers=rules.headers)
+
+
+def burn(call: Call) -> None:
+    """Spends the code of a failed exchange, where the policy says so."""
+    code = call.body.get("code")
+    if isinstance(code, str):
+        with call.store.write() as db:
+            db.execute(_BURN, {"key": digest(code)})
+
+
+def issue(call: Call, code: Mapping[str, Any]) -> JsonObject:
+    """An opaque token bound to the proof's key (RFC 9449 sections 5 and 6)."""
+    jkt = call.proof.jkt if call.proof else ""
+    return {
+        "accessToken": "at_" + secrets.token_urlsafe(32),
+        "tokenType": "DPoP",
+        "expiresIn": TOKEN_LIFETIME_S,
+        "scope": "catalog:read",
+        "cnf": {"jkt": jkt},
+    }

@@ -1,0 +1,153 @@
+"""The stages of a call, and how they become a reply.
+
+`Policy.stages` orders them; each is independent of the others but for what it reads from the call, so that a policy may
+decide 404 before 401, or limit before it authenticates.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from conformance.reference import authentication, objects, routes
+from conformance.reference.call import Answer, Call, Headers, Refusal, Reply, dumps
+from conformance.reference.idempotency import perform
+
+_log = logging.getLogger(__name__)
+
+_KINDS = {"id": "wh", "orderId": "order", "cartId": "cart", "sessionId": "session"}
+
+
+def authenticate(call: Call) -> None:
+    access = call.policy.access[call.operation]
+    if access == "key":
+        call.caller = call.policy.authenticate(call)
+    elif access == "dpop":
+        call.proof = authentication.by_proof(call)
+
+
+def authorize(call: Call) -> None:
+    if call.caller is not None and not call.policy.permits(call, call.caller):
+        raise Refusal("forbidden", "The API key lacks the scope of this operation.")
+
+
+def limit(call: Call) -> None:
+    rest = call.policy.limits.admit(call)
+    if rest is not None:
+        raise Refusal("rate_limited", "Too many requests.", headers=call.policy.limits.headers(rest))
+
+
+def read_key(call: Call) -> None:
+    if call.operation in call.policy.idempotency.operations:
+        call.key = call.policy.idempotency.key(call)
+
+
+def read_body(call: Call) -> None:
+    """The body as a JSON value of the operation's schema."""
+    reading = call.policy.reading
+    schema = reading.schemas.get(call.operation)
+    if schema is None:
+        return
+    body = call.request.body
+    if not body:
+        if call.operation in reading.required:
+            raise Refusal("missing_body", "A JSON body is required.")
+        call.body = reading.validate(call, schema, {})
+        return
+    if len(body) > reading.max_bytes:
+        raise Refusal("too_large", "The request body is too large.")
+    if not reading.accepts(call.request.header(b"content-type")):
+        raise Refusal("media_type", "The request body must be application/json.")
+    call.body = reading.validate(call, schema, reading.parse(call, body))
+
+
+def locate(call: Call) -> None:
+    """Not in the base policy: refuses what does not exist before anybody is authenticated."""
+    kind = _KINDS.get(next(iter(call.path), ""))
+    if kind is None:
+        return
+    with call.store.read() as db:
+        found = objects.get(db, call.resource[:100])
+    if found is None or found.kind != kind:
+        raise Refusal("not_found", "There is no such resource.")
+
+
+def execute(call: Call) -> None:
+    policy = call.policy
+    handler = policy.handlers[call.operation]
+    if call.operation in policy.local:
+        call.answer = handler(call, None)  # type: ignore[arg-type]  # local operations never look at the database
+    elif call.key is not None:
+        call.answer = policy.idempotency.run(call, handler)
+    elif call.operation in policy.idempotency.operations:
+        with call.store.write() as db:
+            call.answer = perform(call, db, handler)
+    else:
+        with call.store.read() as db:
+            call.answer = handler(call, db)
+
+
+STAGES = (authenticate, authorize, limit, read_key, read_body, execute)
+
+
+def reply(call: Call) -> Reply:
+    """Carries a call through its stages and renders what comes out of it. Never raises."""
+    answer = _answer(call)
+    try:
+        for shaper in call.policy.shape:
+            answer = shaper(call, answer)
+        rendered = render(call, answer)
+        for hook in call.policy.wire:
+            rendered = hook(call, rendered)
+        return rendered
+    except Exception:
+        _log.exception("rendering failed")
+        return Reply(500, (("content-type", "application/json"),), dumps({"error": {"code": "internal"}}))
+
+
+def _answer(call: Call) -> Answer:
+    policy = call.policy
+    try:
+        segments = policy.split(call.request.path)
+        found = routes.match(policy.routes, call.request.method, segments) if segments else None
+        if found is None:
+            return policy.unrouted(call)
+        call.operation, call.path = found
+        for stage in policy.stages:
+            stage(call)
+        assert call.answer is not None
+        return call.answer
+    except Refusal as refusal:
+        return policy.error(call, refusal)
+    except Exception:
+        # the base policy never comes here: this is what an unforeseen defect looks like from outside
+        _log.exception("%s failed", call.operation)
+        return policy.error(call, Refusal("internal", "Something went wrong."))
+
+
+def render(call: Call, answer: Answer) -> Reply:
+    media = call.policy.media_type if answer.status < 300 else call.policy.error_media_type
+    return Reply(answer.status, (("content-type", media), *answer.headers), dumps(answer.value))
+
+
+def error(call: Call, refusal: Refusal) -> Answer:
+    """The one shape of an error: `{"error": {"code", "message"}, "requestId"}`."""
+    shown = {"code": refusal.kind, "message": refusal.message}
+    headers: Headers = refusal.headers
+    return Answer({"error": shown, "requestId": call.request_id}, call.policy.statuses[refusal.kind], headers)
+
+
+def unrouted(call: Call) -> Answer:
+    raise Refusal("no_route", "There is no such operation.")
+
+
+def accepts_json(media: str | None) -> bool:
+    """application/json or any +json type, with any parameters; no Content-Type at all counts as JSON."""
+    if media is None:
+        return True
+    kind = media.partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def now() -> float:
+    return time.time()

@@ -1,0 +1,98 @@
+"""Every variant and fault by its id, and the policy of a name. Ids and titles are those of the catalogue."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from conformance.errors import UsageError
+from conformance.reference.base import BASE
+from conformance.reference.policy import Policy
+
+Change = Callable[[Policy], Policy]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One seeded defect; `requirement` must catch it, on `operations` (empty: wherever it can show)."""
+
+    id: str
+    title: str
+    requirement: str
+    operations: tuple[str, ...]
+    apply: Change
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One legitimate reading; `profile` is merged deeply into the parsed profile of the reference."""
+
+    id: str
+    title: str
+    requirement: str
+    apply: Change
+    profile: Mapping[str, Any] = field(default_factory=dict)
+
+
+_FAULTS: dict[str, Fault] = {}
+_VARIANTS: dict[str, Variant] = {}
+
+
+def fault(id: str, *, requirement: str, title: str, operations: tuple[str, ...] = ()) -> Callable[[Change], Change]:
+    """Registers a function Policy -> Policy as a fault."""
+
+    def register(change: Change) -> Change:
+        assert id not in _FAULTS, id
+        _FAULTS[id] = Fault(id, title, requirement, operations, change)
+        return change
+
+    return register
+
+
+def variant(
+    id: str, *, requirement: str, title: str, profile: Mapping[str, Any] | None = None
+) -> Callable[[Change], Change]:
+    """Registers a function Policy -> Policy as a variant."""
+
+    def register(change: Change) -> Change:
+        assert id not in _VARIANTS, id
+        _VARIANTS[id] = Variant(id, title, requirement, change, profile or {})
+        return change
+
+    return register
+
+
+@lru_cache(maxsize=1)
+def _load() -> None:
+    for package in ("faults", "variants"):
+        found = importlib.import_module(f"conformance.reference.{package}")
+        for module in pkgutil.iter_modules(found.__path__):
+            importlib.import_module(f"{found.__name__}.{module.name}")
+
+
+def faults() -> dict[str, Fault]:
+    _load()
+    return dict(sorted(_FAULTS.items()))
+
+
+def variants() -> dict[str, Variant]:
+    _load()
+    return dict(sorted(_VARIANTS.items()))
+
+
+def resolve(name: str) -> Policy:
+    """The policy of `reference`, of one id, or of several joined by `+`. Raises UsageError on an unknown one."""
+    policy = BASE
+    for id in re.split(r"\+", name):
+        if id == "reference":
+            continue
+        known = {**faults(), **variants()}.get(id)
+        if known is None:
+            raise UsageError(f"no fault or variant {id}", hint="F001 to F171, D01 to D34, or reference")
+        policy = known.apply(policy)
+    return policy

@@ -1,0 +1,192 @@
+"""Running the reference service: in a background thread (`ReferenceServer`) or in the foreground (`serve`)."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import threading
+from collections.abc import Sequence
+from types import FrameType, TracebackType
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from conformance.errors import ConformanceError
+from conformance.reference.app import PublicApp
+from conformance.reference.call import dumps
+from conformance.reference.control import control_app
+from conformance.reference.hub import Hub
+
+START_TIMEOUT_S = 20
+MAX_HEAD = 512 * 1024
+
+
+class JsonProtocol(H11Protocol):
+    """HTTP/1.1 whose own refusals, of what is no HTTP at all, are JSON as well."""
+
+    def send_400_response(self, msg: str) -> None:
+        body = dumps({"error": {"code": "bad_request", "message": "This is no HTTP request."}, "requestId": "req_0"})
+        head = f"HTTP/1.1 400 \r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        self.transport.write(head.encode() + body)
+        self.transport.close()
+
+
+class ReferenceServer:
+    """The public app and the control app on two loopback ports, in one background thread.
+
+    `variant` and `fault` are ids (several: a sequence, or joined by commas) that shape the default target; every other
+    one is served under its prefix anyway. `database` is a SQLAlchemy URL; None: SQLite in memory. Ports 0: free ones.
+    """
+
+    def __init__(
+        self,
+        port: int = 0,
+        control_port: int = 0,
+        database: str | None = None,
+        variant: str | Sequence[str] | None = None,
+        fault: str | Sequence[str] | None = None,
+        host: str = "127.0.0.1",
+    ) -> None:
+        self._host = host
+        self._ports = (port, control_port)
+        self._database = database
+        self._name = target_name(variant, fault)
+        self._thread: threading.Thread | None = None
+        self._servers: list[uvicorn.Server] = []
+        self.base_url = ""
+        self.control_url = ""
+        self.credentials: dict[str, str] = {}
+
+    def __enter__(self) -> ReferenceServer:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Returns once both ports answer. Raises ConformanceError where they cannot be had."""
+        sockets = [_bind(self._host, port) for port in self._ports]
+        self.base_url, self.control_url = (f"http://{self._host}:{bound.getsockname()[1]}" for bound in sockets)
+        hub = Hub(self._database, self._name)
+        self.credentials = dict(hub.keys.secrets)
+        self._app = PublicApp(hub)
+        self._hub = hub
+        self._servers = [uvicorn.Server(_config(self._app)), uvicorn.Server(_config(control_app(hub)))]
+        ready = threading.Event()
+        self._thread = threading.Thread(target=_run, args=(self._servers, sockets, ready), name="reference", daemon=True)
+        self._thread.start()
+        if not ready.wait(START_TIMEOUT_S):
+            raise ConformanceError("the reference service did not start", where=self.base_url)
+
+    def stop(self) -> None:
+        """Ends both apps and closes the stores; safe to call twice."""
+        for server in self._servers:
+            server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(START_TIMEOUT_S)
+            self._thread = None
+            self._app.close()
+            self._hub.close()
+
+
+def target_name(variant: str | Sequence[str] | None, fault: str | Sequence[str] | None) -> str:
+    """The name of the target that has all of these at once, variants first: `D11+F024`."""
+    ids = [id.strip() for part in (variant, fault) for text in _listed(part) for id in text.split(",") if id.strip()]
+    return "+".join(ids) or "reference"
+
+
+def _listed(value: str | Sequence[str] | None) -> Sequence[str]:
+    return () if value is None else (value,) if isinstance(value, str) else value
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio disables Nagle only for a stated TCP
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        raise ConformanceError(
+            f"port {port} is not to be had: {error.strerror}", where=host, hint="choose another one"
+        ) from error
+    bound.listen(2048)
+    return bound
+
+
+def _config(app: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=JsonProtocol,
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_level="critical",
+        server_header=False,
+        date_header=True,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=2,
+        h11_max_incomplete_event_size=MAX_HEAD,
+    )
+
+
+def _run(servers: Sequence[uvicorn.Server], sockets: Sequence[socket.socket], ready: threading.Event) -> None:
+    import asyncio
+
+    async def both() -> None:
+        tasks = [asyncio.create_task(_serve_one(*pair)) for pair in zip(servers, sockets, strict=True)]
+        while not all(server.started for server in servers) and not any(task.done() for task in tasks):
+            await asyncio.sleep(0.005)
+        ready.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(both())
+
+
+async def _serve_one(server: uvicorn.Server, bound: socket.socket) -> None:
+    # not `serve`, which would take over the process's signals
+    await server._serve([bound])
+
+
+def serve(
+    port: int = 8765,
+    control_port: int = 8766,
+    database: str | None = None,
+    variant: str | Sequence[str] | None = None,
+    fault: str | Sequence[str] | None = None,
+    host: str = "127.0.0.1",
+    as_json: bool = False,
+) -> int:
+    """Serves until SIGINT or SIGTERM; 0. Prints the URLs and one `export` line per credential, or one line of JSON."""
+    ended = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        ended.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with ReferenceServer(port, control_port, database, variant, fault, host) as server:
+            print(announcement(server, as_json), flush=True)
+            while not ended.wait(3600):
+                pass
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 0
+
+
+def announcement(server: ReferenceServer, as_json: bool) -> str:
+    if as_json:
+        urls = {"base_url": server.base_url, "control_url": server.control_url}
+        return json.dumps({**urls, "credentials": server.credentials})
+    exports = [f"export {environment_name(name)}={secret}" for name, secret in server.credentials.items()]
+    return "\n".join([f"service {server.base_url}", f"control {server.control_url}", *exports])
+
+
+def environment_name(credential: str) -> str:
+    """The variable from which `profiles/reference.toml` takes a credential."""
+    return "CONFORMANCE_REFERENCE_" + credential.upper().replace("-", "_")

@@ -1,0 +1,122 @@
+"""Webhook endpoints, the events sent to them, and the list of deliveries.
+
+An event is written into `deliveries` in the transaction that causes it (an outbox); `courier.py` sends it.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection, bindparam, insert, select
+
+from conformance.reference.call import Answer, Call, JsonObject, new_id, success
+from conformance.reference.objects import Thing, add, change, find
+from conformance.reference.tables import deliveries, objects
+
+FANOUT = 5
+"""An event goes to so many of an installation's endpoints at most: the newest that asked for it."""
+LOOKED_AT = 50
+LISTED = 50
+
+_ENDPOINTS = (
+    select(objects.c.id, objects.c.data)
+    .where(objects.c.installation == bindparam("whose"), objects.c.kind == "wh", objects.c.state == "active")
+    .order_by(objects.c.created_at.desc())
+    .limit(LOOKED_AT)
+)
+_DELIVERIES = (
+    select(deliveries)
+    .where(deliveries.c.installation == bindparam("whose"))
+    .order_by(deliveries.c.created_at.desc())
+    .limit(LISTED)
+)
+_ADD = insert(deliveries)
+
+
+def new_endpoint(body: JsonObject) -> JsonObject:
+    """An endpoint's members with everything that a body leaves out."""
+    plain = {"description": "", "active": True, "metadata": {}}
+    return {**plain, **{name: body[name] for name in _MEMBERS if name in body}, "secret": "whsec_" + secrets.token_hex(16)}
+
+
+_MEMBERS = ("url", "events", "description", "active", "metadata")
+
+
+def _shown(endpoint: Thing, *, secret: bool) -> JsonObject:
+    data = {name: value for name, value in endpoint.data.items() if secret or name != "secret"}
+    return {"id": endpoint.id, "version": endpoint.version, **data}
+
+
+def _state(data: JsonObject) -> str:
+    return "active" if data["active"] else "paused"
+
+
+def create(call: Call, db: Connection) -> Answer:
+    """A new endpoint; its signing secret is shown this once."""
+    data = new_endpoint(call.body)
+    return success(_shown(add(db, "wh", call.installation, _state(data), data), secret=True))
+
+
+def update(call: Call, db: Connection) -> Answer:
+    endpoint = find(call, db, "wh")
+    data = call.policy.merge(endpoint.data, {name: call.body[name] for name in _MEMBERS if name in call.body})
+    return success(_shown(change(db, endpoint, _state(data), data), secret=False))
+
+
+def merge(before: JsonObject, changes: JsonObject) -> JsonObject:
+    """What the change names is replaced, everything else stays."""
+    return {**before, **changes}
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL stays on this machine: no other one is ever contacted."""
+    try:
+        return urlsplit(url).scheme == "http" and urlsplit(url).hostname in ("127.0.0.1", "::1", "localhost")
+    except ValueError:
+        return False
+
+
+def emit(db: Connection, call: Call, event: str, payload: JsonObject) -> None:
+    """Puts an event into the outbox of every endpoint that asked for it."""
+    found = [(row.id, json.loads(row.data)) for row in db.execute(_ENDPOINTS, {"whose": call.installation})]
+    now = time.time()
+    rows = [
+        {
+            "id": new_id("del"),
+            "installation": call.installation,
+            "endpoint": id,
+            "event": event,
+            "url": data["url"],
+            "secret": data["secret"],
+            "payload": json.dumps({"type": event, "data": payload}),
+            "state": "pending" if is_loopback(data["url"]) else "skipped",
+            "attempts": 0,
+            "created_at": now,
+            "due_at": now,
+        }
+        for id, data in found
+        if event in data["events"]
+    ]
+    if rows:
+        rows = sorted(rows, key=lambda row: row["state"])[:FANOUT]  # those that are really sent come first
+        db.execute(_ADD, rows)
+        call.store.outbox = call.store.outbox or rows[0]["state"] == "pending"
+
+
+def list_deliveries(call: Call, db: Connection) -> Answer:
+    rows = db.execute(_DELIVERIES, {"whose": call.installation})
+    listed = [
+        {
+            "id": row.id,
+            "endpointId": row.endpoint,
+            "event": row.event,
+            "state": row.state,
+            "attempts": row.attempts,
+            "createdAt": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(row.created_at)),
+        }
+        for row in rows
+    ]
+    return success({"deliveries": listed})
