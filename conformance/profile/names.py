@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.contract import Contract
 from conformance.profile.render import MalformedPlaceholder, placeholders
-from conformance.profile.source import Key, Problem, nearest
+from conformance.profile.source import Key, Problem, did_you_mean, nearest
 from conformance.profile.substitute import is_template
 
 PROVIDERS = ("values", "http", "command", "python", "call", "from")
@@ -27,7 +27,7 @@ def unknown_operation(key: Key, name: str, contract: Contract) -> Problem | None
 def fixture_problems(document: Mapping[str, Any], contract: Contract) -> Iterator[Problem]:
     for kind, states in document.get("fixtures", {}).items():
         if kind in ("unique", "var", "env", "pkce", "dpop"):
-            yield Problem(("fixtures", kind), "cannot be a kind: placeholders begin so that are no fixtures")
+            yield Problem(("fixtures", kind), "cannot be a kind: it begins placeholders of the suite's own")
         for state, table in states.items():
             yield from _fixture(("fixtures", kind, state), table, states, contract)
 
@@ -94,10 +94,9 @@ def _placeholder(key: Key, name: str, document: Mapping[str, Any]) -> Problem | 
             return None
         return Problem(key, f"{{{name}}} is not stated", f"add {rest[0]} to [oauth]")
     if space in ("unique", "pkce", "dpop") or space not in fixtures or not rest:
-        known = [*SUITE_NAMES, *fixtures, *(f"oauth.{member}" for member in _OAUTH_MEMBERS if member in oauth)]
-        what = f"unknown placeholder {{{name}}}"
-        hint = nearest(name, known) or nearest(space, fixtures) or "add the kind to [fixtures]"
-        return Problem(key, what, hint)
+        known = [*SUITE_NAMES, *(f"oauth.{member}" for member in _OAUTH_MEMBERS)]
+        hint = did_you_mean(name, known) or did_you_mean(space, fixtures) or f"add [fixtures.{space}.STATE]"
+        return Problem(key, f"unknown placeholder {{{name}}}", hint)
     return _member(key, name, rest, fixtures[space])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,7 +22,6 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def rule_problems(document: Document, *, directory: Path, contract: Contract) -> Iterator[Problem]:
-    yield from _finite(document)
     yield from _base_url(document)
     yield from _urls(document)
     yield from _files(document, directory)
@@ -63,18 +62,6 @@ def url_trouble(url: str) -> str:
     if not usable or re.search(r"[\s\x00-\x1f\\]", url):
         return f"{url!r} is not an http or https URL"
     return ""
-
-
-def _finite(value: Any, key: Key = ()) -> Iterator[Problem]:
-    if isinstance(value, float) and not math.isfinite(value):
-        yield Problem(key, f"{value} is no JSON number")
-    parts: Iterable[tuple[Any, Any]] = ()
-    if isinstance(value, Mapping):
-        parts = value.items()
-    elif isinstance(value, list):
-        parts = enumerate(value)
-    for name, item in parts:
-        yield from _finite(item, (*key, name))
 
 
 def _base_url(document: Document) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ from conformance.errors import ProfileError
 
 Key = tuple[str | int, ...]
 _HEADER = re.compile(r"\s*(\[\[?)")
+_LISTED_AT_MOST = 12
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -32,14 +33,18 @@ def dotted(key: Key) -> str:
     return "".join(parts).removeprefix(".")
 
 
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """A hint: the nearest candidate, if one is near."""
+    folded = {candidate.lower(): candidate for candidate in candidates}
+    close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    return f"did you mean {folded[close[0]]}?" if close else ""
+
+
 def nearest(name: str, candidates: Iterable[str]) -> str:
     """A hint: the nearest candidate, or all of them where none is near and they are few."""
     known = list(candidates)
-    folded = {candidate.lower(): candidate for candidate in known}
-    close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {folded[close[0]]}?"
-    return f"one of: {', '.join(known)}" if 0 < len(known) <= 12 else ""
+    listed = f"one of: {', '.join(known)}" if 0 < len(known) <= _LISTED_AT_MOST else ""
+    return did_you_mean(name, known) or listed
 
 
 def raise_first(problems: Iterable[Problem], document: Mapping[str, Any], path: Path | None, text: str) -> None:
@@ -106,7 +111,8 @@ def _lines(text: str) -> dict[Key, int]:
         names = _first_path(tomllib.loads(statement))
         if header:
             table = _table(names, arrays, is_array=header[1] == "[[")
-            found.setdefault(table, number)
+            for depth in range(1, len(table) + 1):
+                found.setdefault(table[:depth], number)
             continue
         for depth in range(1, len(names) + 1):
             found.setdefault(table + names[:depth], number)

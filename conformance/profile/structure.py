@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
@@ -12,6 +13,8 @@ import jsonschema_rs
 
 from conformance.profile.source import Key, Problem, nearest
 
+_UNKNOWN = "unknown key"
+_LACKS = "lacks the key "
 _ARTICLES = {
     "string": "a string",
     "integer": "an integer",
@@ -35,12 +38,26 @@ def _validator() -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator(profile_schema())
 
 
-def structure_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
+def structure_problems(document: Mapping[str, Any]) -> list[Problem]:
     """What is wrong with the document's keys and types, in no particular order."""
+    if problems := list(_not_finite(document)):
+        return problems
     for error in _validator().iter_errors(document):
         key: Key = tuple(error.instance_path)
-        subschema = _subschema(profile_schema(), key)
-        yield from _problems(key, error, subschema)
+        problems += _problems(key, error, _subschema(profile_schema(), key))
+    misspelt = {(p.key[:-1], p.hint) for p in problems if p.what == _UNKNOWN}
+    return [p for p in problems if (p.key, f"did you mean {p.what.removeprefix(_LACKS)}?") not in misspelt]
+
+
+def _not_finite(value: Any, key: Key = ()) -> Iterator[Problem]:
+    if isinstance(value, float) and not math.isfinite(value):
+        yield Problem(key, f"{value} is no JSON number")
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _not_finite(item, (*key, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _not_finite(item, (*key, index))
 
 
 def _problems(key: Key, error: jsonschema_rs.ValidationError, subschema: Mapping[str, Any]) -> Iterator[Problem]:
@@ -50,9 +67,9 @@ def _problems(key: Key, error: jsonschema_rs.ValidationError, subschema: Mapping
         case "additionalProperties":
             names = list(subschema.get("properties", ()))
             for unknown in kind.unexpected:
-                yield Problem((*key, unknown), "unknown key", nearest(unknown, names))
+                yield Problem((*key, unknown), _UNKNOWN, nearest(unknown, names))
         case "required":
-            yield Problem(key, f"lacks the key {kind.property}", _about(subschema, kind.property))
+            yield Problem(key, f"{_LACKS}{kind.property}", _about(subschema, kind.property))
         case "type":
             yield Problem(key, f"must be {_types(subschema)}, not {_type_of(error.instance)}", expected)
         case "enum":
@@ -61,14 +78,14 @@ def _problems(key: Key, error: jsonschema_rs.ValidationError, subschema: Mapping
         case "pattern" | "minimum" | "exclusiveMinimum":
             yield Problem(key, f"must be {expected}, not {error.instance!r}")
         case "minLength" | "minItems" | "minProperties" | "maxProperties":
-            yield Problem(key, f"must be {expected}" if expected == "not empty" else f"needs {expected}")
+            yield Problem(key, "must not be empty" if expected == "not empty" else f"needs {expected}")
         case _:
             yield Problem(key, error.message)
 
 
 def _about(subschema: Mapping[str, Any], name: str) -> str:
     about = str(_resolved(subschema["properties"][name]).get("description", ""))
-    return about[:1].lower() + about[1:].rstrip(".")
+    return (about if about[1:2].isupper() else about[:1].lower() + about[1:]).rstrip(".")
 
 
 def _types(subschema: Mapping[str, Any]) -> str:
