@@ -30,7 +30,7 @@ def obj(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
 
 
 BOOLEAN: Schema = {"type": "boolean"}
-URL = text(8, 2048, "^https?://[^\\s/]")
+URL = text(8, 2048, "^https?://[^/]")
 METADATA = obj(team=text(), priority=integer(0, 1_000_000), labels=array(text()))
 
 WEBHOOK_CREATE = obj(
