@@ -1,7 +1,7 @@
 """`report.html`: the whole run on one page that asks the network for nothing.
 
 Everything a reader needs is in the markup; the script only filters, opens details and copies. Text from the target
-is escaped, its control and bidi characters are shown as symbols, and a Content-Security-Policy by hash lets no other
+is escaped, its control and bidi characters are named, and a Content-Security-Policy by hash lets no other
 script or style act.
 """
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from conformance.model import Exchange, Message, Outcome, Result, Run
+from conformance.model import Exchange, Message, Result, Run
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.curl import curl, variables
 from conformance.reports.shaping.text import cut, mapped, milliseconds, utf8, visible
@@ -25,7 +25,6 @@ CITED = 4
 BUDGET = 2_500_000
 """Characters of exchanges with bodies; what comes later is named only."""
 LINE_BUDGET = 600_000
-TOLD = frozenset({Outcome.FAILED, Outcome.BROKEN, Outcome.WARNED, Outcome.INCONCLUSIVE})
 
 
 def shown(exchange: Exchange, body_limit: int = BODY_LIMIT) -> dict[str, Any]:
@@ -127,6 +126,6 @@ def _exchanges(run: Run, results: list[Result]) -> dict[str, Any]:
 
 def _cited(results: list[Result], known: Mapping[str, Exchange], *, told: bool) -> list[str]:
     """Ids of exchanges, the decisive ones of all results before any other."""
-    wanted = [[name for name in r.exchanges[-CITED:] if name in known] for r in results if not told or r.outcome in TOLD]
+    wanted = [[name for name in r.exchanges[-CITED:] if name in known] for r in results if not told or r.outcome in grouping.TOLD]
     decisive = [names[-1] for names in wanted if names]
     return list(dict.fromkeys(decisive + [name for names in wanted for name in names]))

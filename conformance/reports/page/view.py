@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.model import STATUSES, OperationInfo, Outcome, RequirementRow, Result, Run, Stability
-from conformance.reports.page.evidence import CITED, TOLD, shown
+from conformance.reports.page.evidence import CITED, shown
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.grouping import OUTCOMES, Group
 from conformance.reports.shaping.text import milliseconds
@@ -124,7 +124,7 @@ def _judged(row: RequirementRow, operation: str, places: Mapping[tuple[str, str]
     outcome = row.operations.get(operation)
     if outcome is None:
         return None
-    where = places.get((row.id, operation), "") if outcome in TOLD or outcome is Outcome.UNTESTED else ""
+    where = places.get((row.id, operation), "") if outcome in grouping.TOLD or outcome is Outcome.UNTESTED else ""
     meaning = f"{row.id}, {operation or 'no single operation'}: {outcome}"
     return Cell(grouping.SYMBOLS[outcome], meaning, f"o-{outcome}", where)
 

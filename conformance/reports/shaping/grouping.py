@@ -17,6 +17,8 @@ TEXT_LIMIT = 8_000
 """Characters of one message, expectation or observation that any report repeats."""
 NOTE_LIMIT = 50
 BAD = (Outcome.FAILED, Outcome.BROKEN)
+TOLD = frozenset({*BAD, Outcome.WARNED, Outcome.INCONCLUSIVE})
+"""Outcomes whose exchanges are evidence that a reader would open."""
 SYMBOLS: Mapping[Outcome, str] = {
     Outcome.PASSED: "✓",
     Outcome.FAILED: "✕",

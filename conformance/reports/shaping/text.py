@@ -1,6 +1,6 @@
 """Text that a target may have written, made safe for a terminal, a page or a file.
 
-Three degrees: `clean` drops what a terminal would obey, `visible` shows it as symbols, `utf8` only mends what no file
+Three degrees: `clean` drops what a terminal would obey, `visible` names it, `utf8` only mends what no file
 may hold. `cut` bounds any of them.
 """
 
@@ -36,15 +36,8 @@ def clean(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with control, bidi and zero-width characters shown as symbols, so that none of them acts."""
-    return _INVISIBLE.sub(_symbol, text)
-
-
-def _symbol(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+    """The text with control, bidi and zero-width characters named as `⟨U+001B⟩`, so that none of them acts."""
+    return _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
 def utf8(text: str) -> str:
@@ -104,5 +97,9 @@ def write(path: Path, text: str) -> Path:
 
 
 def dumps(value: Any, *, indent: int | None = 1) -> str:
-    """JSON text of a plain value. Lone surrogates become U+FFFD: most readers of JSON refuse them, escaped or not."""
-    return utf8(json.dumps(value, ensure_ascii=False, indent=indent, separators=None if indent else (",", ":"))) + "\n"
+    """JSON text of a plain value, safe to print: the invisible is escaped and comes back when it is read.
+
+    Lone surrogates become U+FFFD: most readers of JSON refuse them, escaped or not.
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=None if indent else (",", ":"))
+    return _INVISIBLE.sub(lambda found: json.dumps(found[0])[1:-1], utf8(text)) + "\n"

@@ -212,7 +212,7 @@
       do {
         y += step[0]; x += step[1];
         cell = body[y] && body[y].cells[x];
-      } while (cell && !cell.dataset.tip);
+      } while (cell && (!cell.dataset.tip || !cell.offsetParent));
       if (!cell || cell.tagName !== "TD") return;
       (event.target).tabIndex = -1;
       const target = cell.querySelector("a") || cell;
@@ -220,6 +220,9 @@
       target.focus();
     });
   }
+  const unbad = document.getElementById("unbad");
+  unbad.parentNode.hidden = false;
+  unbad.addEventListener("change", () => document.querySelector(".matrix").classList.toggle("unbad", unbad.checked));
   addEventListener("scroll", () => { tip.hidden = true; }, { passive: true, capture: true });
   for (const pre of document.querySelectorAll("pre.copy")) if (pre.parentNode.lastElementChild === pre) pre.after(copyButton(pre));
   addEventListener("beforeprint", () => { for (const box of document.querySelectorAll("#failures details")) box.open = true; });

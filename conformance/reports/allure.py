@@ -1,0 +1,150 @@
+"""`allure-results/`: the run for Allure, written through allure-python-commons.
+
+The behaviours tree is tier, operation, requirement. The same result has the same `historyId` in every run, so that
+histories join; a second rendering replaces the folder of the first.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
+
+from allure_commons.logger import AllureFileLogger
+from allure_commons.model2 import Attachment, Label, Parameter, Status, StatusDetails, TestResult
+
+from conformance.model import Exchange, Level, Outcome, Result, Run
+from conformance.reports.shaping import grouping
+from conformance.reports.shaping.curl import curl
+from conformance.reports.shaping.text import clean, cut, dumps, write
+
+FOLDER = "allure-results"
+STATUS = {
+    Outcome.PASSED: Status.PASSED,
+    Outcome.WARNED: Status.PASSED,
+    Outcome.FAILED: Status.FAILED,
+    Outcome.BROKEN: Status.BROKEN,
+    Outcome.INCONCLUSIVE: Status.SKIPPED,
+    Outcome.INAPPLICABLE: Status.SKIPPED,
+    Outcome.UNTESTED: Status.SKIPPED,
+}
+SEVERITY = {Level.REQUIRED: "critical", Level.DECLARED: "critical", Level.RECOMMENDED: "minor", Level.OBSERVED: "trivial"}
+ATTACHED = 3
+"""Exchanges attached to one result that told of trouble, the decisive one last."""
+BODY_LIMIT = 16_000
+CATEGORIES = [
+    {"name": "Target violates the interface", "matchedStatuses": ["failed"]},
+    {"name": "The suite erred", "matchedStatuses": ["broken"]},
+    {"name": "Inconclusive", "matchedStatuses": ["skipped"], "messageRegex": "(?s)inconclusive.*"},
+    {"name": "Not enabled by the profile", "matchedStatuses": ["skipped"], "messageRegex": "(?s)inapplicable.*"},
+    {"name": "Untested", "matchedStatuses": ["skipped"], "messageRegex": "(?s)untested.*"},
+]
+
+
+def write_file(run: Run, directory: Path) -> Path:
+    run = grouping.bounded(run)
+    folder = directory / FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    logger = AllureFileLogger(folder)  # type: ignore[no-untyped-call]
+    known = grouping.by_id(run)
+    start = grouping.epoch_ms(run.started_at)
+    for name, result in zip(grouping.identities(run.results), run.results, strict=True):
+        cited = grouping.evidence(run, result, known)[-ATTACHED:]
+        begun = start + round(cited[0].at * 1000) if cited else start
+        attached = [_attach(folder, name, one) for one in cited] if result.outcome in grouping.TOLD else []
+        logger.report_result(_case(run, result, name, begun, attached))  # type: ignore[no-untyped-call]
+    write(folder / "categories.json", dumps(CATEGORIES))
+    write(folder / "environment.properties", _environment(run))
+    return folder
+
+
+def _case(run: Run, result: Result, name: str, begun: int, attachments: list[Attachment]) -> TestResult:
+    what = " ".join(part for part in (result.operation, result.case) if part)
+    waiver = grouping.waiver_of(run, result)
+    message = f"{result.outcome}: {result.message}" if result.outcome is not Outcome.PASSED else ""
+    details = StatusDetails(message=clean(message), trace=clean(_trace(result)), known=waiver is not None or None)
+    return TestResult(
+        uuid=str(uuid5(NAMESPACE_URL, f"{run.started_at}/{name}".encode("utf-8", "replace").decode())),
+        historyId=name,
+        testCaseId=name,
+        fullName=clean(f"{result.check}[{what}]"),
+        name=clean(f"{result.requirement} {what}".strip()) or "unnamed",
+        titlePath=[clean(part) for part in result.check.split("::")],
+        status=STATUS[result.outcome],
+        statusDetails=details if message else None,
+        stage="finished",
+        description=_description(run, result),
+        labels=[Label(key, clean(value)) for key, value in _labels(run, result)],
+        parameters=[Parameter(key, clean(value)) for key, value in _parameters(result)],
+        attachments=attachments,
+        start=begun,
+        stop=begun + round(result.duration_ms),
+    )
+
+
+def _trace(result: Result) -> str:
+    labels = ("expected", "observed", "cause", "fact", "signature", "reproduce")
+    told = [f"{label}: {text}" for label in labels if (text := getattr(result, label))]
+    return "\n".join(told + [f"note: {note}" for note in result.notes])
+
+
+def _description(run: Run, result: Result) -> str:
+    """Markdown to Allure, so the clause is set as code."""
+    row = grouping.clauses(run).get(result.requirement)
+    if row is None:
+        return ""
+    return clean(f"`{row.statement.replace('`', chr(39))}`\n\n{row.id}, {row.level}, section: {row.section}")
+
+
+def _labels(run: Run, result: Result) -> list[tuple[str, str]]:
+    tier = grouping.tier_of(run, result.operation) or "no tier"
+    operation = result.operation or "no single operation"
+    found = [
+        ("epic", tier),
+        ("feature", operation),
+        ("story", result.requirement),
+        ("parentSuite", result.check.partition("::")[0]),
+        ("suite", result.requirement),
+        ("severity", SEVERITY[result.level]),
+        ("requirement", result.requirement),
+        ("operation", operation),
+        ("tier", tier),
+        ("level", result.level.value),
+        ("outcome", result.outcome.value),
+        ("framework", "commerce-conformance"),
+        ("language", "python"),
+    ]
+    return found + ([("tag", "warned")] if result.outcome is Outcome.WARNED else [])
+
+
+def _parameters(result: Result) -> list[tuple[str, str]]:
+    pairs = (("operation", result.operation), ("case", result.case))
+    return [(key, value) for key, value in pairs if value]
+
+
+def _attach(folder: Path, name: str, exchange: Exchange) -> Attachment:
+    safe = "".join(char if char.isascii() and char.isalnum() else "-" for char in exchange.id)[:40]
+    source = f"{name}-{safe}-attachment.txt"
+    write(folder / source, clean(_transcript(exchange)))
+    return Attachment(name=clean(cut(grouping.exchange_line(exchange), 200)), source=source, type="text/plain")
+
+
+def _transcript(exchange: Exchange) -> str:
+    lines = [f"{exchange.method} {exchange.url}"]
+    lines += [f"{key}: {value}" for key, value in exchange.request.headers]
+    lines += ["", cut(exchange.request.body, BODY_LIMIT), "", f"-> {exchange.status or exchange.trouble or 'no answer'}"]
+    lines += [f"{key}: {value}" for key, value in exchange.response.headers]
+    lines += ["", cut(exchange.response.body, BODY_LIMIT), "", curl(exchange)]
+    return "\n".join(lines)
+
+
+def _environment(run: Run) -> str:
+    known = {
+        "target": run.target,
+        "profile": run.profile.name,
+        "suite": run.suite.version,
+        "seed": str(run.seed),
+        "verdict": run.verdict.value,
+    }
+    lines = [f"{key}={' '.join(clean(value).split())}" for key, value in known.items()]
+    return "\n".join(line.replace("\\", "\\\\") for line in lines) + "\n"

@@ -1,0 +1,85 @@
+"""`ctrf-report.json`: the Common Test Report Format (ctrf.io, specification 0.0.0), which many CI reporters read.
+
+failed -> failed; broken and waived -> other; inconclusive, inapplicable, untested -> skipped; warned -> passed, with
+the warning as its message. What CTRF has no word for is in `extra`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from conformance.model import Outcome, Result, Run
+from conformance.reports.shaping import grouping
+from conformance.reports.shaping.text import clean, dumps, mapped, write
+
+FILE = "ctrf-report.json"
+STATUS = {
+    Outcome.PASSED: "passed",
+    Outcome.WARNED: "passed",
+    Outcome.FAILED: "failed",
+    Outcome.BROKEN: "other",
+    Outcome.INCONCLUSIVE: "skipped",
+    Outcome.INAPPLICABLE: "skipped",
+    Outcome.UNTESTED: "skipped",
+}
+
+
+def write_file(run: Run, directory: Path) -> Path:
+    return write(directory / FILE, dumps(to_json(run)))
+
+
+def to_json(run: Run) -> dict[str, Any]:
+    """The report as a JSON value."""
+    run = grouping.bounded(run)
+    told = grouping.evidence_by(run)
+    tests = [_test(run, result, told(result)) for result in run.results]
+    counts = Counter(test["status"] for test in tests)
+    start = grouping.epoch_ms(run.started_at)
+    summary = {
+        "tests": len(tests),
+        **{status: counts[status] for status in ("passed", "failed", "skipped", "pending", "other")},
+        "suites": len({result.requirement for result in run.results}),
+        "start": start,
+        "stop": max(start, grouping.epoch_ms(run.finished_at)),
+    }
+    results = {
+        "tool": {"name": "commerce-conformance", "version": run.suite.version},
+        "summary": summary,
+        "tests": tests,
+        "environment": {"testEnvironment": run.profile.name, "extra": {"target": run.target}},
+        "extra": {"verdict": run.verdict.value, "seed": run.seed, "limits": grouping.limits(run)},
+    }
+    return mapped({"reportFormat": "CTRF", "specVersion": "0.0.0", "results": results}, clean)
+
+
+def _test(run: Run, result: Result, exchanges: str) -> dict[str, Any]:
+    waiver = grouping.waiver_of(run, result)
+    what = " ".join(part for part in (result.operation, result.case) if part)
+    extra = {
+        "check": result.check,
+        "outcome": result.outcome.value,
+        "requirement": result.requirement,
+        "operation": result.operation,
+        "level": result.level.value,
+        "cause": result.cause,
+        "fact": result.fact,
+        "signature": result.signature,
+        "reproduce": result.reproduce,
+        "waived": f"{waiver.issue}: {waiver.reason}" if waiver else "",
+    }
+    passed = result.outcome is Outcome.PASSED
+    told = [f"{label}: {text}" for label in ("expected", "observed") if (text := getattr(result, label))]
+    test = {
+        "name": f"{result.requirement} {result.check.rpartition('::')[2]} {what}".strip(),
+        "status": "other" if waiver else STATUS[result.outcome],
+        "duration": round(result.duration_ms),
+        "rawStatus": "waived" if waiver else result.outcome.value,
+        "message": result.message,
+        "trace": "" if passed else "\n".join([*told, exchanges]).strip(),
+        "suite": [result.requirement],
+        "tags": [tag for tag in (result.requirement, result.operation, grouping.tier_of(run, result.operation)) if tag],
+        "extra": {name: text for name, text in extra.items() if text},
+    }
+    return {name: value for name, value in test.items() if value != ""}

@@ -1,0 +1,115 @@
+"""`exchanges.har`: every exchange as HAR 1.2, for a browser's developer tools or any HAR viewer.
+
+Bodies and headers are the journal's, redacted and bounded; of the whole file, what is beyond a budget loses its
+bodies.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from conformance.model import Exchange, Message, Run
+from conformance.reports.shaping.grouping import exchange_line
+from conformance.reports.shaping.text import clean, cut, mapped
+
+FILE = "exchanges.har"
+BODY_LIMIT = 4_000
+BUDGET = 10_000_000
+"""Characters of all bodies together."""
+
+
+def write_file(run: Run, directory: Path) -> Path:
+    """Entry by entry, so that memory stays flat whatever the journal's size."""
+    path, partial = directory / FILE, directory / (FILE + ".partial")
+    creator = {"name": "commerce-conformance", "version": run.suite.version or "unknown"}
+    with partial.open("w", encoding="utf-8", newline="\n") as file:
+        file.write('{"log":{"version":"1.2","creator":' + _dumps(creator) + ',"entries":[')
+        for number, entry in enumerate(entries(run)):
+            file.write((",\n" if number else "\n") + _dumps(entry))
+        file.write("\n]}}\n")
+    os.replace(partial, path)
+    return path
+
+
+def _dumps(value: dict[str, Any]) -> str:
+    return json.dumps(mapped(value, clean), ensure_ascii=False, separators=(",", ":"))
+
+
+def entries(run: Run) -> Iterator[dict[str, Any]]:
+    """The entries of the log in the order of the run."""
+    left = BUDGET
+    started = _started(run)
+    for exchange in run.exchanges:
+        limit = BODY_LIMIT if left > 0 else 0
+        left -= min(limit, len(exchange.request.body)) + min(limit, len(exchange.response.body))
+        yield _entry(exchange, started, limit)
+
+
+def _started(run: Run) -> datetime:
+    try:
+        return datetime.fromisoformat(run.started_at)
+    except ValueError:
+        return datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _entry(exchange: Exchange, started: datetime, limit: int) -> dict[str, Any]:
+    return {
+        "startedDateTime": (started + timedelta(seconds=exchange.at)).isoformat(),
+        "time": exchange.duration_ms,
+        "request": _request(exchange, limit),
+        "response": _response(exchange, limit),
+        "cache": {},
+        "timings": {"send": 0, "wait": exchange.duration_ms, "receive": 0},
+        "comment": f"{exchange.operation} {cut(exchange_line(exchange), 400)}",
+    }
+
+
+def _request(exchange: Exchange, limit: int) -> dict[str, Any]:
+    message = exchange.request
+    try:
+        query = parse_qsl(urlsplit(exchange.url).query, keep_blank_values=True)
+    except ValueError:
+        query = []
+    value = {
+        "method": exchange.method,
+        "url": exchange.url,
+        "httpVersion": "HTTP/1.1",
+        "cookies": [],
+        "headers": _headers(message),
+        "queryString": [{"name": name, "value": text} for name, text in query],
+        "headersSize": -1,
+        "bodySize": message.body_bytes,
+    }
+    if message.body:
+        value["postData"] = {"mimeType": _mime(message), "text": cut(message.body, limit)}
+    return value
+
+
+def _response(exchange: Exchange, limit: int) -> dict[str, Any]:
+    message = exchange.response
+    content = {"size": message.body_bytes, "mimeType": _mime(message), "text": cut(message.body, limit)}
+    return {
+        "status": exchange.status or 0,
+        "statusText": exchange.trouble,
+        "httpVersion": "HTTP/1.1",
+        "cookies": [],
+        "headers": _headers(message),
+        "content": content,
+        "redirectURL": "",
+        "headersSize": -1,
+        "bodySize": message.body_bytes,
+    }
+
+
+def _headers(message: Message) -> list[dict[str, str]]:
+    return [{"name": name, "value": cut(value, 1_000)} for name, value in message.headers[:60]]
+
+
+def _mime(message: Message) -> str:
+    return next((value for name, value in message.headers if name.lower() == "content-type"), "")

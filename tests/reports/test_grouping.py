@@ -1,0 +1,75 @@
+"""One cause is told once, with all that rests on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from conformance.model import Outcome, Run, Waiver
+from conformance.reports.shaping import grouping
+
+from .build import OPERATIONS, result, run_of
+
+IDENTITY, READINESS = "getApiKeyIdentity", "getInstallationCredentialReadiness"
+
+
+def test_a_failed_control_explains_what_rests_on_it() -> None:
+    """Its dependants are counted with it and not among what is merely inconclusive."""
+    cause = f"control:{IDENTITY}"
+    head = result("STA-2", IDENTITY, Outcome.FAILED)
+    resting = [result(name, IDENTITY, Outcome.INCONCLUSIVE, cause=cause) for name in ("AUTH-1", "AUTH-2")]
+    for control in (head, replace(head, cause=cause), replace(head, requirement="ENV-1", cause=cause)):
+        run = run_of([*resting, control])
+        (group,) = grouping.failures(run)
+        assert group.resting == tuple(resting)
+        assert grouping.shortfalls(run) == ()
+
+
+def test_the_same_violation_on_many_operations_is_one_cause(small: Run) -> None:
+    """Four operations that serve without a credential are one entry with its clause."""
+    (group,) = [g for g in grouping.failures(small) if g.clauses[0].id == "AUTH-1"]
+    assert len(group.results) == len(group.operations) == 4
+    assert group.clauses[0].statement.startswith("failed authentication yields 401")
+    assert len(grouping.alike(group.results)) == 1
+
+
+def test_every_failure_is_in_exactly_one_group(big: Run) -> None:
+    """Nothing is told twice, nothing is forgotten."""
+    told = [r for group in grouping.failures(big) for r in group.results]
+    assert sorted(map(id, told)) == sorted(id(r) for r in big.results if r.outcome in grouping.BAD)
+
+
+def test_only_an_active_waiver_that_matches_excuses() -> None:
+    """Requirement, operation, case and signature must all agree where the waiver names them."""
+    failed = result("ERR-1", IDENTITY, Outcome.FAILED, signature="s")
+    waiver = Waiver("ERR-1", "r", "o", "i", "2030-01-01", operation=IDENTITY, signature="s", state="active")
+
+    def waived(change: Waiver) -> bool:
+        return grouping.failures(run_of([failed], waivers=(change,)))[0].waiver is not None
+
+    assert waived(waiver)
+    assert waived(replace(waiver, operation="", signature=""))
+    assert not waived(replace(waiver, state="expired"))
+    assert not waived(replace(waiver, operation=READINESS))
+    assert not waived(replace(waiver, signature="other"))
+
+
+def test_inapplicable_results_are_grouped_by_the_fact_that_would_enable_them(small: Run) -> None:
+    """A reader learns which profile key buys most."""
+    assert [s.remedy for s in grouping.inapplicable(small)] == ["fixtures.foreign", "rate_limit.provoke"]
+
+
+def test_identities_are_stable_and_distinct() -> None:
+    """The same result has the same name in every run; twins are numbered."""
+    one = result("ERR-1", IDENTITY, Outcome.FAILED)
+    assert grouping.identity(one) == grouping.identity(replace(one, outcome=Outcome.PASSED, message="else", duration_ms=1))
+    names = grouping.identities([one, one, replace(one, operation=OPERATIONS[0].id)])
+    assert len(set(names)) == 3
+    assert names[1] == names[0] + "-2"
+
+
+def test_less_than_a_whole_run_says_so(small: Run) -> None:
+    """Filtered, interrupted and unfinished runs are announced; a whole one is not."""
+    assert grouping.limits(small) == []
+    assert "certifies nothing" in grouping.limits(replace(small, filtered=True))[0]
+    assert "SIGINT" in grouping.limits(replace(small, interrupted="SIGINT", complete=False))[0]
+    assert grouping.limits(replace(small, complete=False))

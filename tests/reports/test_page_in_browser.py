@@ -1,0 +1,283 @@
+"""`report.html` in a real Chromium: it acts as its users expect, and the target's text does not act at all.
+
+Where no Chromium is, these are skipped; with CI=true that is a failure.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.model import Run
+from conformance.reports import html
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+LACKS = [
+    name
+    for name, found in {
+        "chromium": CHROMIUM,
+        "chromedriver": DRIVER,
+        "the Python package selenium": importlib.util.find_spec("selenium"),
+    }.items()
+    if not found
+]
+REQUIRED = os.environ.get("CI") == "true"
+pytestmark = pytest.mark.skipif(bool(LACKS) and not REQUIRED, reason=f"no browser tests without {', '.join(LACKS)}")
+DESKTOP, PHONE = (1360, 900), (390, 844)
+
+
+class Browser:
+    """A Chromium with one report open."""
+
+    def __init__(self, driver: Any, pages: dict[str, Path]) -> None:
+        self.driver = driver
+        self.pages = pages
+
+    def open(self, name: str, hash_: str = "", size: tuple[int, int] = DESKTOP, scheme: str = "light") -> Browser:
+        """Load the page anew, at this size and in this colour scheme."""
+        width, height = size
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        features = [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        self.driver.get("about:blank")
+        self.driver.get_log("performance")
+        self.driver.get_log("browser")
+        self.driver.get(self.pages[name].as_uri() + hash_)
+        return self
+
+    def js(self, script: str, *arguments: object) -> Any:
+        return self.driver.execute_script(f"return {script}", *arguments)
+
+    def run(self, script: str, *arguments: object) -> Any:
+        return self.driver.execute_script(script, *arguments)
+
+    def press(self, *keys: str) -> None:
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        chain = ActionChains(self.driver)
+        for key in keys:
+            chain.send_keys(key)
+        chain.perform()
+
+    def visible_rows(self) -> int:
+        return int(self.js("[...document.querySelectorAll('.row')].filter(r => r.offsetParent).length"))
+
+    def requests(self) -> list[str]:
+        """Every URL that the page asked for, beyond itself."""
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+        return [url for url in asked if not url.startswith(("file:", "data:", "about:"))]
+
+    def shot(self) -> bytes:
+        return base64.b64decode(self.driver.execute_cdp_cmd("Page.captureScreenshot", {})["data"])
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory, small: Run, big: Run, hostile: Run) -> Iterator[Browser]:
+    assert not LACKS, f"CI must have {', '.join(LACKS)}"
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    pages = {
+        name: html.write_file(run, tmp_path_factory.mktemp(name))
+        for name, run in (("small", small), ("big", big), ("hostile", hostile))
+    }
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM or ""
+    for flag in [*FLAGS.split(), f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"]:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield Browser(driver, pages)
+    driver.quit()
+
+
+@pytest.mark.parametrize("name", ["small", "big", "hostile"])
+def test_the_page_works_without_a_word_of_complaint_or_a_request(browser: Browser, name: str) -> None:
+    """No error, no policy violation, no request; the script went to its end."""
+    browser.open(name)
+    assert browser.js("document.documentElement.dataset.ready") is not None
+    assert browser.driver.get_log("browser") == []
+    assert browser.requests() == []
+
+
+def test_hostile_text_does_not_act(browser: Browser) -> None:
+    """Not on load, not in opened rows, not under the pointer; and no dialogue opens."""
+    browser.open("hostile")
+    browser.run("for (const link of document.querySelectorAll('.open')) link.click();")
+    browser.run("for (const cell of document.querySelectorAll('td')) cell.dispatchEvent(new Event('mouseover', {bubbles: true}));")
+    browser.run("for (const box of document.querySelectorAll('details')) box.open = true;")
+    assert browser.js("window.pwned") is None
+    assert browser.js("document.querySelectorAll('.detail').length") == 14
+    assert browser.js("document.querySelectorAll('img, iframe, body script').length") == 2
+    assert browser.driver.get_log("browser") == []
+
+
+def test_the_big_page_is_interactive_within_1500_ms(browser: Browser) -> None:
+    """1,000 results of a run of 20,000 exchanges: parsed, laid out and ready."""
+    took = min(float(browser.open("big").js("document.documentElement.dataset.ready")) for _ in range(3))
+    assert took < 1_500
+    filtering = browser.js(
+        "(() => { const t = performance.now(); const q = document.querySelector('[name=q]'); q.value = 'message 7';"
+        "q.dispatchEvent(new Event('input', {bubbles: true})); document.body.offsetHeight; return performance.now() - t; })()"
+    )
+    assert filtering < 500
+    assert 0 < browser.visible_rows() < 100
+
+
+def test_filters_narrow_the_results_and_are_in_the_address(browser: Browser) -> None:
+    """By outcome, operation, requirement and words; a filtered view can be sent to someone."""
+    browser.open("small")
+    assert browser.visible_rows() == 630
+    browser.run("document.querySelector('.chip.o-warned input').click()")
+    assert browser.visible_rows() == 5
+    browser.run("document.querySelector('.chip.o-failed input').click()")
+    assert browser.visible_rows() == 11
+    pick = "const s = document.querySelector(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event('input', {bubbles: true}))"
+    browser.run(pick, "[name=operation]", "getApiKeyIdentity")
+    assert browser.visible_rows() == 2
+    browser.run(pick, "[name=requirement]", "AUTH-1")
+    assert browser.visible_rows() == 1
+    assert browser.js("document.querySelector('.filters output').textContent") == "1 of 630 results"
+    sent = browser.js("location.hash")
+    assert browser.open("small", sent).visible_rows() == 1
+    browser.run("document.querySelector('.filters').reset()")
+    browser.js("new Promise(done => setTimeout(done, 50))")
+    assert browser.visible_rows() == 630
+    browser.run(pick, "[name=q]", "static list")
+    assert browser.visible_rows() == 3
+
+
+def test_a_deep_link_opens_its_row(browser: Browser) -> None:
+    """The detail is shown with clause, expected, observed, the decisive exchange and both commands."""
+    anchor = browser.open("small").js("document.querySelector('.row').id")
+    browser.open("small", f"#{anchor}")
+    assert browser.js("document.querySelectorAll('.detail').length") == 1
+    text = browser.js("document.querySelector('.detail').innerText")
+    for needed in ("failed authentication yields 401", "Expected", "200 with data", "decisive", "curl -sS", "conformance run"):
+        assert needed in text
+    box = browser.js("(b => [b.top, b.bottom])(document.querySelector('.row').getBoundingClientRect())")
+    assert 0 <= box[0] < DESKTOP[1]
+
+
+def test_a_cell_of_the_matrix_leads_to_its_result(browser: Browser) -> None:
+    """One click from the red cell to the evidence."""
+    browser.open("small").run("document.querySelector('.matrix td.o-failed a').click()")
+    browser.js("new Promise(done => setTimeout(done, 100))")
+    assert browser.js("document.querySelectorAll('.detail').length") == 1
+    assert browser.js("document.activeElement.className").startswith("open")
+
+
+def test_the_keyboard_is_enough(browser: Browser) -> None:
+    """Skip link first, `/` searches, arrows walk rows and cells, Enter and Space open, and focus is seen."""
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open("small").press(Keys.TAB)
+    assert browser.js("document.activeElement.className") == "skip"
+    browser.press("/", *"no authorization")
+    assert browser.visible_rows() == 4
+    browser.run("document.querySelector('.row .open').focus()")
+    browser.press(Keys.ENTER)
+    assert browser.js("document.activeElement.getAttribute('aria-expanded')") == "true"
+    browser.press(Keys.ARROW_DOWN, Keys.SPACE)
+    assert browser.js("document.querySelectorAll('.detail').length") == 2
+    assert browser.js("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+def test_arrow_keys_tell_why_a_cell_is_empty(browser: Browser) -> None:
+    """One stop in the tab order for the heat map; the tip follows the focus and Escape hides it."""
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open("small")
+    assert browser.js("document.querySelectorAll('.heat [tabindex=\"0\"]').length") == 1
+    browser.run("document.querySelector('.heat [tabindex=\"0\"]').focus()")
+    browser.press(*[Keys.ARROW_RIGHT] * 6)
+    tip = "document.getElementById('tip')"
+    assert "the limiter was not provoked" in browser.js(f"{tip}.textContent")
+    assert browser.js(f"{tip}.hidden") is False
+    browser.press(Keys.ESCAPE)
+    assert browser.js(f"{tip}.hidden") is True
+
+
+@pytest.mark.parametrize("name", ["small", "hostile", "big"])
+def test_a_phone_never_scrolls_sideways(browser: Browser, name: str) -> None:
+    """Wide tables scroll in their own focusable regions; opened rows too stay within the page."""
+    browser.open(name, size=PHONE)
+    browser.run("[...document.querySelectorAll('.open')].slice(0, 8).forEach(link => link.click())")
+    assert browser.js("document.documentElement.scrollWidth") <= PHONE[0]
+    assert browser.js("[...document.querySelectorAll('.scroll')].every(r => r.tabIndex === 0 && r.getAttribute('aria-label'))")
+
+
+def test_dark_mode_is_dark(browser: Browser) -> None:
+    """The page follows prefers-color-scheme."""
+
+    def background(scheme: str) -> int:
+        rgb = browser.open("small", scheme=scheme).js("getComputedStyle(document.body).backgroundColor")
+        return sum(int(part) for part in rgb[4:-1].split(","))
+
+    assert background("dark") < 120 < 600 < background("light")
+
+
+def test_copy_buttons_copy_the_command(browser: Browser) -> None:
+    """Or select it, where the browser gives no clipboard."""
+    browser.open("small").run("document.querySelector('.command button').click()")
+    browser.js("new Promise(done => setTimeout(done, 100))")
+    assert browser.js("document.querySelector('.command button').textContent") in ("Copied", "Selected")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_text_contrasts_with_its_ground(browser: Browser, scheme: str, size: tuple[int, int]) -> None:
+    """WCAG 2.2, 1.4.3: at least 4.5 to 1, measured on the tokens that text and grounds are made of."""
+    browser.open("small", size=size, scheme=scheme)
+    tokens = "ink muted accent passed failed warned inconclusive untested inapplicable broken".split()
+    pairs = [(text, ground) for text in tokens for ground in ("bg", "surface", "code")]
+    pairs += [(t, f"{t}-t") for t in tokens[3:]] + [("heat-ink", f"h{n}") for n in range(1, 6)] + [("ink", "warned-t")]
+    style = browser.js("(s => Object.fromEntries(arguments[0].map(n => [n, s.getPropertyValue('--' + n).trim()])))"
+                       "(getComputedStyle(document.documentElement))", sorted({n for pair in pairs for n in pair}))
+    low = {pair: contrast(style[pair[0]], style[pair[1]]) for pair in pairs}
+    assert {pair: round(ratio, 2) for pair, ratio in low.items() if ratio < 4.5} == {}
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of two colours written as #rgb or #rrggbb (WCAG 2.2, relative luminance)."""
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: str) -> float:
+    digits = colour.lstrip("#")
+    digits = "".join(c * 2 for c in digits) if len(digits) == 3 else digits
+    parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Browser, scheme: str) -> None:
+    """axe-core, where AXE_CORE names its script (npm's `axe-core`, file axe.min.js)."""
+    path = os.environ.get("AXE_CORE")
+    if not path:
+        pytest.skip("AXE_CORE does not name axe.min.js")
+    browser.open("small", scheme=scheme)
+    browser.run("[...document.querySelectorAll('.open')].slice(0, 3).forEach(link => link.click())")
+    browser.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": Path(path).read_text(encoding="utf-8")})
+    found = browser.driver.execute_async_script(
+        "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations"
+        ".map(v => [v.impact, v.id, v.nodes.length, v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + n.failureSummary)])))"
+    )
+    assert [v for v in found if v[0] in ("serious", "critical")] == []
