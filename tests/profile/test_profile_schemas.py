@@ -1,0 +1,98 @@
+"""Schemas of a profile: found under the interface's names, each usable on its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from conformance.profile import profile_from_document
+from conformance.profile.model import Schemas
+
+ERROR = {"type": "object", "required": ["code"], "properties": {"code": {"$ref": "%s/Code"}}}
+CODE = {"type": "string", "nullable": True, "enum": ["A", "B"], "example": {"nullable": True}}
+
+
+def _parts(base: str) -> dict[str, Any]:
+    text = json.dumps({"PublicErrorResponse": ERROR, "Code": CODE, "Unused": {"$ref": "%s/Code"}})
+    loaded: dict[str, Any] = json.loads(text.replace("%s", base))
+    return loaded
+
+
+def _load(directory: Path, document: Any, name: str = "s.json", **table: Any) -> Schemas:
+    text = document if isinstance(document, str) else json.dumps(document)
+    (directory / name).write_text(text, encoding="utf-8")
+    profile = {"name": "x", "base_url": "http://h", "authorization": {"format": "{key}"}}
+    return profile_from_document({**profile, "schemas": {"file": name, **table}}, directory=directory).schemas
+
+
+def _accepts(schema: Any, value: Any) -> bool:
+    return jsonschema_rs.Draft202012Validator(schema).is_valid(value)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"openapi": "3.0.3", "info": {}, "paths": {}, "components": {"schemas": _parts("#/components/schemas")}},
+        {"components": {"schemas": _parts("#/components/schemas")}},
+        {"schemas": _parts("#/schemas")},
+        {"$defs": _parts("#/$defs")},
+        _parts("#"),
+    ],
+    ids=["openapi", "components", "schemas", "defs", "map"],
+)
+@pytest.mark.parametrize("name", ["s.json", "s.yaml"])
+def test_every_form_of_file_is_read(document: Any, name: str, tmp_path: Path) -> None:
+    """An OpenAPI document, its components, or a plain map; JSON or YAML. What is not referred to stays behind."""
+    by_name = _load(tmp_path, document, name).by_name
+    assert list(by_name) == ["PublicErrorResponse"]
+    schema = by_name["PublicErrorResponse"]
+    assert _accepts(schema, {"code": "A"})
+    assert _accepts(schema, {"code": None})
+    assert not _accepts(schema, {"code": "C"})
+    assert not _accepts(schema, {})
+    assert "Unused" not in json.dumps(schema)
+
+
+def test_nullable_is_openapi_3_0_only(tmp_path: Path) -> None:
+    """In 3.1 the word means nothing."""
+    document = {"openapi": "3.1.0", "components": {"schemas": _parts("#/components/schemas")}}
+    assert not _accepts(_load(tmp_path, document).by_name["PublicErrorResponse"], {"code": None})
+
+
+def test_the_other_words_of_openapi_3_0(tmp_path: Path) -> None:
+    """A nullable reference and exclusive bounds that are true or false are translated; members named so are not."""
+    point = {
+        "type": "object",
+        "properties": {
+            "nullable": {"type": "integer", "minimum": 1, "exclusiveMinimum": True},
+            "next": {"nullable": True, "allOf": [{"$ref": "#/components/schemas/PublicErrorResponse"}]},
+        },
+    }
+    schema = _load(tmp_path, {"components": {"schemas": {"PublicErrorResponse": point}}}).by_name["PublicErrorResponse"]
+    assert _accepts(schema, {"nullable": 2, "next": {"nullable": 3, "next": None}})
+    assert not _accepts(schema, {"nullable": 1})
+    assert not _accepts(schema, {"nullable": None})
+
+
+def test_names_lead_to_what_the_file_calls_it(tmp_path: Path) -> None:
+    document = {"components": {"schemas": {"Err": {"const": 1}, "PublicErrorResponse": {"const": 2}}}}
+    by_name = _load(tmp_path, document, names={"PublicErrorResponse": "Err"}, meta_null=True).by_name
+    assert _accepts(by_name["PublicErrorResponse"], 1)
+
+
+def test_yaml_scalars_stay_what_json_schema_needs(tmp_path: Path) -> None:
+    """Dates and the country NO are strings in a schema, and number keys are member names."""
+    text = "PublicErrorResponse: {enum: [NO, on, 2030-01-02, true, 1], x-a: {200: ok}}\n"
+    schema = _load(tmp_path, text, "s.yaml").by_name["PublicErrorResponse"]
+    assert [_accepts(schema, value) for value in ("NO", "on", "2030-01-02", True, 1, False)] == [True] * 5 + [False]
+
+
+def test_a_schema_that_refers_to_itself_is_carried_once(tmp_path: Path) -> None:
+    tree = {"type": "object", "properties": {"child": {"$ref": "#/PublicErrorResponse"}}, "additionalProperties": False}
+    schema = _load(tmp_path, {"PublicErrorResponse": tree}).by_name["PublicErrorResponse"]
+    assert _accepts(schema, {"child": {"child": {}}})
+    assert not _accepts(schema, {"child": {"x": 1}})
