@@ -59,7 +59,7 @@ def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = Non
     for name in names:
         try:
             written.append(FORMATS[name](run, directory))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 whatever failed, the other formats are still wanted
             failed[name] = error
     if failed:
         told = "; ".join(f"{name}: {type(error).__name__}: {error}" for name, error in failed.items())

@@ -28,7 +28,12 @@ STATUS = {
     Outcome.INAPPLICABLE: Status.SKIPPED,
     Outcome.UNTESTED: Status.SKIPPED,
 }
-SEVERITY = {Level.REQUIRED: "critical", Level.DECLARED: "critical", Level.RECOMMENDED: "minor", Level.OBSERVED: "trivial"}
+SEVERITY = {
+    Level.REQUIRED: "critical",
+    Level.DECLARED: "critical",
+    Level.RECOMMENDED: "minor",
+    Level.OBSERVED: "trivial",
+}
 ATTACHED = 3
 """Exchanges attached to one result that told of trouble, the decisive one last."""
 BODY_LIMIT = 16_000
@@ -132,7 +137,12 @@ def _attach(folder: Path, name: str, exchange: Exchange) -> Attachment:
 def _transcript(exchange: Exchange) -> str:
     lines = [f"{exchange.method} {exchange.url}"]
     lines += [f"{key}: {value}" for key, value in exchange.request.headers]
-    lines += ["", cut(exchange.request.body, BODY_LIMIT), "", f"-> {exchange.status or exchange.trouble or 'no answer'}"]
+    lines += [
+        "",
+        cut(exchange.request.body, BODY_LIMIT),
+        "",
+        f"-> {exchange.status or exchange.trouble or 'no answer'}",
+    ]
     lines += [f"{key}: {value}" for key, value in exchange.response.headers]
     lines += ["", cut(exchange.response.body, BODY_LIMIT), "", curl(exchange)]
     return "\n".join(lines)

@@ -24,7 +24,15 @@ def write_file(run: Run, directory: Path) -> Path:
 
 def render(run: Run) -> str:
     run = grouping.bounded(run)
-    parts = [_head(run), _tiers(run), *_failures(run), _warnings(run), _shortfalls(run), _requirements(run), _waivers(run)]
+    parts = [
+        _head(run),
+        _tiers(run),
+        *_failures(run),
+        _warnings(run),
+        _shortfalls(run),
+        _requirements(run),
+        _waivers(run),
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -73,7 +81,10 @@ def _tiers(run: Run) -> str:
     rule = "|---|---|" + "--:|" * len(OUTCOMES)
     rows = [(escape(name), tier.verdict, tier.counts) for name, tier in run.tiers.items()]
     rows.append(("**all**", run.verdict, run.counts))
-    lines = [f"| {name} | {verdict} | " + " | ".join(f"{n.get(o, 0):,}" for o in OUTCOMES) + " |" for name, verdict, n in rows]
+    lines = [
+        f"| {name} | {verdict} | " + " | ".join(f"{n.get(o, 0):,}" for o in OUTCOMES) + " |"
+        for name, verdict, n in rows
+    ]
     return "\n".join([head, rule, *lines])
 
 
@@ -131,7 +142,9 @@ def _warnings(run: Run) -> str:
     groups = grouping.warnings(run)
     if not groups:
         return ""
-    lines = [f"- {escape(g.results[0].requirement)}: {code(g.title)} ({plural(len(g.results), 'result')})" for g in groups]
+    lines = [
+        f"- {escape(g.results[0].requirement)}: {code(g.title)} ({plural(len(g.results), 'result')})" for g in groups
+    ]
     return "## Warnings\n\n" + _capped(lines, "more warning")
 
 
@@ -162,9 +175,16 @@ def _requirements(run: Run) -> str:
     if not rows:
         return "Every requirement passed." if run.requirements else ""
     rows.sort(key=lambda row: OUTCOMES.index(row.outcome))
-    lines = ["## Requirements that did not pass", "", "| requirement | level | outcome | statement |", "|---|---|---|---|"]
+    lines = [
+        "## Requirements that did not pass",
+        "",
+        "| requirement | level | outcome | statement |",
+        "|---|---|---|---|",
+    ]
     for row in rows[:ROWS]:
-        lines.append(f"| {escape(row.id)} | {row.level} | {SYMBOLS[row.outcome]} {row.outcome} | {escape(row.statement, 160)} |")
+        lines.append(
+            f"| {escape(row.id)} | {row.level} | {SYMBOLS[row.outcome]} {row.outcome} | {escape(row.statement, 160)} |"
+        )
     if len(rows) > ROWS:
         lines.append(f"\n… and {plural(len(rows) - ROWS, 'more requirement')}.")
     return "\n".join(lines)
@@ -173,7 +193,12 @@ def _requirements(run: Run) -> str:
 def _waivers(run: Run) -> str:
     if not run.waivers:
         return ""
-    lines = ["## Waivers", "", "| requirement | operation | state | until | owner | reason |", "|---|---|---|---|---|---|"]
+    lines = [
+        "## Waivers",
+        "",
+        "| requirement | operation | state | until | owner | reason |",
+        "|---|---|---|---|---|---|",
+    ]
     for w in run.waivers:
         cells = (w.requirement, w.operation or "any", w.state or "unknown", w.until, w.owner, w.reason)
         lines.append("| " + " | ".join(escape(cell) for cell in cells) + " |")

@@ -183,7 +183,8 @@ def small() -> Run:
     """A run with each outcome, a control on which others rest, a waiver, and a status nobody declared."""
     by_name = {o.id: o for o in OPERATIONS}
     generator = random.Random(7)
-    exchanges, results = [], []
+    exchanges: list[Exchange] = []
+    results: list[Result] = []
     for index, (requirement, level, _, _) in enumerate(REQUIREMENTS):
         for position, operation in enumerate(OPERATIONS):
             if (index * 7 + position * 3) % 5 < 2:
@@ -194,7 +195,13 @@ def small() -> Run:
                 results.append(result(requirement, operation.id, Outcome.PASSED, exchanges=(name,), level=Level(level)))
     results += _told(exchanges, by_name)
     waiver = Waiver(
-        "ERR-1", "the gateway answers for the shop", "team-edge", "EDGE-41", "2026-01-31", "quotePublicCart", state="active"
+        "ERR-1",
+        "the gateway answers for the shop",
+        "team-edge",
+        "EDGE-41",
+        "2026-01-31",
+        "quotePublicCart",
+        state="active",
     )
     stale = Waiver("RATE-2", "was mended in October", "team-edge", "EDGE-12", "2025-10-01", state="expired")
     return run_of(results, exchanges, (waiver, stale))
@@ -225,12 +232,22 @@ def _told(exchanges: list[Exchange], by_name: dict[str, OperationInfo]) -> list[
     exchanges.append(exchange(f"x{len(exchanges) + 1}", ticket, 500))
     cause = f"control:{ticket.id}"
     observed = {"expected": "200 with {data: object}", "observed": "500", "exchanges": (exchanges[-1].id,)}
-    found.append(result("STA-2", ticket.id, Outcome.FAILED, message="the control was not served", cause=cause, **observed))
+    found.append(
+        result("STA-2", ticket.id, Outcome.FAILED, message="the control was not served", cause=cause, **observed)
+    )
     rests = {"message": f"the control of {ticket.id} was not proven", "cause": cause}
     found += [result(name, ticket.id, Outcome.INCONCLUSIVE, **rests) for name in ("BODY-1", "BODY-2", "HO-2", "HO-3")]
-    gate = {"message": "an HTML page instead of an error body", "observed": "text/html, 1,204 bytes", "expected": "JSON"}
+    gate = {
+        "message": "an HTML page instead of an error body",
+        "observed": "text/html, 1,204 bytes",
+        "expected": "JSON",
+    }
     found.append(result("ERR-1", "quotePublicCart", Outcome.FAILED, **gate, check="invariant::ERR-1"))
-    soft = {"message": "WWW-Authenticate is missing", "expected": "a challenge (RFC 9110)", "observed": "no such header"}
+    soft = {
+        "message": "WWW-Authenticate is missing",
+        "expected": "a challenge (RFC 9110)",
+        "observed": "no such header",
+    }
     found += [result("AUTH-3", o.id, Outcome.WARNED, **soft, level=Level.RECOMMENDED) for o in OPERATIONS[:5]]
     idle = {"message": "3 open carts are needed, 1 was left", "notes": ("the static list was used up",)}
     found += [result("IDEM-7", o.id, Outcome.INCONCLUSIVE, **idle) for o in OPERATIONS[10:13]]
@@ -248,7 +265,9 @@ def big(results: int = 1_000, exchanges: int = 20_000) -> Run:
         operation = OPERATIONS[number % len(OPERATIONS)]
         status = generator.choice((200, 200, 200, 400, 401, 403, 404, 409, 429, 500))
         body = '{"data":{"items":[' + ",".join(f'"{generator.random()}"' for _ in range(60)) + "]}}"
-        answer = Message((*JSON, ("x-request-id", str(number)), ("date", "Thu, 20 Nov 2025 21:04:05 GMT")), body, len(body))
+        answer = Message(
+            (*JSON, ("x-request-id", str(number)), ("date", "Thu, 20 Nov 2025 21:04:05 GMT")), body, len(body)
+        )
         took = generator.lognormvariate(3, 0.7)
         sent.append(exchange(f"x{number}", operation, status, response=answer, duration_ms=took, at=number / 800))
     outcomes = (Outcome.PASSED,) * 12 + tuple(Outcome)
@@ -258,9 +277,7 @@ def big(results: int = 1_000, exchanges: int = 20_000) -> Run:
         row, operation = REQUIREMENTS[number % len(REQUIREMENTS)], OPERATIONS[(number // 3) % len(OPERATIONS)]
         cited = tuple(f"x{generator.randrange(exchanges)}" for _ in range(3))
         told = {} if outcome is Outcome.PASSED else {"message": f"message {number % 40} of it", "observed": "500"}
-        judged.append(
-            result(row[0], operation.id, outcome, case=f"case {number}", exchanges=cited, **told)  # type: ignore[arg-type]
-        )
+        judged.append(result(row[0], operation.id, outcome, case=f"case {number}", exchanges=cited, **told))
     return run_of(judged, sent)
 
 
@@ -288,6 +305,7 @@ def hostile() -> Run:
     """Every text that a target, a profile or an operating system can reach holds every payload."""
     text = " ".join(PAYLOADS)
     base = small()
+    stale = Waiver(text, text, text, text, text, state="expired")
     sent = [
         replace(
             exchange("x0", OPERATIONS[0], 200),
@@ -324,7 +342,9 @@ def hostile() -> Run:
     ]
     row = RequirementRow(text, Level.REQUIRED, text, text, Outcome.FAILED, {text: Outcome.FAILED, "": Outcome.PASSED})
     return replace(
-        run_of(told, sent, (Waiver(*[text] * 8, state="expired"),)),
+        run_of(
+            told, sent, (replace(stale, reason=text, owner=text, issue=text, until=text, operation=text, case=text),)
+        ),
         target=text,
         profile=ProfileInfo(text, text, text),
         started_at=text,

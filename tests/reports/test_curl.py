@@ -44,7 +44,7 @@ def test_the_credential_reads_as_a_shell_variable() -> None:
         ("«credential:full»", '"$CONFORMANCE_KEY_FULL"'),
         ("«credential:read-only»s", '"${CONFORMANCE_KEY_READ_ONLY}s"'),
         ("«redacted:dpop proof»", '"$CONFORMANCE_REDACTED_DPOP_PROOF"'),
-        ('{"t":"«redacted»"}', "'{\"t\":\"'\"$CONFORMANCE_REDACTED\"'\"}'"),
+        ('{"t":"«redacted»"}', '\'{"t":"\'"$CONFORMANCE_REDACTED"\'"}\''),
     ],
 )
 def test_placeholders_become_variables(text: str, expected: str) -> None:
@@ -90,4 +90,6 @@ def test_a_url_is_sent_as_it_is() -> None:
 
 def test_a_body_cut_in_the_journal_is_said_to_be() -> None:
     """Nobody debugs the wrong request."""
-    assert curl(replace(POST, request=Message((), "{", 9_000, truncated=True))).endswith("# the body was cut in the journal")
+    assert curl(replace(POST, request=Message((), "{", 9_000, truncated=True))).endswith(
+        "# the body was cut in the journal"
+    )

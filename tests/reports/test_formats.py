@@ -58,9 +58,7 @@ def test_rendering_twice_gives_the_same_bytes(small: Run, written: Path, tmp_pat
     assert cases(tmp_path) == cases(written)
 
 
-def test_one_failing_format_leaves_the_others_be(
-    small: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_failing_format_leaves_the_others_be(small: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names what failed; the rest is there."""
 
     def fail(run: Run, directory: Path) -> Path:
@@ -102,7 +100,11 @@ def test_junit_is_read_by_a_consumer(name: str, request: pytest.FixtureRequest) 
     run: Run = request.getfixturevalue(name)
     read = parser.JUnitXml.fromstring(junit.render(run).encode())
     seen = Counter(kind(case) for suite in read for case in suite)
-    waived = sum(1 for r in run.results if r.requirement == "ERR-1" and r.outcome is Outcome.FAILED) if name == "small" else 0
+    waived = (
+        sum(1 for r in run.results if r.requirement == "ERR-1" and r.outcome is Outcome.FAILED)
+        if name == "small"
+        else 0
+    )
     assert seen["Failure"] == run.counts.get("failed", 0) - waived
     assert seen["Error"] == run.counts.get("broken", 0)
     assert seen["passed"] == run.counts.get("passed", 0) + run.counts.get("warned", 0)
@@ -143,7 +145,11 @@ def test_ctrf_has_the_members_that_the_specification_requires(small: Run) -> Non
     report = ctrf.to_json(small)["results"]
     assert report["tool"]["name"]
     counts = report["summary"]
-    assert counts["tests"] == len(report["tests"]) == sum(counts[s] for s in ("passed", "failed", "skipped", "pending", "other"))
+    assert (
+        counts["tests"]
+        == len(report["tests"])
+        == sum(counts[s] for s in ("passed", "failed", "skipped", "pending", "other"))
+    )
     assert counts["stop"] - counts["start"] == 24_000
     for test in report["tests"]:
         assert test["name"]
@@ -197,7 +203,9 @@ def test_the_summary_obeys_no_markup_of_the_target(hostile: Run) -> None:
     inline = [child for token in tokens for child in token.children or []]
     kinds = {token.type for token in tokens + inline}
     assert not kinds & {"html_block", "html_inline", "link_open", "image"}
-    headings = [tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "heading_open" and token.tag == "h1"]
+    headings = [
+        tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "heading_open" and token.tag == "h1"
+    ]
     assert headings == ["! Broken"]
     assert len(summary.render(hostile)) < 200_000
 
@@ -221,7 +229,12 @@ def test_the_terminal_gets_nothing_to_obey(name: str, request: pytest.FixtureReq
 def test_the_terminal_tells_cause_clause_and_command(small: Run) -> None:
     """And what fact would enable what was inapplicable."""
     text = "\n".join(summary_lines(small))
-    for needed in ("AUTH-1: a request without a credential was served", "expected  401", "observed  200", "conformance run"):
+    for needed in (
+        "AUTH-1: a request without a credential was served",
+        "expected  401",
+        "observed  200",
+        "conformance run",
+    ):
         assert needed in text
     assert "8 inapplicable: the profile does not state fixtures.foreign (TEN-1)" in text
 

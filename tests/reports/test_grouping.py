@@ -61,7 +61,9 @@ def test_inapplicable_results_are_grouped_by_the_fact_that_would_enable_them(sma
 def test_identities_are_stable_and_distinct() -> None:
     """The same result has the same name in every run; twins are numbered."""
     one = result("ERR-1", IDENTITY, Outcome.FAILED)
-    assert grouping.identity(one) == grouping.identity(replace(one, outcome=Outcome.PASSED, message="else", duration_ms=1))
+    assert grouping.identity(one) == grouping.identity(
+        replace(one, outcome=Outcome.PASSED, message="else", duration_ms=1)
+    )
     names = grouping.identities([one, one, replace(one, operation=OPERATIONS[0].id)])
     assert len(set(names)) == 3
     assert names[1] == names[0] + "-2"

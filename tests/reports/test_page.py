@@ -53,7 +53,9 @@ def page(small: Run) -> Page:
 
 
 def data_of(page: Page) -> dict[str, dict[str, dict[str, object]]]:
-    value: dict[str, dict[str, dict[str, object]]] = json.loads(next(d for tag, d in page.raw if d.startswith('{"results"')))
+    value: dict[str, dict[str, dict[str, object]]] = json.loads(
+        next(d for tag, d in page.raw if d.startswith('{"results"'))
+    )
     return value
 
 

@@ -18,7 +18,11 @@ ANY = st.text(alphabet=st.characters(codec=None)) | st.sampled_from(PAYLOADS)
 
 def obeyed(text: str) -> list[str]:
     """Characters that a terminal or a renderer acts upon."""
-    return [c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in "\t\n" and ord(c) != 0x0600]
+    return [
+        c
+        for c in text
+        if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in "\t\n" and ord(c) != 0x0600
+    ]
 
 
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

@@ -81,8 +81,9 @@ def data(run: Run, results: Iterable[tuple[str, Result]]) -> Markup:
         "exchanges": _exchanges(run, [result for _, result in results]),
         "clauses": {row.id: [row.statement, f"{row.level} · {row.section}"] for row in run.requirements},
     }
+    # Marked safe: inside a script element only "<" could end it, and none is left.
     text = utf8(json.dumps(mapped(value, visible), ensure_ascii=False, separators=(",", ":")))
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def _told(result: Result) -> dict[str, Any]:
@@ -126,6 +127,10 @@ def _exchanges(run: Run, results: list[Result]) -> dict[str, Any]:
 
 def _cited(results: list[Result], known: Mapping[str, Exchange], *, told: bool) -> list[str]:
     """Ids of exchanges, the decisive ones of all results before any other."""
-    wanted = [[name for name in r.exchanges[-CITED:] if name in known] for r in results if not told or r.outcome in grouping.TOLD]
+    wanted = [
+        [name for name in r.exchanges[-CITED:] if name in known]
+        for r in results
+        if not told or r.outcome in grouping.TOLD
+    ]
     decisive = [names[-1] for names in wanted if names]
     return list(dict.fromkeys(decisive + [name for names in wanted for name in names]))

@@ -83,7 +83,9 @@ def failures(run: Run, table: list[Row]) -> list[dict[str, Any]]:
     anchors = {id(row.result): row.id for row in table}
     known = grouping.by_id(run)
     groups = grouping.failures(run)
-    return [_failure(run, group, anchors, known if number < SERVED_GROUPS else {}) for number, group in enumerate(groups)]
+    return [
+        _failure(run, group, anchors, known if number < SERVED_GROUPS else {}) for number, group in enumerate(groups)
+    ]
 
 
 def _failure(run: Run, group: Group, anchors: dict[int, str], known: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,40 @@
+"""What rendering may cost: every format, 1,000 results, 20,000 exchanges."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from conformance.model import Run
+from conformance.reports import html
+
+MEASURED = """
+import json, resource, sys, time
+from pathlib import Path
+from {package} import build
+from conformance.reports import write_reports
+run = build.big(1_000, 20_000)
+started = time.perf_counter()
+written = write_reports(run, Path(sys.argv[1]))
+took = time.perf_counter() - started
+print(json.dumps([took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, len(written)]))
+"""
+
+
+def test_every_format_is_rendered_within_8_seconds_and_400_megabytes(tmp_path: Path) -> None:
+    """In a process of its own, the run itself included."""
+    package = __package__ or ""
+    root = Path(__file__).parents[len(package.split("."))]
+    command = [sys.executable, "-c", MEASURED.format(package=package), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root, timeout=60)
+    seconds, megabytes, formats = json.loads(done.stdout)
+    assert formats == 7
+    assert seconds < 8
+    assert megabytes < 400
+
+
+def test_the_page_of_a_big_run_is_at_most_6_megabytes(big: Run) -> None:
+    """It is mailed, attached and opened on phones."""
+    assert len(html.render(big).encode()) < 6_000_000
