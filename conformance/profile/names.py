@@ -13,7 +13,7 @@ from conformance.profile.substitute import is_template
 PROVIDERS = ("values", "http", "command", "python", "call", "from")
 SUITE_NAMES = ("unique", "pkce.verifier", "pkce.challenge", "pkce.method", "dpop.jkt")
 """The placeholders that the suite itself fills in."""
-_OAUTH_MEMBERS = ("client_id", "redirect_uri", "other_client_id", "other_redirect_uri")
+_OAUTH_MEMBERS = ("client_id", "redirect_uri")
 
 
 def unknown_operation(key: Key, name: str, contract: Contract) -> Problem | None:
@@ -87,6 +87,8 @@ def _templates(value: Any, key: Key) -> Iterator[tuple[Key, str]]:
 def _placeholder(key: Key, name: str, document: Mapping[str, Any]) -> Problem | None:
     space, *rest = name.split(".")
     fixtures, oauth = document.get("fixtures", {}), document.get("oauth", {})
+    if name in SUITE_NAMES and space in ("pkce", "dpop") and "oauth" not in document:
+        return Problem(key, f"{{{name}}} needs the table [oauth]")
     if name in SUITE_NAMES or space in ("var", "env"):
         return None
     if space == "oauth" and len(rest) == 1 and rest[0] in _OAUTH_MEMBERS:

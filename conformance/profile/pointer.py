@@ -29,6 +29,15 @@ def replace(value: JsonValue, pointer: str, new: JsonValue) -> JsonValue:
     return _rebuild(value, tokens(pointer), pointer, new)
 
 
+def put(value: JsonValue, pointer: str, new: JsonValue) -> JsonValue:
+    """As `replace`, but objects that are missing on the way are made."""
+    path = tokens(pointer)
+    for depth in range(1, len(path)):
+        if not has(value, join(*path[:depth])):
+            value = replace(value, join(*path[:depth]), {})
+    return replace(value, pointer, new)
+
+
 def remove(value: JsonValue, pointer: str) -> JsonValue:
     """A copy without that place. Raises as `get` does, and ValueError on the empty pointer."""
     if not pointer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +30,10 @@ class Problem:
 
 def dotted(key: Key) -> str:
     """`credentials.full.scopes[0]`"""
-    parts = (f"[{k}]" if isinstance(k, int) else f".{k if _BARE.fullmatch(k) else repr(k)}" for k in key)
+    parts = (
+        f"[{k}]" if isinstance(k, int) else f".{k if _BARE.fullmatch(k) else json.dumps(k, ensure_ascii=False)}"
+        for k in key
+    )
     return "".join(parts).removeprefix(".")
 
 
@@ -57,7 +61,11 @@ def raise_first(problems: Iterable[Problem], document: Mapping[str, Any], path: 
     number = _line(lines, first.key)
     file = "" if path is None else f"{path}:{number}" if number else f"{path}"
     where = ": ".join(part for part in (file, dotted(first.key)) if part)
-    raise ProfileError(first.what, where=where, hint=first.hint)
+    raise ProfileError(_one_line(first.what), where=_one_line(where), hint=_one_line(first.hint))
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def read_toml(path: Path) -> tuple[str, dict[str, Any]]:

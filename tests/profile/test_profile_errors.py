@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from conformance.errors import ProfileError
 from conformance.profile import load_profile, profile_from_document
 
 HEAD = 'name = "x"\nbase_url = "http://127.0.0.1:8080"\n\n[authorization]\nformat = "Bearer {key}"\n'
+TEMPLATE = tomllib.loads((Path(__file__).parents[2] / "profiles" / "template.toml").read_text(encoding="utf-8"))
 FILES = {
     "good.yaml": "components:\n  schemas:\n    ErrorBody: {type: object}\n",
     "broken.yaml": "a: [1,\nb: {\n",
@@ -91,6 +97,30 @@ def test_lines_are_right_behind_multi_line_values(tmp_path: Path) -> None:
     strings = '# [limits]\n[variables]\na = """\n[limits]\nrat = 1\n"""\n"b.c" = "x = 1"\n'
     tail = strings + '[webhooks]\nkept = [\n  "/a",\n]\nidd = "/i"\n'
     assert _complaint(tmp_path, HEAD + tail).startswith("p.toml:17: webhooks.idd: unknown key (did you mean id?)")
+
+
+MISTAKES: st.SearchStrategy[Any] = st.one_of(
+    st.none(), st.booleans(), st.integers(-2, 2), st.floats(), st.dates(), st.text(max_size=6), st.just([]),
+    st.text(alphabet='{}.:/"\n', max_size=6), st.just({}), st.dictionaries(st.text(max_size=3), st.integers()),
+)  # fmt: skip
+
+
+@given(st.data(), MISTAKES)
+def test_whatever_is_wrong_is_a_profile_error_of_one_line(data: st.DataObject, mistake: Any) -> None:
+    """Any value put anywhere into the template loads, or gives one line; nothing else is ever raised."""
+    document = copy.deepcopy(TEMPLATE)
+    holder: Any = document
+    name = data.draw(st.sampled_from(list(holder)))
+    while holder[name] and isinstance(holder[name], dict | list) and data.draw(st.integers(0, 3)):
+        holder = holder[name]
+        name = data.draw(st.sampled_from(list(holder) if isinstance(holder, dict) else range(len(holder))))
+    holder[name] = mistake
+    complaint = ""
+    try:
+        profile_from_document(document, directory=Path())
+    except ProfileError as error:
+        complaint = str(error)
+    assert complaint.isprintable()
 
 
 def test_a_missing_file_is_said_plainly(tmp_path: Path) -> None:

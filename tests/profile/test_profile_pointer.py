@@ -78,6 +78,14 @@ def test_a_new_member_may_be_put_but_no_new_element() -> None:
         pointer.replace({}, "/a/b", 1)
 
 
+def test_putting_makes_the_way() -> None:
+    """`put` makes the objects that are missing on the way, and otherwise is `replace`."""
+    assert pointer.put({"a": 1}, "/b/c", 2) == {"a": 1, "b": {"c": 2}}
+    assert pointer.put({"b": {"c": [1]}}, "/b/c/0", 2) == {"b": {"c": [2]}}
+    with pytest.raises(KeyError):
+        pointer.put({"b": 1}, "/b/c", 2)
+
+
 @pytest.mark.parametrize("at", ["/foo/2", "/foo/-", "/foo/01", "/foo/-1", "/nope", "/foo/bar", "/ /x", "/foo/\u0660"])
 def test_what_is_not_there_is_a_key_error(at: str) -> None:
     assert not pointer.has(DOCUMENT, at)
