@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from conformance.reference import pipeline, routes
+from conformance.reference import pipeline
 from conformance.reference.call import Call, Reply, Request
 from conformance.reference.hub import Hub, Target
 
@@ -38,27 +37,21 @@ class PublicApp:
         body = await _read(receive, target.policy.reading.max_bytes)
         if body is None:
             return
-        request = _request(scope, target, path, body)
-        call = Call(request, target.policy, target.store, target.keys, target.limiter, time.time())
-        if target.policy.transport.latency_s:
-            await asyncio.sleep(target.policy.transport.latency_s)
-        if _is_local(target, request):
+        call = target.call(_request(scope, target, path, body))
+        transport = target.policy.transport
+        if transport.latency_s and target.limiter.tick() % transport.latency_every == 0:
+            await asyncio.sleep(transport.latency_s)
+        if not call.operation or call.operation in target.policy.local:
             reply = pipeline.reply(call)
         else:
             reply = await asyncio.get_running_loop().run_in_executor(self._pool, pipeline.reply, call)
         if target.store.outbox:
             target.store.outbox = False
             self._hub.courier.wake(target.store)
-        await _send(send, target, reply)
+        await _send(send, call, reply)
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _is_local(target: Target, request: Request) -> bool:
-    segments = target.policy.split(request.path)
-    found = routes.match(target.policy.routes, request.method, segments) if segments else None
-    return found is None or found[0] in target.policy.local
 
 
 def _request(scope: Scope, target: Target, path: bytes, body: bytes) -> Request:
@@ -84,11 +77,12 @@ async def _read(receive: Receive, limit: int) -> bytes | None:
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def _send(send: Send, target: Target, reply: Reply) -> None:
-    transport = target.policy.transport
-    body = gzip.compress(reply.body, mtime=0) if transport.gzip and reply.body else reply.body
+async def _send(send: Send, call: Call, reply: Reply) -> None:
+    transport = call.policy.transport
+    zipped = transport.gzip and bool(reply.body) and "gzip" in (call.request.header(b"accept-encoding") or "")
+    body = gzip.compress(reply.body, mtime=0) if zipped else reply.body
     headers = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers]
-    if transport.gzip and reply.body:
+    if zipped:
         headers.append((b"content-encoding", b"gzip"))
     if transport.close:
         headers.append((b"connection", b"close"))

@@ -116,6 +116,8 @@ class Call:
     """The idempotency key."""
     body: JsonObject = field(default_factory=dict)
     answer: Answer | None = None
+    methods: tuple[str, ...] = ()
+    """Where no operation matches: the methods that the path has."""
     request_id: str = field(default_factory=lambda: "req_" + secrets.token_hex(8))
 
     @property

@@ -58,7 +58,7 @@ _ORDERS = {
 }
 
 
-def strict_integer(text: str) -> int | None:
+def strict_integer(name: str, text: str) -> int | None:
     """Decimal digits, perhaps with a minus sign in front; at most nine of them."""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 9 else None
@@ -80,7 +80,7 @@ def _parameters(call: Call) -> Mapping[str, str]:
 
 
 def _integer(call: Call, given: Mapping[str, str], name: str) -> int:
-    number = call.policy.search.integer(given[name])
+    number = call.policy.search.integer(name, given[name])
     if number is None:
         raise Refusal("invalid_query", f"{name} must be an integer.")
     return number

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from dataclasses import dataclass
 
 from conformance.errors import UsageError
 from conformance.reference import registry
+from conformance.reference.call import Call, Request
 from conformance.reference.courier import Courier
 from conformance.reference.keys import KeyRing
 from conformance.reference.limiter import Limiter
 from conformance.reference.policy import Policy
+from conformance.reference.routes import Router
 from conformance.reference.store import MEMORY, Store
 
 _PREFIX = re.compile(rb"/([A-Za-z0-9+]+(?:~[A-Za-z0-9_.-]{1,64})?)(?=/|$)")
@@ -29,6 +32,19 @@ class Target:
     store: Store
     keys: KeyRing
     limiter: Limiter
+    router: Router
+
+    def call(self, request: Request) -> Call:
+        """A new call of this target, its operation found where there is one."""
+        call = Call(request, self.policy, self.store, self.keys, self.limiter, time.time())
+        segments = self.policy.split(request.path)
+        if segments:
+            found = self.router.match(request.method, segments)
+            if found:
+                call.operation, call.path = found
+            else:
+                call.methods = self.router.methods(segments)
+        return call
 
 
 class Hub:
@@ -71,7 +87,7 @@ class Hub:
     def _make(self, name: str, prefix: bytes, store: Store) -> Target:
         policy = registry.resolve(name.partition("~")[0])
         self.courier.watch(store)
-        return Target(name, prefix, policy, store, self.keys, Limiter())
+        return Target(name, prefix, policy, store, self.keys, Limiter(), Router(policy.routes))
 
     def close(self) -> None:
         self.courier.stop()

@@ -48,10 +48,10 @@ def header_key(call: Call) -> str | None:
 
 
 def owner(call: Call) -> str:
-    """Whom a key belongs to: an installation, an OAuth client, or nobody but the session in the path."""
+    """Whom a key belongs to: an installation, an OAuth client or a hosted session."""
     if call.operation == "exchangeOAuthToken":
         return f"client:{call.body.get('clientId', '')}"
-    return f"installation:{call.caller.installation}" if call.caller else "public"
+    return f"installation:{call.caller.installation}" if call.caller else f"session:{call.resource}"
 
 
 def by_path(call: Call) -> tuple[str, ...]:

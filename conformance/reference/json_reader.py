@@ -17,52 +17,80 @@ MAX_DIGITS = 400
 _ESCAPED_TROUBLE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 
 
-class _Outside(ValueError):
+
+class _OutOfRange(ValueError):
+    pass
+
+
+class _TooDeep(ValueError):
     pass
 
 
 def _number(text: str) -> float:
     value = float(text)
     if value in (float("inf"), float("-inf")):
-        raise _Outside("a number is out of range")
+        raise _OutOfRange
     return value
 
 
 def _integer(text: str) -> int:
     if len(text) > MAX_DIGITS:
-        raise _Outside("a number is out of range")
+        raise _OutOfRange
     return int(text)
 
 
 def _constant(text: str) -> NoReturn:
-    raise _Outside(f"{text} is not JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_float=_number, parse_int=_integer, parse_constant=_constant)
+DECODER = json.JSONDecoder(parse_float=_number, parse_int=_integer, parse_constant=_constant)
 
 
 def read(call: Call, body: bytes) -> JsonValue:
-    """The JSON value of a body. Raises Refusal of kind `malformed`."""
+    """The JSON value of a body.
+
+    Raises Refusal of kind `malformed` (no JSON), `not_text` (no UTF-8, or a BOM), `too_deep`, `out_of_range` or
+    `unstorable`.
+    """
+    return read_text(text_of(body), body, DECODER)
+
+
+def text_of(body: bytes) -> str:
+    """The text of a body. Raises Refusal of kind `not_text`."""
     try:
-        value = decode(body)
-    except (ValueError, RecursionError):
-        raise Refusal("malformed", "The request body is not acceptable JSON.") from None
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise Refusal("not_text", "The request body is not UTF-8.") from None
+    if text.startswith("\ufeff"):
+        raise Refusal("not_text", "The request body begins with a byte order mark.")
+    return text
+
+
+def read_text(text: str, body: bytes, decoder: json.JSONDecoder) -> JsonValue:
+    """The same for a text; `decoder` may differ from `DECODER`."""
+    try:
+        value = _decode(text, decoder)
+    except _OutOfRange:
+        raise Refusal("out_of_range", "The request body holds a number that is out of range.") from None
+    except (RecursionError, _TooDeep):
+        raise Refusal("too_deep", "The request body is nested too deeply.") from None
+    except ValueError:
+        raise Refusal("malformed", "The request body is not JSON.") from None
     check_texts(body, value)
     return value
 
 
-def decode(body: bytes) -> JsonValue:
-    """Raises ValueError or RecursionError."""
-    value = _DECODER.decode(body.decode())
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
-        raise _Outside("nested too deeply")
+def _decode(text: str, decoder: json.JSONDecoder) -> JsonValue:
+    value = decoder.decode(text)
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        raise _TooDeep
     return value
 
 
 def check_texts(body: bytes, value: JsonValue) -> None:
     """Refuses NUL and lone surrogates, which only an escape can bring in."""
     if _ESCAPED_TROUBLE.search(body) and not all(_storable(text) for text in _texts(value)):
-        raise Refusal("malformed", "The request body holds text that cannot be stored.")
+        raise Refusal("unstorable", "The request body holds text that cannot be stored.")
 
 
 def _depth(value: JsonValue) -> int:

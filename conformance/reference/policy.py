@@ -94,8 +94,8 @@ class SearchRules:
 
     required: tuple[str, ...]
     defaults: Mapping[str, str]
-    integer: Callable[[str], int | None]
-    """None where the text is no integer."""
+    integer: Callable[[str, str], int | None]
+    """(parameter name, text) -> number; None where the text is no integer."""
     sorts: tuple[str, ...]
     locales: tuple[str, ...]
     markets: tuple[str, ...]
@@ -139,6 +139,8 @@ class Transport:
     """How answers travel; none of it changes what they say."""
 
     latency_s: float = 0.0
+    latency_every: int = 1
+    """One request in so many is held up by `latency_s`."""
     chunked: bool = False
     gzip: bool = False
     close: bool = False
@@ -150,8 +152,8 @@ class Policy:
     """By operationId."""
     split: Callable[[bytes], tuple[str, ...] | None]
     """A raw path to its decoded segments; None where it cannot name anything."""
-    unrouted: Callable[[Call], Answer]
-    """The answer where no route matches."""
+    unrouted: Callable[[Call, tuple[str, ...]], Answer]
+    """The answer where no route matches, from the methods that the path has."""
     handlers: Mapping[str, Handler]
     local: frozenset[str]
     """Operations that need no database."""

@@ -91,7 +91,7 @@ def resolve(name: str) -> Policy:
     for id in re.split(r"\+", name):
         if id == "reference":
             continue
-        known = {**faults(), **variants()}.get(id)
+        known: Fault | Variant | None = faults().get(id) or variants().get(id)
         if known is None:
             raise UsageError(f"no fault or variant {id}", hint="F001 to F171, D01 to D34, or reference")
         policy = known.apply(policy)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 
@@ -60,21 +59,31 @@ def split(path: bytes) -> tuple[str, ...] | None:
     return None if any(not segment or "\x00" in segment for segment in segments) else segments
 
 
-def match(routes: Mapping[str, Route], method: str, segments: tuple[str, ...]) -> tuple[str, Mapping[str, str]] | None:
-    """The operation of a request and its path parameters; HEAD is matched as GET. None where nothing fits."""
-    for operation, pattern in _table(tuple(routes.items())).get(("GET" if method == "HEAD" else method, len(segments)), ()):
-        if all(name or literal == segment for (literal, name), segment in zip(pattern, segments, strict=True)):
-            return operation, {name: segment for (_, name), segment in zip(pattern, segments, strict=True) if name}
-    return None
-
-
 _Pattern = tuple[tuple[str, str], ...]
+"""For each segment (literal, "") or ("", parameter name)."""
 
 
-@lru_cache(maxsize=64)
-def _table(routes: tuple[tuple[str, Route], ...]) -> Mapping[tuple[str, int], list[tuple[str, _Pattern]]]:
-    table: dict[tuple[str, int], list[tuple[str, _Pattern]]] = {}
-    for operation, route in routes:
-        pattern = tuple(("", part[1:-1]) if part.startswith("{") else (part, "") for part in route.segments)
-        table.setdefault((route.method, len(pattern)), []).append((operation, pattern))
-    return table
+class Router:
+    """A compiled route table."""
+
+    def __init__(self, routes: Mapping[str, Route]) -> None:
+        self._table: dict[int, list[tuple[str, str, _Pattern]]] = {}
+        for operation, route in routes.items():
+            pattern = tuple(("", part[1:-1]) if part.startswith("{") else (part, "") for part in route.segments)
+            self._table.setdefault(len(pattern), []).append((route.method, operation, pattern))
+
+    def match(self, method: str, segments: tuple[str, ...]) -> tuple[str, Mapping[str, str]] | None:
+        """The operation of a request and its path parameters; HEAD is matched as GET. None where nothing fits."""
+        wanted = "GET" if method == "HEAD" else method
+        for known, operation, pattern in self._table.get(len(segments), ()):
+            if known == wanted and _fits(pattern, segments):
+                return operation, {name: segment for (_, name), segment in zip(pattern, segments, strict=True) if name}
+        return None
+
+    def methods(self, segments: tuple[str, ...]) -> tuple[str, ...]:
+        """The methods that a path has."""
+        return tuple(method for method, _, pattern in self._table.get(len(segments), ()) if _fits(pattern, segments))
+
+
+def _fits(pattern: _Pattern, segments: tuple[str, ...]) -> bool:
+    return all(name or literal == segment for (literal, name), segment in zip(pattern, segments, strict=True))

@@ -56,10 +56,9 @@ def _text(schema: Schema, value: str, at: str) -> str:
 
 
 def _number(schema: Schema, value: JsonValue, at: str) -> str:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not schema.get("minimum", value) <= value <= schema.get("maximum", value):
-            return f"{at} is out of range."
-    return ""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return ""
+    return "" if schema.get("minimum", value) <= value <= schema.get("maximum", value) else f"{at} is out of range."
 
 
 def _object(schema: Schema, value: JsonObject, at: str) -> str:

@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Sequence
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, Self
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -59,7 +59,7 @@ class ReferenceServer:
         self.control_url = ""
         self.credentials: dict[str, str] = {}
 
-    def __enter__(self) -> ReferenceServer:
+    def __enter__(self) -> Self:
         self.start()
         return self
 

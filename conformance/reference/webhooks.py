@@ -38,7 +38,7 @@ _ADD = insert(deliveries)
 
 def new_endpoint(body: JsonObject) -> JsonObject:
     """An endpoint's members with everything that a body leaves out."""
-    plain = {"description": "", "active": True, "metadata": {}}
+    plain = {"events": [], "description": "", "active": True, "metadata": {}}
     return {**plain, **{name: body[name] for name in _MEMBERS if name in body}, "secret": "whsec_" + secrets.token_hex(16)}
 
 
