@@ -43,7 +43,7 @@ def example(schema: Schema) -> JsonValue | None:
 
 
 def _valid(schema: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
-    if depth > _DEPTH:
+    if depth > _DEPTH or not root.spend():
         return
     check = root.validator(schema)
     yield from (value for value in _candidates(schema, root, depth) if check.is_valid(value))
@@ -84,7 +84,7 @@ def _objects(flat: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
     more = flat.get("additionalProperties", {})
     names = list(dict.fromkeys(flat.get("required", ())))
     optional = [name for name in properties if name not in names]
-    lacking = flat.get("minProperties", 0) - len(names)
+    lacking = int(flat.get("minProperties", 0)) - len(names)
     if lacking > 0:
         names += optional[:lacking] + [f"member{index}" for index in range(lacking - len(optional))]
     made: dict[str, JsonValue] = {}
@@ -100,7 +100,7 @@ def _objects(flat: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
 def _arrays(flat: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
     prefix = flat.get("prefixItems", [])
     items = flat.get("items", {})
-    wanted = max(flat.get("minItems", 0), 0)
+    wanted = int(flat.get("minItems", 0))
     made = [next(_valid(below, root, depth + 1), None) for below in prefix[:wanted]]
     first = next(_valid(items, root, depth + 1), _NOTHING) if wanted > len(made) else _NOTHING
     while wanted > len(made) and first is not _NOTHING:
@@ -122,10 +122,10 @@ def _unlike(first: JsonValue, made: list[JsonValue], items: Schema, root: Root) 
 def _strings(flat: Schema, _root: Root, _depth: int) -> Iterator[JsonValue]:
     if flat.get("format") in _FORMATS:
         yield _FORMATS[flat["format"]]
-    shortest, longest = flat.get("minLength", 0), flat.get("maxLength")
+    shortest, longest = int(flat.get("minLength", 0)), flat.get("maxLength")
     for text in _TEXTS:
         padded = text if len(text) >= shortest else (text * shortest)[:shortest]
-        yield padded[:longest]
+        yield padded if longest is None else padded[: int(longest)]
 
 
 def _numbers(flat: Schema, _root: Root, _depth: int) -> Iterator[JsonValue]:

@@ -14,12 +14,21 @@ _CARRIERS = ("components", "$defs", "definitions", "schemas")
 
 
 class Root:
-    """A whole schema, against which the `$ref`s of its parts resolve."""
+    """A whole schema, against which the `$ref`s of its parts resolve.
 
-    def __init__(self, schema: Schema) -> None:
+    `effort` bounds how many parts may be tried, for a schema that branches into itself has no end.
+    """
+
+    def __init__(self, schema: Schema, effort: int = 500) -> None:
+        self._effort = effort
         self._schema = schema if isinstance(schema, Mapping) else {}
         names = [name for name in self._schema if name != "$ref"] if "$ref" in self._schema else _CARRIERS
         self._carried = {name: self._schema[name] for name in names if name in self._schema}
+
+    def spend(self) -> bool:
+        """Whether one more part may be tried."""
+        self._effort -= 1
+        return self._effort >= 0
 
     def validator(self, part: Schema | bool) -> jsonschema_rs.Draft202012Validator:
         """Formats are checked too, so that what a body says it is, it is."""

@@ -52,6 +52,8 @@ SCHEMAS: list[Any] = [
     {"type": "string", "examples": ["from examples"]},
     {"type": "string", "minLength": 20, "maxLength": 21},
     {"type": "string", "maxLength": 0},
+    {"type": "string", "minLength": 3.0, "maxLength": 4.0},
+    {"type": "array", "minItems": 2.0, "items": {"type": "object", "minProperties": 1.0}},
     {"type": "string", "pattern": "^[A-Z]{3}$"},
     {"type": "string", "pattern": r"^\d+$", "minLength": 9},
     *(
@@ -90,8 +92,19 @@ def test_an_example_is_small() -> None:
 
 @pytest.mark.parametrize(
     "schema",
-    [{**ORDER, "$ref": "#/components/schemas/Tree"}, {"type": "string", "pattern": "^zq{7}$"}, {"not": {}}, False],
-    ids=["endless", "pattern", "nothing", "false"],
+    [
+        {**ORDER, "$ref": "#/components/schemas/Tree"},
+        {
+            "$ref": "#/$defs/A",
+            "$defs": {
+                "A": {"required": ["a"], "properties": {"a": {"anyOf": [{"$ref": "#/$defs/A"}] * 9}}, "type": "object"}
+            },
+        },
+        {"type": "string", "pattern": "^zq{7}$"},
+        {"not": {}},
+        False,
+    ],
+    ids=["endless", "bushy", "pattern", "nothing", "false"],
 )
 def test_where_no_example_is_found_there_is_none(schema: Any) -> None:
     """An unsatisfiable or too odd schema gives None, in bounded time, and never a wrong body."""
