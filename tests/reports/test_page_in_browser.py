@@ -165,10 +165,18 @@ def test_filters_narrow_the_results_and_are_in_the_address(browser: Browser) -> 
     sent = browser.js("location.hash")
     assert browser.open("small", sent).visible_rows() == 1
     browser.run("document.querySelector('.filters').reset()")
-    browser.js("new Promise(done => setTimeout(done, 50))")
+    browser.driver.execute_async_script("setTimeout(arguments[0], 50)")
     assert browser.visible_rows() == 630
     browser.run(pick, "[name=q]", "static list")
     assert browser.visible_rows() == 3
+
+
+def test_the_matrix_shows_only_what_did_not_pass_when_asked(browser: Browser) -> None:
+    """75 rows become the ten that matter."""
+    count = "[...document.querySelectorAll('.matrix tbody tr')].filter(r => r.offsetParent).length"
+    assert browser.open("small").js(count) == 75
+    browser.run("document.getElementById('unbad').click()")
+    assert browser.js(count) == 10
 
 
 def test_a_deep_link_opens_its_row(browser: Browser) -> None:
@@ -186,6 +194,8 @@ def test_a_deep_link_opens_its_row(browser: Browser) -> None:
         "conformance run",
     ):
         assert needed in text
+    assert "false" not in text
+    assert "undefined" not in text
     box = browser.js("(b => [b.top, b.bottom])(document.querySelector('.row').getBoundingClientRect())")
     assert 0 <= box[0] < DESKTOP[1]
 
@@ -193,7 +203,7 @@ def test_a_deep_link_opens_its_row(browser: Browser) -> None:
 def test_a_cell_of_the_matrix_leads_to_its_result(browser: Browser) -> None:
     """One click from the red cell to the evidence."""
     browser.open("small").run("document.querySelector('.matrix td.o-failed a').click()")
-    browser.js("new Promise(done => setTimeout(done, 100))")
+    browser.driver.execute_async_script("setTimeout(arguments[0], 100)")
     assert browser.js("document.querySelectorAll('.detail').length") == 1
     assert browser.js("document.activeElement.className").startswith("open")
 
@@ -225,6 +235,9 @@ def test_arrow_keys_tell_why_a_cell_is_empty(browser: Browser) -> None:
     tip = "document.getElementById('tip')"
     assert "the limiter was not provoked" in browser.js(f"{tip}.textContent")
     assert browser.js(f"{tip}.hidden") is False
+    browser.run("scrollBy(0, 20)")
+    browser.driver.execute_async_script("setTimeout(arguments[0], 100)")
+    assert browser.js(f"{tip}.hidden") is False
     browser.press(Keys.ESCAPE)
     assert browser.js(f"{tip}.hidden") is True
 
@@ -254,7 +267,7 @@ def test_dark_mode_is_dark(browser: Browser) -> None:
 def test_copy_buttons_copy_the_command(browser: Browser) -> None:
     """Or select it, where the browser gives no clipboard."""
     browser.open("small").run("document.querySelector('.command button').click()")
-    browser.js("new Promise(done => setTimeout(done, 100))")
+    browser.driver.execute_async_script("setTimeout(arguments[0], 100)")
     assert browser.js("document.querySelector('.command button').textContent") in ("Copied", "Selected")
 
 

@@ -172,7 +172,7 @@ def latency(run: Run) -> dict[str, Any]:
     """A row per operation with marks on one logarithmic scale, and the ticks of that scale."""
     rows_ = [(o.id, run.traffic.latency[o.id]) for o in run.operations if o.id in run.traffic.latency]
     if "" in run.traffic.latency:
-        rows_.append(("all operations", run.traffic.latency[""]))
+        rows_.append(("", run.traffic.latency[""]))
     values = [value for _, row in rows_ for value in (row.p50, row.p90, row.p99) if value > 0]
     low, high = min(values, default=1.0), max(values, default=10.0)
     floor, top = math.log10(low) - 0.05, math.log10(max(high, low * 1.5)) + 0.05
@@ -182,7 +182,7 @@ def latency(run: Run) -> dict[str, Any]:
 
     ticks = [(x(t), milliseconds(t)) for t in _ticks(low, high)]
     plotted = [
-        {"name": name, "of": row, "marks": [x(row.p50), x(row.p90), x(row.p99)]} for name, row in rows_ if row.count
+        {"name": name or "all operations", "total": not name, "of": row, "marks": [x(row.p50), x(row.p90), x(row.p99)]} for name, row in rows_ if row.count
     ]
     return {"rows": plotted, "ticks": ticks, "width": PLOT_WIDTH}
 

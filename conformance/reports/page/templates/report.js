@@ -13,7 +13,7 @@
   const el = (tag, attributes, ...children) => {
     const node = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes || {})) node.setAttribute(name, value);
-    for (const child of children) if (child !== null && child !== undefined && child !== "") node.append(child);
+    for (const child of children) if (child) node.append(child);
     return node;
   };
 
@@ -179,7 +179,9 @@
 
   // One tip for the cells of both matrices, which arrow keys walk.
   const tip = document.getElementById("tip");
+  let tipped = null;
   const showTip = (cell) => {
+    tipped = cell;
     if (!cell || !cell.dataset.tip) { tip.hidden = true; return; }
     tip.textContent = cell.dataset.tip;
     tip.hidden = false;
@@ -223,7 +225,8 @@
   const unbad = document.getElementById("unbad");
   unbad.parentNode.hidden = false;
   unbad.addEventListener("change", () => document.querySelector(".matrix").classList.toggle("unbad", unbad.checked));
-  addEventListener("scroll", () => { tip.hidden = true; }, { passive: true, capture: true });
+  const refresh = () => { if (!tip.hidden) showTip(tipped && tipped.contains(document.activeElement) ? tipped : null); };
+  addEventListener("scroll", refresh, { passive: true, capture: true });
   for (const pre of document.querySelectorAll("pre.copy")) if (pre.parentNode.lastElementChild === pre) pre.after(copyButton(pre));
   addEventListener("beforeprint", () => { for (const box of document.querySelectorAll("#failures details")) box.open = true; });
   addEventListener("hashchange", follow);
