@@ -72,7 +72,7 @@ async def a_body_that_is_no_object_is_answered_400(case: Case, value: Any) -> No
     await case.negative(request, bad, refusals(case), "a body that is no object", any_refusal=True, level=level)
 
 
-def _template(profile: Profile, operation: Operation) -> Any:
+def template_of(profile: Profile, operation: Operation) -> Any:
     body = profile.operations.get(operation.id, OperationFacts()).body
     schema = profile.schemas.by_name.get(operation.request_schema)
     return example(schema) if body is None and schema is not None else body
@@ -98,7 +98,7 @@ def _wrong_type(value: Any) -> Any:
 
 def _contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, Change] | None]:
     """Each member that the schema requires, left out; each leaf that it types, given another type."""
-    schema, body = profile.schemas.by_name.get(operation.request_schema), _template(profile, operation)
+    schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
     if schema is None or not isinstance(body, dict):
         return {"": None}
     validator = jsonschema_rs.validator_for(schema)

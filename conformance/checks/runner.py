@@ -41,7 +41,8 @@ def record(result: Result, runtime: Runtime) -> None:
 
 
 async def _conclude(instance: Instance, case: Case) -> Result:
-    blank = blank_result(instance, case.runtime.settings.contract.requirements[instance.check.requirement].level)
+    settings = case.runtime.settings
+    blank = blank_result(instance, settings.contract.requirements[instance.check.requirement].level, settings.again)
     try:
         arguments = () if instance.check.cases is None else (instance.value,)
         await instance.check.function(case, *arguments)
@@ -69,7 +70,7 @@ async def _conclude(instance: Instance, case: Case) -> Result:
     return replace(blank, outcome=Outcome.PASSED, exchanges=_ids(case.answers))
 
 
-def blank_result(instance: Instance, level: Level) -> Result:
+def blank_result(instance: Instance, level: Level, again: str) -> Result:
     """What is known of a result before its check has run."""
     return Result(
         check=instance.check.id,
@@ -78,7 +79,7 @@ def blank_result(instance: Instance, level: Level) -> Result:
         case=instance.case,
         outcome=Outcome.UNTESTED,
         level=level,
-        reproduce=f"--only '{instance.name}'",
+        reproduce=f"{again} --only '{instance.name}'",
     )
 
 

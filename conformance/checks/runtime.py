@@ -39,6 +39,8 @@ class Settings:
     concurrency: int
     seed: int = 0
     prefix: str = "x"
+    again: str = ""
+    """The command that runs this again; what to run is added to it."""
 
 
 @dataclass
@@ -48,6 +50,8 @@ class Runtime:
     arranger: Arranger
     fixtures: Fixtures
     validators: Validators
+    memory: dict[str, object] = field(default_factory=dict)
+    """What one check found out and another asks for."""
     controls: Controls = field(init=False)
 
     def __post_init__(self) -> None:

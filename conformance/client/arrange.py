@@ -18,10 +18,10 @@ from conformance.profile.sample import example
 
 
 class MissingFact(Exception):
-    """The profile does not say what is needed; `key` is the profile key that would."""
+    """The profile does not say what is needed; `key` is the profile key that would, empty where no key could."""
 
     def __init__(self, key: str, why: str) -> None:
-        super().__init__(f"{why}: state {key}")
+        super().__init__(f"{why}: state {key}" if key else why)
         self.key = key
 
 

@@ -104,6 +104,8 @@ class Transport:
                 raw = await self._converse(client, wire)
         except TimeoutError:
             raw = Raw(None, trouble=f"no whole answer within {self._timeout_s:g} s")
+        except (httpx.LocalProtocolError, httpx.UnsupportedProtocol) as error:
+            raise RuntimeError(f"the client cannot write {wire.method} {wire.target[:100]}: {error}") from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, aiohttp.ClientError, OSError) as error:
             raw = Raw(None, trouble=_describe(error))
         except (ValueError, zlib.error) as error:

@@ -1,13 +1,14 @@
 """Runs many coroutines in one event loop beside pytest, so that each pytest item only waits for its own.
 
-Ordinary jobs run together; exclusive ones run last, one at a time, with nothing else in flight.
+Ordinary jobs run together, in the order they were submitted. An exclusive job waits until none of them is left, and
+then runs with nothing else in flight.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -31,29 +32,39 @@ class Stopped(Exception):
 
 
 class Engine(Generic[R, T]):
-    """Runs jobs in a thread of its own. `opened` is entered in that thread's loop and stays open for all of them."""
+    """Runs jobs in a thread of its own. `opened` is entered in that thread's loop and stays open for all of them.
 
-    def __init__(self, opened: Callable[[], AbstractAsyncContextManager[R]], *, workers: int) -> None:
+    The methods are for another thread, always the same one.
+    """
+
+    def __init__(
+        self, opened: Callable[[], AbstractAsyncContextManager[R]], *, workers: int, deadline_s: float | None = None
+    ) -> None:
         self._opened = opened
         self._workers = workers
+        self._deadline_s = deadline_s
         self._futures: dict[str, Future[T]] = {}
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._main: asyncio.Task[None] | None = None
         self._ready = threading.Event()
         self._failure: BaseException | None = None
         self.stopped = ""
         self.done = 0
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
-    def start(self, jobs: Sequence[Job[R, T]], *, deadline_s: float | None = None) -> None:
-        self._futures = {job.key: Future() for job in jobs}
-        self._thread = threading.Thread(target=self._run, args=(list(jobs), deadline_s), name="engine", daemon=True)
+    def start(self) -> None:
+        """Raises what opening the context raised."""
         self._thread.start()
         self._ready.wait()
+        if self._failure is not None:
+            raise self._failure
 
-    @property
-    def total(self) -> int:
-        return len(self._futures)
+    def submit(self, jobs: Iterable[Job[R, T]]) -> None:
+        """Queues jobs. A key that is known already is not run again."""
+        new = [job for job in jobs if job.key not in self._futures]
+        self._futures |= {job.key: Future() for job in new}
+        try:
+            self._loop.call_soon_threadsafe(self._queue, new)
+        except RuntimeError:  # the loop has ended
+            self._cancel_all()
 
     def result(self, key: str) -> T:
         """Waits for a job. Raises Stopped where it never came to an end, and what the job raised, if anything."""
@@ -62,67 +73,73 @@ class Engine(Generic[R, T]):
         except CancelledError:
             raise Stopped(self.stopped or "the engine ended") from self._failure
 
-    def stop(self, reason: str) -> None:
-        """Ends every job that is not done. The first reason stays."""
+    def stop(self, reason: str = "") -> None:
+        """Ends every job that is not done, and the loop. The first reason stays."""
         self.stopped = self.stopped or reason
-        if self._loop is not None and self._main is not None and not self._loop.is_closed():
-            try:
-                self._loop.call_soon_threadsafe(self._main.cancel)
-            except RuntimeError:  # the loop closed in between
-                return
-
-    def join(self, timeout: float | None = None) -> None:
-        """Waits until the loop has ended. Raises what broke the engine itself, if anything did."""
-        if self._thread is not None:
-            self._thread.join(timeout)
-        if self._failure is not None:
-            raise self._failure
-
-    def _run(self, jobs: list[Job[R, T]], deadline_s: float | None) -> None:
         try:
-            asyncio.run(self._supervise(jobs, deadline_s))
+            self._loop.call_soon_threadsafe(self._main.cancel)
+        except RuntimeError:  # it has ended already
+            pass
+        self._thread.join()
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What broke the engine itself."""
+        return self._failure
+
+    def _cancel_all(self) -> None:
+        for future in self._futures.values():
+            future.cancel()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._supervise())
         except asyncio.CancelledError:
             pass
         except BaseException as error:
             self._failure = error
         finally:
             self._ready.set()
-            for future in self._futures.values():
-                future.cancel()
+            self._cancel_all()
 
-    async def _supervise(self, jobs: list[Job[R, T]], deadline_s: float | None) -> None:
+    async def _supervise(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._main = asyncio.current_task()
-        self._ready.set()
+        self._main = asyncio.ensure_future(self._serve())
+        await self._main
+
+    async def _serve(self) -> None:
+        self._ordinary: asyncio.Queue[Job[R, T]] = asyncio.Queue()
+        self._alone: asyncio.Queue[Job[R, T]] = asyncio.Queue()
         async with self._opened() as runtime:
+            self._ready.set()
             try:
-                async with asyncio.timeout(deadline_s):
-                    await self._together([job for job in jobs if not job.exclusive], runtime)
-                    for job in jobs:
-                        if job.exclusive:
-                            await self._one(job, runtime)
+                async with asyncio.timeout(self._deadline_s), asyncio.TaskGroup() as group:
+                    for _ in range(self._workers):
+                        group.create_task(self._lane(runtime))
+                    group.create_task(self._exclusive_lane(runtime))
             except TimeoutError:
-                self.stopped = self.stopped or f"deadline of {deadline_s:g} s"
+                self.stopped = self.stopped or f"the deadline of {self._deadline_s:g} s"
 
-    async def _together(self, jobs: list[Job[R, T]], runtime: R) -> None:
-        queue = iter(jobs)
+    def _queue(self, jobs: list[Job[R, T]]) -> None:
+        for job in jobs:
+            (self._alone if job.exclusive else self._ordinary).put_nowait(job)
 
-        async def lane() -> None:
-            for job in queue:
-                await self._one(job, runtime)
+    async def _lane(self, runtime: R) -> None:
+        while True:
+            job = await self._ordinary.get()
+            await self._one(job, runtime)
+            self._ordinary.task_done()
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(self._workers, len(jobs))):
-                group.create_task(lane())
+    async def _exclusive_lane(self, runtime: R) -> None:
+        while True:
+            job = await self._alone.get()
+            await self._ordinary.join()
+            await self._one(job, runtime)
 
     async def _one(self, job: Job[R, T], runtime: R) -> None:
         future = self._futures[job.key]
         try:
-            result = await job.work(runtime)
-        except asyncio.CancelledError:
-            raise
+            future.set_result(await job.work(runtime))
         except Exception as error:
             future.set_exception(error)
-        else:
-            future.set_result(result)
         self.done += 1

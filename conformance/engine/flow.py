@@ -56,7 +56,7 @@ class Flow:
         self._token_url = token_url
         self._prefix = prefix
         self._ids = count(1)
-        self._nonce = ""
+        self.nonce = ""
         self._silent = 0
         self._began = time.perf_counter()
 
@@ -103,9 +103,9 @@ class Flow:
         """The request with the nonce that a server demanded (RFC 9449 section 8), once for each new nonce."""
         proof = answer.request.proof
         nonce = answer.header("DPoP-Nonce")
-        if nonce is None or not 0 < len(nonce) < 1024 or nonce == self._nonce:
+        if nonce is None or not 0 < len(nonce) < 1024 or nonce == self.nonce:
             return None
-        self._nonce = nonce
+        self.nonce = nonce
         if proof is None or answer.status not in (400, 401):
             return None
         return answer.request
@@ -136,7 +136,7 @@ class Flow:
         wire = request.wire(self._transport.prefix)
         url = self._transport.origin + wire.target
         if request.proof is not None:
-            written = request.proof.write(wire.method, self._token_url or url.split("?")[0], self._nonce)
+            written = request.proof.write(wire.method, self._token_url or url.split("?")[0], self.nonce)
             self._secrets.passing("dpop.proof", [written])
             headers = wire.headers + (("DPoP", written),) * request.proof.copies
             wire = replace(wire, headers=headers, exact=wire.exact or request.proof.copies > 1)

@@ -1,0 +1,41 @@
+"""States and their conflicts: Errors, 409 (CONF-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.checks.case import Case
+from conformance.checks.registry import check
+from conformance.client.fixtures import Members
+from conformance.client.request import Request
+from conformance.contract import Operation
+from conformance.profile.model import Profile, Transition
+
+
+def _declared(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:
+    found = [transition for transition in profile.transitions if transition.operation == operation.id]
+    return {"-".join((t.fixture, *(f"after-{name}" for name in t.after))): t for t in found} or {"": None}
+
+
+async def into_conflict(case: Case, transition: Transition) -> Request:
+    """A good request on a resource that the transition has brought into a state where it conflicts."""
+    kind, _, state = transition.fixture.partition(".")
+    request = await case.arrange(use={kind: state})
+    members: Members = case.fixture_of(request, kind)
+    for name in transition.after:
+        operation = case.contract.operations[name]
+        await case.control(await case.arrange(operation, given={kind: members}), f"{name} before")
+    return request
+
+
+@check("CONF-1", cases=_declared)
+async def a_state_conflict_is_answered_409(case: Case, transition: Transition | None) -> None:
+    """An operation that the resource's state no longer allows is answered 409; a resource that is gone, 404."""
+    case.need(transition, "transitions", "an operation and a state in which it conflicts are needed")
+    assert transition is not None
+    request = await into_conflict(case, transition)
+    answer = await case.send(request, f"in the state {transition.fixture}")
+    if answer.status == 404:
+        case.warn("the state conflict was answered 404", answer, expected="409")
+    elif answer.status != 409:
+        raise case.violated("the state conflict was not answered 409", answer, expected="409")

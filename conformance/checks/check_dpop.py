@@ -1,0 +1,121 @@
+"""The proof of possession of the token exchange: RFC 9449 section 4.3 (OA-6, OA-8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from urllib.parse import urlsplit, urlunsplit
+
+from conformance.checks.case import Case
+from conformance.checks.check_oauth import REFUSED, oauth_of
+from conformance.checks.registry import check
+from conformance.checks.signals import Inconclusive
+from conformance.client.dpop import Proof
+from conformance.client.request import Request
+
+Defect = Callable[[Request, str], Proof | None]
+"""The request and the URL it goes to -> the proof with one defect; None sends none."""
+
+
+def _proof(request: Request) -> Proof:
+    assert request.proof is not None
+    return request.proof
+
+
+def _header(**members: object) -> Defect:
+    return lambda request, url: replace(_proof(request), header=members)
+
+
+def _claims(**members: object) -> Defect:
+    return lambda request, url: replace(_proof(request), claims=members)
+
+
+def _private_key(request: Request, url: str) -> Proof:
+    proof = _proof(request)
+    return replace(proof, header={"jwk": proof.key.private})
+
+
+def _other_htu(change: Callable[[str], str]) -> Defect:
+    return lambda request, url: replace(_proof(request), claims={"htu": change(url)})
+
+
+def _other_host(url: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(netloc="other.example"))
+
+
+def _host_only(url: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path="/"))
+
+
+def _spoilt(compact: str) -> str:
+    head, _, signature = compact.rpartition(".")
+    return f"{head}.{signature[:8]}{'A' if signature[8] != 'A' else 'B'}{signature[9:]}"
+
+
+CONDITIONS: dict[str, Defect] = {
+    "1-absent": lambda request, url: None,
+    "1-two-headers": lambda request, url: replace(_proof(request), copies=2),
+    "2-no-jwt": lambda request, url: replace(_proof(request), alter=lambda compact: "not-a-jwt"),
+    "2-two-parts": lambda request, url: replace(_proof(request), alter=lambda compact: compact.rpartition(".")[0]),
+    "3-no-jti": _claims(jti=None),
+    "3-no-htm": _claims(htm=None),
+    "3-no-htu": _claims(htu=None),
+    "3-no-iat": _claims(iat=None),
+    "4-typ-jwt": _header(typ="JWT"),
+    "4-no-typ": _header(typ=None),
+    "5-alg-none": lambda request, url: replace(_proof(request), header={"alg": "none"}, signing="none"),
+    "5-alg-hs256": lambda request, url: replace(_proof(request), header={"alg": "HS256"}, signing="hmac"),
+    "6-other-key": lambda request, url: replace(_proof(request), signing="other"),
+    "6-spoilt-signature": lambda request, url: replace(_proof(request), alter=_spoilt),
+    "6-no-jwk": _header(jwk=None),
+    "7-private-key": _private_key,
+    "8-htm-get": _claims(htm="GET"),
+    "9-htu-other-host": _other_htu(_other_host),
+    "9-htu-host-only": _other_htu(_host_only),
+    "9-htu-longer-path": _other_htu(lambda url: url + "/more"),
+    "9-htu-shorter-path": _other_htu(lambda url: url[:-1]),
+    "10-other-nonce": _claims(nonce="not-the-nonce-of-anyone"),
+    "11-iat-no-number": _claims(iat="yesterday"),
+}
+"""By the number of the condition in RFC 9449 section 4.3. The window of condition 11 is OA-8."""
+
+
+@check("OA-6", cases=CONDITIONS)
+async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
+    """A proof that misses one condition of RFC 9449 section 4.3 is refused, and a good one then is not."""
+    request = await case.arrange()
+    oauth = oauth_of(case)
+    url = oauth.token_url or case.profile.base_url + case.operation.path
+    if defect is CONDITIONS["10-other-nonce"] and not case.runtime.flow.nonce:
+        case.need(False, "", "the target demands no nonce")
+    bad = request.with_proof(defect(request, url))
+    await case.negative(request, bad, REFUSED, "a defective proof", any_refusal=True, control=await case.arrange())
+
+
+@check("OA-8", cases={"hour-old": 3600.0, "hour-ahead": -3600.0})
+async def a_proof_from_another_hour_is_refused(case: Case, age_s: float) -> None:
+    """A proof whose iat lies an hour off is refused (RFC 9449 section 4.3, condition 11), unless nonces give the time."""
+    request = await case.arrange()
+    if case.runtime.flow.nonce:
+        case.need(False, "", "the target judges age by nonces")
+    allowance = oauth_of(case).clock_allowance_s
+    if allowance is not None and allowance >= abs(age_s):
+        case.need(False, "oauth.clock_allowance_s", "the profile allows more than an hour")
+    bad = request.with_proof(replace(_proof(request), age_s=age_s))
+    await case.negative(request, bad, REFUSED, "a proof of another hour", any_refusal=True, control=await case.arrange())
+
+
+@check("OA-8", cases={"ten-seconds-old": 10.0, "ten-seconds-ahead": -10.0})
+async def a_proof_a_few_seconds_off_is_accepted(case: Case, age_s: float) -> None:
+    """Clocks differ: a proof ten seconds off is good (RFC 9449 section 11.1)."""
+    allowance = oauth_of(case).clock_allowance_s
+    if allowance is not None and allowance < abs(age_s):
+        case.need(False, "oauth.clock_allowance_s", "the profile allows less than ten seconds")
+    request = await case.arrange()
+    answer = await case.send(request.with_proof(replace(_proof(request), age_s=age_s)), f"iat {age_s:+g} s ago")
+    if answer.ok:
+        return
+    await case.control(await case.arrange())
+    if case.runtime.flow.nonce:
+        raise Inconclusive("a server with nonces is not judged by iat", answer)
+    raise case.violated("a proof ten seconds off was refused", answer, expected="200")

@@ -1,0 +1,55 @@
+"""Hosted checkout: tickets and sessions (HO-1 to HO-5)."""
+
+from __future__ import annotations
+
+from conformance.checks.case import Case
+from conformance.checks.check_public import needs_no_credential
+from conformance.checks.registry import check
+from conformance.model import Level
+
+_HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
+
+
+@check("HO-1", on=_HOSTED)
+async def a_hosted_operation_needs_no_credential(case: Case) -> None:
+    """A browser without an API key may consume a ticket and cancel."""
+    await needs_no_credential(case)
+
+
+@check("HO-2", on=_HOSTED[:1])
+async def a_ticket_is_consumed_once(case: Case) -> None:
+    """A second consumption, with a key of its own, is refused; binding where the profile says single-use."""
+    declared = case.profile.hosted.tickets_single_use
+    if declared is False:
+        case.need(False, "hosted.tickets_single_use = true", "the profile says that tickets may be used again")
+    request = await case.arrange()
+    first = await case.control(request)
+    second = await case.send(request.with_fresh_key(), "the same ticket again")
+    if not (second.refused and second.declared):
+        level = Level.DECLARED if declared else Level.RECOMMENDED
+        raise case.violated("a used ticket was not refused", first, second, expected="a declared 4xx", level=level)
+
+
+@check("HO-3", on=_HOSTED)
+async def a_ticket_opens_its_own_session_only(case: Case) -> None:
+    """The ticket of one session is refused on another, which its own ticket then still opens."""
+    request, other = await case.arrange(), await case.arrange()
+    case.need(request.path != other.path, "fixtures.session", "two different sessions are needed")
+    case.need(request.body != other.body, f"operations.{case.operation.id}.body", "the body names no ticket")
+    swapped = request.with_body(other.body)
+    await case.negative(request, swapped, {400, 401, 403, 404, 409}, "the ticket of another session")
+
+
+@check("HO-5", on=_HOSTED[:1])
+async def both_hosted_operations_answer_one_projection(case: Case) -> None:
+    """Ticket consume and cancel answer the same schema: what they have in common is more than nothing."""
+    if case.profile.hosted.projection_shared is False:
+        case.need(False, "hosted.projection_shared = true", "the profile says that the projections differ")
+    consumed = await case.control(await case.arrange(), "consume")
+    cancelled = await case.control(await case.arrange(case.contract.operations[_HOSTED[1]]), "cancel")
+    shapes = [set(answer.data) if isinstance(answer.data, dict) else set() for answer in (consumed, cancelled)]
+    if shapes[0] != shapes[1]:
+        observed = ", ".join(sorted(shapes[0] ^ shapes[1]))
+        raise case.violated(
+            "the two projections have other members", consumed, cancelled, expected="the same members", observed=observed
+        )

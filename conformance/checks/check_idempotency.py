@@ -1,0 +1,109 @@
+"""The same call again: Endpoints, rule 2 (IDEM-1, IDEM-3, IDEM-5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from conformance.checks.case import Case
+from conformance.checks.registry import check
+from conformance.checks.replays import alike, expect_same, replay
+from conformance.client.answer import Answer
+from conformance.client.request import Request
+from conformance.contract import Operation
+from conformance.model import Level
+from conformance.profile.model import Profile
+
+_OTHER_KEYS = 12
+_PAUSE_S = 1.5
+
+
+@check("IDEM-1")
+async def the_same_call_is_answered_the_same(case: Case) -> None:
+    """The same key with the same bytes gets the same status and the same JSON value, again and again."""
+    request = await case.arrange()
+    first = await case.control(request)
+    for _ in range(4):
+        expect_same(case, first, await replay(case, first.request))
+
+
+@check("IDEM-1")
+async def a_replay_outlives_other_calls(case: Case) -> None:
+    """Seconds and a dozen other keys later, the same call is still answered the same."""
+    request = await case.arrange()
+    first = await case.control(request)
+    refused = first.request.with_authorization() if case.operation.auth == "api_key" else first.request.without_body()
+    for _ in range(_OTHER_KEYS):
+        await case.send(refused.with_fresh_key(), "another key, refused")
+    other = await case.arrange()
+    await case.control(other, "another key")
+    await asyncio.sleep(_PAUSE_S)
+    expect_same(case, first, await replay(case, first.request))
+
+
+def _lacking(request: Request, empty: bool) -> Request:
+    return request.with_key("" if empty else None)
+
+
+@check("IDEM-3", cases={"absent": False, "empty": True})
+async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
+    """An operation that must be called idempotently refuses a call without a key, where the profile says that it does."""
+    idempotency = case.profile.idempotency
+    case.need(idempotency, "idempotency", "the key's carrier is needed")
+    assert idempotency is not None
+    if idempotency.missing_key == "accepted":
+        case.need(False, 'idempotency.missing_key = "refused"', "the profile says that a missing key is accepted")
+    level = Level.DECLARED if idempotency.missing_key == "refused" else None
+    request = await case.arrange()
+    what = "an empty idempotency key" if empty else "no idempotency key"
+    await case.negative(request, _lacking(request, empty), {400}, what, any_refusal=True, level=level)
+
+
+@check("IDEM-5")
+async def a_key_on_another_resource_is_another_call(case: Case) -> None:
+    """A key that was used on one path id does not replay its answer on another."""
+    case.need(case.operation.path_parameters, "", "the operation names no resource in its path")
+    request = await case.arrange()
+    first = await case.control(request)
+    other = (await case.arrange()).with_key(first.request.key)
+    if other.path == request.path:
+        case.need(False, "fixtures", "two different resources are needed")
+    second = await case.send(other, "the same key on another id")
+    await _expect_own_answer(case, other, (first, second))
+
+
+def _siblings(profile: Profile, operation: Operation) -> Mapping[str, str]:
+    """Operations on the same kind of resource with the same request schema: only the operation tells the calls apart."""
+    family = {
+        "PublicCartTransitionRequest": ("quotePublicCart", "revokePublicCart", "removePublicCartPromotion"),
+    }.get(operation.request_schema, ())
+    return {other: other for other in family if other != operation.id}
+
+
+@check("IDEM-5", on=("quotePublicCart", "revokePublicCart", "removePublicCartPromotion"), cases=_siblings)
+async def a_key_on_another_operation_is_another_call(case: Case, sibling: str) -> None:
+    """A key that was used on one operation does not replay its answer on another, be the path id and body the same."""
+    before = await case.arrange(case.contract.operations[sibling])
+    request = await case.arrange()
+    first = await case.control(before, f"control of {sibling}")
+    request = request.with_path(**before.path).with_body(before.body).with_key(first.request.key)
+    second = await case.send(request, f"the key of {sibling}")
+    await _expect_own_answer(case, request, (first, second))
+
+
+async def _expect_own_answer(case: Case, request: Request, pair: tuple[Answer, Answer]) -> None:
+    """Violated if a 200 to the re-used key is the first call's answer, though a call of its own is answered otherwise."""
+    first, second = pair
+    if not second.ok:
+        if second.status not in (400, 409) and not second.refused:
+            raise case.violated("a re-used key broke the answer", first, second, expected="200, 400 or 409")
+        return
+    if not alike(case, first, second):
+        return
+    own = await case.control(await case.arrange(), "a call of its own")
+    if alike(case, first, own):
+        case.note("answers do not show which resource they are about")
+        return
+    raise case.violated(
+        "the key's first answer was replayed for another call", first, own, second, expected="an answer of its own, or 409"
+    )

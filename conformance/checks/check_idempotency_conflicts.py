@@ -1,0 +1,95 @@
+"""The same key for another payload: Endpoints, rule 2, and Errors, 409 (IDEM-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.checks.case import Case
+from conformance.checks.check_bodies import template_of
+from conformance.checks.registry import check
+from conformance.checks.replays import variations
+from conformance.checks.signals import Inconclusive
+from conformance.client.answer import Answer
+from conformance.client.request import Request
+from conformance.contract import Operation
+from conformance.profile import pointer
+from conformance.profile.model import OperationFacts, Profile
+
+
+def _leaves(profile: Profile, operation: Operation) -> Mapping[str, str]:
+    body = template_of(profile, operation)
+    carried = profile.idempotency.pointer if profile.idempotency and profile.idempotency.carrier == "body" else None
+    found = [where for where, value in pointer.leaves(body) if where != carried and value is not None]
+    return {where.lstrip("/"): where for where in found if where} or {"": ""}
+
+
+@check("IDEM-4", cases=_leaves)
+async def a_changed_leaf_under_the_same_key_is_answered_409(case: Case, where: str) -> None:
+    """A payload that differs in one meaningful leaf conflicts with the key's first one.
+
+    The changed payload is first sent alone. Where it is good alone, only 409 is right under the used key; where it is
+    refused alone, the target does look at that leaf, and a 200 under the used key is the first payload's answer.
+    """
+    case.need(where, f"operations.{case.operation.id}.body", "a valid body with a member is needed")
+    index, alone = await _meaningful(case, where)
+    request = await case.arrange()
+    first = await case.control(request)
+    changed = variations(case, first.request, where)[index]
+    again = await case.send(first.request.with_body(changed), f"another {where} under the same key")
+    _judge(case, where, alone, first, again)
+
+
+async def _meaningful(case: Case, where: str) -> tuple[int, Answer]:
+    """The first variation of a leaf that is good alone, or else the first that is refused alone."""
+    refused: tuple[int, Answer] | None = None
+    index = 0
+    while True:
+        request = await case.arrange()
+        bodies = variations(case, request, where)
+        if index >= len(bodies):
+            break
+        answer = await case.send(request.with_body(bodies[index]), f"another {where}, alone")
+        if answer.ok:
+            return index, answer
+        if answer.refused and refused is None:
+            refused = index, answer
+        index += 1
+    if refused is None:
+        raise Inconclusive(f"no other value of {where} is known that the target understands")
+    return refused
+
+
+def _judge(case: Case, where: str, alone: Answer, first: Answer, again: Answer) -> None:
+    if again.status == 409:
+        return
+    message = f"a payload with another {where} under a used key was not answered 409"
+    declared_refusal = again.refused and again.declared
+    if alone.ok and declared_refusal:
+        case.warn(message, alone, first, again, expected="409")
+    elif alone.ok or not again.refused:
+        raise case.violated(message, alone, first, again, expected="409")
+    else:
+        case.note(f"another {where} is refused even alone, and under the used key with {again.status}")
+
+
+def _other_bodies(profile: Profile, operation: Operation) -> Mapping[str, int | None]:
+    bodies = profile.operations.get(operation.id, OperationFacts()).bodies
+    return {f"body-{index + 2}": index for index in range(len(bodies))} or {"": None}
+
+
+@check("IDEM-4", cases=_other_bodies)
+async def another_valid_body_under_the_same_key_is_answered_409(case: Case, index: int | None) -> None:
+    """Another of the profile's valid bodies conflicts with the key's first one."""
+    case.need(index is not None, f"operations.{case.operation.id}.bodies", "a second valid body is needed")
+    assert index is not None
+
+    def other(request: Request) -> Any:
+        return case.runtime.arranger.rendered(request, case.facts.bodies[index])
+
+    single = await case.arrange()
+    alone = await case.control(single.with_body(other(single)), "the other body, alone")
+    request = await case.arrange()
+    first = await case.control(request)
+    again = await case.send(first.request.with_body(other(first.request)), "the other body under the same key")
+    _judge(case, "body", alone, first, again)

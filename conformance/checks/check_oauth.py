@@ -1,0 +1,79 @@
+"""The token exchange: Authentication, OAuth 2.0 with PKCE S256 and DPoP (OA-1, OA-2, OA-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.checks.case import Case
+from conformance.checks.registry import check
+from conformance.client.answer import Answer
+from conformance.client.dpop import challenge_of
+from conformance.model import Level
+from conformance.profile import pointer
+from conformance.profile.model import OAuth
+
+REFUSED = (400, 401)
+"""RFC 6749 section 5.2 and RFC 9449 section 5; the interface does not choose between the two."""
+
+
+def oauth_of(case: Case) -> OAuth:
+    case.need(case.profile.oauth, "oauth", "a client is needed")
+    assert case.profile.oauth is not None
+    return case.profile.oauth
+
+
+def access_token(case: Case, answer: Answer) -> str:
+    """The token of an answer, or the empty string."""
+    where = oauth_of(case).access_token
+    found = pointer.get(answer.value, where) if where and pointer.has(answer.value, where) else ""
+    return found if isinstance(found, str) else ""
+
+
+@check("OA-1")
+async def the_exchange_answers_a_token_in_data(case: Case) -> None:
+    """A good code, verifier and proof in a JSON body are exchanged for a token in { data: object }."""
+    request = await case.arrange()
+    answer = await case.control(request)
+    if not isinstance(answer.data, dict):
+        raise case.violated("the token is not in { data: object }", answer, expected="data: object", observed="no such data")
+    where = oauth_of(case).access_token
+    if where and not access_token(case, answer):
+        raise case.violated(f"there is no token at {where}", answer, expected="a token", observed="none", level=Level.DECLARED)
+
+
+_DEFECTIVE_VERIFIERS: dict[str, Callable[[str], str | None]] = {
+    "absent": lambda verifier: None,
+    "empty": lambda verifier: "",
+    "wrong": lambda verifier: verifier[::-1],
+    "prefix": lambda verifier: verifier[:43],
+    "challenge-as-verifier": challenge_of,
+    "case-folded": str.swapcase,
+    "extended": lambda verifier: verifier + "A",
+}
+
+
+@check("OA-2", cases=_DEFECTIVE_VERIFIERS)
+async def a_defective_verifier_is_refused(case: Case, defect: Callable[[str], str | None]) -> None:
+    """The code is exchanged only with the verifier of its S256 challenge (RFC 7636 section 4.6)."""
+    where = oauth_of(case).code_verifier
+    case.need(where, "oauth.code_verifier", "the place of the verifier in the body is needed")
+    request = await case.arrange()
+    verifier = defect(request.scope["pkce.verifier"])
+    body = pointer.remove(request.body, where) if verifier is None else pointer.replace(request.body, where, verifier)
+    await case.negative(
+        request, request.with_body(body), REFUSED, "a defective verifier", any_refusal=True, control=await case.arrange()
+    )
+
+
+@check("OA-4")
+async def a_code_is_exchanged_once(case: Case) -> None:
+    """A used code, with a key and a proof of their own, is refused; binding where the profile says single-use."""
+    declared = oauth_of(case).codes_single_use
+    if declared is False:
+        case.need(False, "oauth.codes_single_use = true", "the profile says that codes may be used again")
+    request = await case.arrange()
+    first = await case.control(request)
+    second = await case.send(request.with_fresh_key(), "the same code again")
+    if not second.refused:
+        level = Level.DECLARED if declared else Level.RECOMMENDED
+        raise case.violated("a used code was exchanged again", first, second, expected="400 or 401", level=level)

@@ -1,0 +1,84 @@
+"""What the idempotency checks share: equality of replays, and bodies that differ in one meaningful leaf."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+from conformance import strictjson
+from conformance.checks.case import Case
+from conformance.client.answer import Answer
+from conformance.client.request import Request
+from conformance.profile import pointer
+from conformance.profile.sample import alternatives
+
+_SETTLE = (0.1, 0.2, 0.4, 0.8)
+"""Seconds between tries, while a key that was answered still says that it is in use."""
+
+
+def without(value: Any, volatile: tuple[str, ...]) -> Any:
+    """A value without what may differ in a replay. A `*` in a pointer stands for every element."""
+    for where in volatile:
+        for found in list(_expand(value, where)):
+            if found and pointer.has(value, found):
+                value = pointer.remove(value, found)
+    return value
+
+
+def _expand(value: Any, where: str) -> Iterator[str]:
+    head, star, rest = where.partition("/*")
+    if not star:
+        yield where
+    elif pointer.has(value, head):
+        inside = pointer.get(value, head)
+        names = list(inside) if isinstance(inside, dict) else range(len(inside)) if isinstance(inside, list) else ()
+        for name in names:
+            yield from _expand(value, f"{head}{pointer.join(name)}{rest}")
+
+
+def alike(case: Case, first: Answer, second: Answer) -> bool:
+    """Whether two answers say the same: status and JSON value, but for the volatile members."""
+    if first.status != second.status:
+        return False
+    return strictjson.same(without(first.value, case.volatile), without(second.value, case.volatile))
+
+
+async def replay(case: Case, request: Request, purpose: str = "replay") -> Answer:
+    """The answer to a request that was answered 200 before; a 409 is given a moment to settle."""
+    answer = await case.send(request, purpose)
+    for pause in _SETTLE:
+        if answer.status != 409:
+            break
+        await asyncio.sleep(pause)
+        answer = await case.send(request, purpose)
+    return answer
+
+
+def expect_same(case: Case, first: Answer, again: Answer) -> None:
+    """Violated unless `again` replays `first`."""
+    if again.status != first.status:
+        raise case.violated("the replay has another status", first, again, expected=first.summary)
+    if not alike(case, first, again):
+        where = strictjson.first_difference(without(first.value, case.volatile), without(again.value, case.volatile))
+        raise case.violated(
+            f"the replay differs from the first answer at {where or 'its root'}",
+            first,
+            again,
+            expected="the same JSON value, but for members declared volatile",
+            observed=f"another value at {where or 'the root'}",
+        )
+
+
+def variations(case: Case, request: Request, where: str) -> list[Any]:
+    """Bodies that differ from the request's in the leaf at `where` alone and may well be valid, likeliest first."""
+    schema = case.profile.schemas.by_name.get(case.operation.request_schema)
+    from_others = [
+        pointer.replace(request.body, where, pointer.get(other, where))
+        for other in (case.runtime.arranger.rendered(request, template) for template in case.facts.bodies)
+        if pointer.has(other, where) and not strictjson.same(pointer.get(other, where), pointer.get(request.body, where))
+    ]
+    likely = [*from_others, *alternatives(request.body, schema).get(where, ())]
+    leaf = pointer.get(request.body, where)
+    last_resort = f"{leaf}x" if isinstance(leaf, str) else "x"  # surely refused alone, which tells that it is looked at
+    return [*likely, pointer.replace(request.body, where, last_resort)]

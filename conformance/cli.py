@@ -1,0 +1,193 @@
+"""The command line: commands and nothing else. What they do is imported when they are called."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from conformance.errors import ConformanceError
+
+_EXIT_CODES = """\b
+Exit codes:
+  0 conformant    1 nonconformant    2 bad command line or profile
+  3 incomplete    4 target unreachable    5 the suite itself erred
+  130 interrupted, with a report of what ran
+"""
+
+
+class Commands(click.Group):
+    """Turns every error that a person can mend into one line and its exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ConformanceError as error:
+            click.echo(f"error: {error}", err=True)
+            ctx.exit(error.exit_code)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="commerce-conformance", prog_name="conformance")
+def main() -> None:
+    """Certifies implementations of the Commerce Service public interface.
+
+    \b
+    Try it on the embedded reference service:
+      conformance demo
+    Then on your own, described by a profile:
+      cp profiles/template.toml profiles/mine.toml   # and edit
+      conformance run --profile profiles/mine.toml --base-url http://127.0.0.1:8080
+    """
+
+
+def _run_options(command: Any) -> Any:
+    options = [
+        click.option("--report-dir", type=click.Path(path_type=Path), metavar="DIR", help="An empty folder for the reports [reports/TARGET-TIME]."),
+        click.option("--concurrency", type=click.IntRange(1, 512), metavar="N", help="Requests in flight at once [16]."),
+        click.option("--deadline", "deadline_s", type=click.FloatRange(min=1), metavar="SECONDS", help="End the run after so long."),
+        click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="For generated requests."),
+        click.option("-k", "keyword", default="", metavar="EXPRESSION", help="Only checks whose names match, as in pytest."),
+        click.option("-m", "markers", default="", metavar="EXPRESSION", help="Only these tiers or levels: stable, 'required and not candidate'."),
+        click.option("--only", multiple=True, metavar="NAME", help="Only this check on this operation; repeatable."),
+        click.option("-n", "workers", default="", metavar="N", help="Split the run over N processes (pytest-xdist)."),
+        click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure."),
+        click.option("--lf", "last_failed", is_flag=True, help="Only what failed the last time."),
+        click.option("-q", "--quiet", is_flag=True, help="Print only the report's path."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@main.command(epilog=_EXIT_CODES)
+@click.option("--profile", required=True, type=click.Path(path_type=Path), metavar="FILE", help="What the target says about itself (TOML).")
+@click.option("--base-url", metavar="URL", help="Instead of the profile's base_url; may have a path prefix.")
+@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Overrides one of the profile's [variables].")
+@_run_options
+def run(**given: Any) -> None:
+    """Certify a running service.
+
+    \b
+    Examples:
+      conformance run --profile profiles/mine.toml
+      conformance run --profile profiles/mine.toml --base-url https://staging.example/shop
+      conformance run --profile profiles/mine.toml -m stable --fail-fast
+      conformance run --profile profiles/mine.toml -k "AUTH-1 and getApiKeyIdentity"
+    """
+    from conformance import running
+
+    sys.exit(running.run(running.Asked(**given), running.console()))
+
+
+@main.command(epilog=_EXIT_CODES)
+@click.option("--variant", default="", metavar="ID", help="Let the reference read the interface in this other legitimate way.")
+@click.option("--fault", default="", metavar="ID", help="Seed this fault, to see what a failure looks like.")
+@_run_options
+def demo(variant: str, fault: str, **given: Any) -> None:
+    """Certify the embedded reference service, on free loopback ports.
+
+    \b
+    Examples:
+      conformance demo
+      conformance demo --fault F031          # what a broken service looks like
+      conformance demo --report-dir /tmp/demo
+    """
+    from conformance import embedded, running
+
+    with embedded.reference(variant=variant, fault=fault) as service, embedded.environment(service.environment):
+        asked = running.Asked(
+            profile=embedded.bundled_profiles() / "reference.toml",
+            base_url=service.base_url,
+            variables=(f"control={service.control_url}",),
+            **given,
+        )
+        status = running.run(asked, running.console())
+    sys.exit(status)
+
+
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=8765, show_default=True, help="The public interface; 0 takes a free one.")
+@click.option("--control-port", default=8766, show_default=True, help="Fixtures and ground truth; 0 takes a free one.")
+@click.option("--database", metavar="URL", help="A SQLAlchemy URL, such as sqlite:///shop.db [SQLite in memory].")
+@click.option("--variant", multiple=True, metavar="ID", help="Another legitimate reading of the interface; repeatable.")
+@click.option("--fault", multiple=True, metavar="ID", help="A seeded defect; repeatable.")
+def serve(host: str, port: int, control_port: int, database: str | None, variant: tuple[str, ...], fault: tuple[str, ...]) -> None:
+    """Run the reference service by itself, until Ctrl-C.
+
+    Prints its addresses and the environment variables that profiles/reference.toml reads its keys from. Every variant
+    and fault is also served below a path prefix of its own: http://127.0.0.1:8765/F031.
+
+    \b
+    Examples:
+      conformance serve
+      conformance serve --port 9000 --control-port 9001 --database sqlite:///shop.db
+      conformance serve --fault F031
+    """
+    from conformance.reference.server import serve as serve_reference
+
+    sys.exit(serve_reference(port, control_port, database, variant, fault, host))
+
+
+@main.command(name="list")
+@click.argument("words", nargs=-1)
+@click.option("--level", type=click.Choice(["required", "declared", "recommended", "observed"]), help="Only this level.")
+@click.option("--operation", metavar="ID", help="Only what applies to this operation.")
+@click.option("--checks", is_flag=True, help="Also the checks of each requirement.")
+def list_(words: tuple[str, ...], level: str | None, operation: str | None, checks: bool) -> None:
+    """List requirements, and the checks that judge them.
+
+    WORDS filter by id or text; all must occur.
+
+    \b
+    Examples:
+      conformance list
+      conformance list IDEM --checks
+      conformance list --level required --operation checkoutPublicCart
+    """
+    from conformance.catalog import listing
+
+    for line in listing(words, level=level, operation=operation, checks=checks):
+        click.echo(line)
+
+
+@main.command()
+@click.argument("name", metavar="ID")
+def explain(name: str) -> None:
+    """Explain a requirement or a check: statement, section, level, how it is checked, the facts that it needs.
+
+    \b
+    Examples:
+      conformance explain IDEM-4
+      conformance explain a_ticket_is_consumed_once
+    """
+    from conformance.catalog import explanation
+
+    for line in explanation(name):
+        click.echo(line)
+
+
+@main.command()
+@click.argument("run_dir", type=click.Path(path_type=Path))
+@click.option("--format", "formats", multiple=True, metavar="NAME", help="Only this format; repeatable [all].")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write there [RUN_DIR].")
+def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None:
+    """Make the reports of a run again, from its journal alone.
+
+    \b
+    Examples:
+      conformance report reports/mine-20260102-030405
+      conformance report reports/mine-20260102-030405 --format html -o /tmp/page
+    """
+    from conformance.judge.run import load
+    from conformance.reports import write_reports
+
+    for path in write_reports(load(run_dir), output or run_dir, formats or None):
+        click.echo(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Exchanges -> results of the invariants, one for each requirement and operation they apply to.
+
+A violation that a failed check already shows, in the very exchange it failed for, is that check's: the same kind of
+violation on that operation is then not counted a second time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from conformance.judge.invariants import SHAPE_CODE
+from conformance.model import Exchange, Finding, Level, Outcome, Requirement, Result
+
+INVARIANTS = ("STA-1", "STA-2", "ENV-1", "ENV-2", "ENV-3", "ENV-4", "ERR-1", "ERR-2", "RATE-2")
+_SHOWN = 5
+_WHY_UNSEEN: Mapping[str, tuple[str, str]] = {
+    "ENV-4": ("the profile has no schema for the answer", "schemas"),
+    "RATE-2": ("no 429 was seen", "rate_limit.provoke = true"),
+}
+_OF_SUCCESS = ("STA-2", "ENV-2", "ENV-3", "ENV-4")
+
+Seen = tuple[Exchange, Finding]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that the invariants' results are made from, by operation."""
+
+    exchanges: Mapping[str, Sequence[Exchange]]
+    results: Mapping[str, Sequence[Result]]
+    explained: Mapping[tuple[str, str, str], Result]
+    """(operation, requirement, code) -> the failed check that shows it already."""
+
+    @classmethod
+    def of(cls, exchanges: Iterable[Exchange], results: Iterable[Result]) -> Evidence:
+        by_operation: dict[str, list[Exchange]] = defaultdict(list)
+        by_id: dict[str, Exchange] = {}
+        for exchange in exchanges:
+            by_operation[exchange.operation].append(exchange)
+            by_id[exchange.id] = exchange
+        grouped: dict[str, list[Result]] = defaultdict(list)
+        explained: dict[tuple[str, str, str], Result] = {}
+        for result in results:
+            grouped[result.operation].append(result)
+            decisive = by_id.get(result.exchanges[-1]) if result.exchanges else None
+            if decisive is not None and result.outcome in (Outcome.FAILED, Outcome.WARNED):
+                for finding in decisive.findings:
+                    if _outranks(result, finding):
+                        explained[decisive.operation, finding.requirement, finding.code] = result
+        return cls(by_operation, grouped, explained)
+
+
+def _outranks(result: Result, finding: Finding) -> bool:
+    """A failed check explains any violation; one that only warned, no more than a warning."""
+    return finding.requirement != result.requirement and (
+        result.outcome is Outcome.FAILED or finding.level not in (Level.REQUIRED, Level.DECLARED)
+    )
+
+
+def invariant_results(requirements: Mapping[str, Requirement], evidence: Evidence) -> list[Result]:
+    """One result for each invariant and each operation that it applies to."""
+    drift = _drifting_shapes(evidence)
+    results = []
+    for name in INVARIANTS:
+        requirement = requirements.get(name)
+        for operation in requirement.operations if requirement else ():
+            assert requirement is not None
+            blank = Result(f"invariant::{name}", name, operation, "", Outcome.UNTESTED, level=requirement.level)
+            result = _judge(blank, evidence)
+            if name == "ERR-1" and result.outcome is Outcome.PASSED and operation in drift:
+                result = _warned(result, drift[operation])
+            results.append(result)
+    return results
+
+
+def _judge(blank: Result, evidence: Evidence) -> Result:
+    exchanges = evidence.exchanges.get(blank.operation, ())
+    looked = [exchange for exchange in exchanges if blank.requirement in exchange.judged]
+    if not looked:
+        return _unseen(blank, exchanges, evidence.results.get(blank.operation, ()))
+    seen = [
+        (exchange, finding)
+        for exchange in looked
+        for finding in exchange.findings
+        if finding.requirement == blank.requirement and finding.code != SHAPE_CODE
+    ]
+    own = [s for s in seen if (blank.operation, blank.requirement, s[1].code) not in evidence.explained]
+    if own:
+        return _violation(blank, own)
+    if seen:
+        other = evidence.explained[blank.operation, blank.requirement, seen[0][1].code]
+        message = f"what it saw is what {other.requirement} reports: {seen[0][1].message}"
+        return replace(blank, outcome=Outcome.INCONCLUSIVE, message=message, cause=f"check:{other.check}")
+    return replace(blank, outcome=Outcome.PASSED, exchanges=(looked[-1].id,), message=f"{len(looked)} answers")
+
+
+def _violation(blank: Result, seen: Sequence[Seen]) -> Result:
+    binding = [s for s in seen if s[1].level in (Level.REQUIRED, Level.DECLARED)]
+    shown = binding or list(seen)
+    exchange, finding = shown[0]
+    kinds = Counter(s[1].code for s in shown)
+    more = f" ({len(shown)} answers in all, {len(kinds)} kinds)" if len(shown) > 1 else ""
+    signature = hashlib.sha256(f"{blank.requirement}|{blank.operation}|{sorted(kinds)}".encode()).hexdigest()[:12]
+    return replace(
+        blank,
+        outcome=Outcome.FAILED if binding else Outcome.WARNED,
+        level=finding.level if not binding else blank.level,
+        message=finding.message + more,
+        observed=finding.code,
+        exchanges=(*(s[0].id for s in shown[1:_SHOWN]), exchange.id),
+        signature=signature,
+    )
+
+
+def _unseen(blank: Result, exchanges: Sequence[Exchange], results: Sequence[Result]) -> Result:
+    if blank.requirement in _WHY_UNSEEN and (blank.requirement == "RATE-2" or any(e.status == 200 for e in exchanges)):
+        message, fact = _WHY_UNSEEN[blank.requirement]
+        return replace(blank, outcome=Outcome.INAPPLICABLE, message=message, fact=fact)
+    lacking = [result for result in results if result.outcome is Outcome.INAPPLICABLE and result.fact]
+    if not exchanges and lacking and len(lacking) == len(results):
+        return replace(blank, outcome=Outcome.INAPPLICABLE, message=lacking[0].message, fact=lacking[0].fact)
+    if not exchanges:
+        return replace(blank, message="nothing was sent")
+    what = "no 200" if blank.requirement in _OF_SUCCESS else "no error" if blank.requirement == "ERR-1" else "no answer"
+    outcome = Outcome.INCONCLUSIVE if blank.requirement != "ERR-1" else Outcome.UNTESTED
+    return replace(blank, outcome=outcome, message=f"{what} was seen", cause=f"control:{blank.operation}")
+
+
+def _drifting_shapes(evidence: Evidence) -> dict[str, tuple[Exchange, str]]:
+    """Operations whose errors share no member with the commonest error of the run, and one such exchange."""
+    shapes: Counter[str] = Counter()
+    by_operation: dict[str, dict[str, Exchange]] = defaultdict(dict)
+    for operation, exchanges in evidence.exchanges.items():
+        for exchange in exchanges:
+            for finding in exchange.findings:
+                if finding.code == SHAPE_CODE:
+                    shapes[finding.message] += 1
+                    by_operation[operation].setdefault(finding.message, exchange)
+    if len(shapes) < 2:
+        return {}
+    common = set(json.loads(shapes.most_common(1)[0][0]))
+    return {
+        operation: (exchange, shape)
+        for operation, found in by_operation.items()
+        for shape, exchange in found.items()
+        if not common & set(json.loads(shape))
+    }
+
+
+def _warned(result: Result, drift: tuple[Exchange, str]) -> Result:
+    exchange, shape = drift
+    return replace(
+        result,
+        outcome=Outcome.WARNED,
+        message=f"an error of another shape than the others: {shape}",
+        exchanges=(exchange.id,),
+        level=Level.RECOMMENDED,
+        signature=hashlib.sha256(f"shape|{result.operation}".encode()).hexdigest()[:12],
+    )

@@ -1,0 +1,140 @@
+"""Journal -> Run. A pure function: the same lines give the same run, here or on another machine."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from conformance.client import journal
+from conformance.errors import JournalError
+from conformance.judge.coverage import coverage, reasons
+from conformance.judge.rows import Evidence, invariant_results
+from conformance.judge.verdict import counts_of, requirement_rows, tiers_of, verdict_of, with_states
+from conformance.model import (
+    Exchange,
+    Latency,
+    OperationInfo,
+    Outcome,
+    ProfileInfo,
+    Requirement,
+    Result,
+    Run,
+    Suite,
+    Traffic,
+    Waiver,
+    from_json,
+)
+
+
+def load(directory: Path) -> Run:
+    """The run in a report folder. Raises JournalError where there is no journal that can be read."""
+    path = directory / journal.NAME if directory.is_dir() else directory
+    return assemble(journal.read(path), str(path))
+
+
+def assemble(records: Iterable[Mapping[str, Any]], where: str = "journal") -> Run:
+    """A run out of its journal's lines; one that was cut short is as complete as it went."""
+    head: Mapping[str, Any] | None = None
+    ends: list[Mapping[str, Any]] = []
+    exchanges: list[Exchange] = []
+    results: dict[tuple[str, str, str], Result] = {}
+    try:
+        for record in records:
+            if record["kind"] == "run":
+                head = head or record
+            elif record["kind"] == "exchange":
+                exchanges.append(from_json(Exchange, record))
+            elif record["kind"] == "result":
+                result = from_json(Result, record)
+                results[result.check, result.operation, result.case] = result
+            elif record["kind"] == "end":
+                ends.append(record)
+        if head is None:
+            raise JournalError("has no first line that says which run it is", where=where)
+        return _run(head, ends, exchanges, results)
+    except (KeyError, TypeError, ValueError) as error:
+        raise JournalError(f"has a line of another shape: {error}", where=where) from error
+
+
+def _run(
+    head: Mapping[str, Any],
+    ends: Sequence[Mapping[str, Any]],
+    exchanges: Sequence[Exchange],
+    told: Mapping[tuple[str, str, str], Result],
+) -> Run:
+    requirements = [from_json(Requirement, item) for item in head["requirements"]]
+    operations = tuple(from_json(OperationInfo, item) for item in head["operations"])
+    interrupted = next((end["interrupted"] for end in ends if end.get("interrupted")), "" if ends else "killed")
+    checked = list(told.values()) + _never_run(head["planned"], told, interrupted)
+    evidence = Evidence.of(exchanges, checked)
+    results = (*checked, *invariant_results({r.id: r for r in requirements}, evidence))
+    waivers = with_states((from_json(Waiver, item) for item in head["waivers"]), results, head["started_at"][:10])
+    complete = bool(ends) and not interrupted
+    whole = complete and not head["filtered"]
+    seen = coverage(exchanges, [operation.id for operation in operations])
+    return Run(
+        suite=from_json(Suite, head["suite"]),
+        target=head["target"],
+        profile=from_json(ProfileInfo, head["profile"]),
+        seed=head["seed"],
+        started_at=head["started_at"],
+        finished_at=ends[-1]["finished_at"] if ends else "",
+        complete=complete,
+        verdict=verdict_of(results, waivers, whole=whole),
+        tiers=tiers_of(results, operations, waivers, whole=whole),
+        counts=counts_of(results),
+        requirements=requirement_rows(requirements, results),
+        results=results,
+        coverage=seen,
+        coverage_reasons=reasons(seen, head["unreachable"], results),
+        traffic=_traffic(exchanges, sum(end.get("waited_s", 0.0) for end in ends)),
+        operations=operations,
+        waivers=waivers,
+        filtered=bool(head["filtered"]),
+        interrupted=interrupted,
+        exchanges=tuple(exchanges),
+    )
+
+
+def _never_run(
+    planned: Iterable[Mapping[str, Any]], told: Mapping[tuple[str, str, str], Result], interrupted: str
+) -> list[Result]:
+    """What was planned and has no result: it is said, never forgotten."""
+    missing = []
+    for item in planned:
+        result = from_json(Result, item)
+        if (result.check, result.operation, result.case) not in told:
+            why = f"not run: {interrupted or 'it has no result'}"
+            missing.append(Result(**{**_fields(result), "outcome": Outcome.UNTESTED, "message": why}))
+    return missing
+
+
+def _fields(result: Result) -> dict[str, Any]:
+    return {name: getattr(result, name) for name in ("check", "requirement", "operation", "case", "level", "reproduce")}
+
+
+def _traffic(exchanges: Sequence[Exchange], waited_s: float) -> Traffic:
+    by_operation = Counter(exchange.operation for exchange in exchanges)
+    times: dict[str, list[float]] = defaultdict(list)
+    for exchange in exchanges:
+        if exchange.status is not None:
+            times[exchange.operation].append(exchange.duration_ms)
+            times[""].append(exchange.duration_ms)
+    return Traffic(
+        requests=len(exchanges),
+        by_operation=dict(by_operation),
+        latency={name: _latency(values) for name, values in times.items()},
+        waited_s=round(waited_s, 3),
+        retries=sum(1 for exchange in exchanges if exchange.retry_of),
+    )
+
+
+def _latency(values: list[float]) -> Latency:
+    ordered = sorted(values)
+
+    def at(share: float) -> float:
+        return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 3)
+
+    return Latency(len(ordered), at(0.5), at(0.9), at(0.99), round(ordered[-1], 3))

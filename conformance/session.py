@@ -1,0 +1,245 @@
+"""One run from its first line to its last: profile, journal, engine, reports. What pytest adds is in `plugin`."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+import secrets as random_source
+import shlex
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.checks import runner
+from conformance.checks.registry import Instance, all_checks, check_set_digest, instances
+from conformance.checks.runtime import Runtime, Settings, opened
+from conformance.client import journal as journals
+from conformance.client.journal import Journal
+from conformance.client.secrets import Secrets
+from conformance.contract import Contract, load_contract
+from conformance.engine.engine import Engine, Job
+from conformance.errors import JournalError, ReportDirError
+from conformance.judge.coverage import unreachable
+from conformance.judge.run import load
+from conformance.model import SCHEMA_VERSION, ProfileInfo, Result, Run, Suite, to_json
+from conformance.profile.loader import load_profile
+from conformance.profile.model import Profile
+from conformance.profile.secrets import resolve_secret
+
+DEFAULT_CONCURRENCY: Final = 16
+_SPARE_LANES: Final = 4
+"""Checks that wait for a fixture or a back-off leave their place in flight to these."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a run is asked for; the command line and pytest's options come to this."""
+
+    profile: Path
+    base_url: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    report_dir: Path | None = None
+    concurrency: int | None = None
+    deadline_s: float | None = None
+    seed: int | None = None
+    worker: str = ""
+    """The xdist worker's name; empty where the run is not split."""
+    run: str = ""
+
+
+def suite_version() -> str:
+    try:
+        return version("commerce-conformance")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def run_name() -> str:
+    """Short, new for each run, in letters and digits: everything that the suite creates begins with it."""
+    return "c" + format(int(time.time()), "x") + random_source.token_hex(2)
+
+
+def claim_directory(wanted: Path | None, target: str) -> Path:
+    """An empty folder for the reports. Raises ReportDirError where there is none to be had."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    directory = wanted or Path("reports") / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', target)}-{stamp}"
+    hint = "name another one with --report-dir"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if any(directory.iterdir()):
+            raise ReportDirError("the report directory is not empty", where=str(directory), hint=hint)
+        probe = directory / journals.NAME
+        probe.touch()
+    except OSError as error:
+        problem = f"the report directory cannot be used: {error.strerror}"
+        raise ReportDirError(problem, where=str(directory), hint=hint) from None
+    return directory
+
+
+class Session:
+    """A run that is being made. `start`, then `result` for each instance, then `finish`."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.profile: Profile = load_profile(options.profile, base_url=options.base_url, variables=options.variables)
+        self.contract: Contract = load_contract()
+        self.seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
+        self.run = options.run or run_name()
+        self.directory = Path()
+        self.secrets = Secrets()
+        self._keys = {name: resolve_secret(one) for name, one in self.profile.credentials.items()}
+        for name, key in self._keys.items():
+            self.secrets.lasting(name, key)
+        self._engine: Engine[Runtime, Result] | None = None
+        self._journal: Journal | None = None
+        self._runtime: Runtime | None = None
+
+    @cached_property
+    def instances(self) -> list[Instance]:
+        """All that this profile calls for."""
+        return instances(all_checks(), self.profile, self.contract)
+
+    @property
+    def concurrency(self) -> int:
+        return self.options.concurrency or self.profile.limits.concurrency or DEFAULT_CONCURRENCY
+
+    @property
+    def done(self) -> int:
+        return self._engine.done if self._engine else 0
+
+    @property
+    def runtime(self) -> Runtime | None:
+        """What the engine has open; for progress figures only."""
+        return self._runtime
+
+    @property
+    def again(self) -> str:
+        """The command that runs this profile against this target once more."""
+        given = [f"--profile {shlex.quote(_shown(self.options.profile))}", f"--base-url {shlex.quote(self.profile.base_url)}"]
+        given += [f"--var {shlex.quote(f'{name}={value}')}" for name, value in self.options.variables.items()]
+        return " ".join(["conformance run", *given])
+
+    # The controller's part
+
+    def claim(self) -> None:
+        self.directory = claim_directory(self.options.report_dir, self.profile.name)
+
+    def write_head(self, selected: Sequence[Instance]) -> None:
+        """The journal's first line: which run this is, and all that is going to be judged."""
+        everything = {instance.id for instance in self.instances}
+        head = {
+            "schema_version": SCHEMA_VERSION,
+            "suite": to_json(Suite(suite_version(), self.contract.digest, check_set_digest())),
+            "target": self.profile.base_url,
+            "profile": to_json(ProfileInfo(self.profile.name, self.profile.digest, _shown(self.options.profile))),
+            "seed": self.seed,
+            "run": self.run,
+            "started_at": now(),
+            "filtered": everything != {instance.id for instance in selected},
+            "requirements": [to_json(requirement) for requirement in self.contract.requirements.values()],
+            "operations": [to_json(operation.info) for operation in self.contract.all],
+            "unreachable": {operation.id: unreachable(operation) for operation in self.contract.all},
+            "waivers": [to_json(waiver) for waiver in self.profile.waivers],
+            "planned": [_planned(instance, self.contract, self.again) for instance in selected],
+        }
+        self.journal.append("run", self.secrets.deep(head))
+
+    @property
+    def journal(self) -> Journal:
+        if self._journal is None:
+            name = f"journal-{self.options.worker}.ndjson" if self.options.worker else journals.NAME
+            self._journal = Journal(self.directory / name)
+        return self._journal
+
+    def join_workers(self) -> None:
+        """The lines of all workers, behind the controller's own."""
+        for path in sorted(self.directory.glob("journal-*.ndjson")):
+            for record in journals.read(path):
+                kind = record.pop("kind")
+                self.journal.append(kind, record)
+            path.unlink()
+
+    def assembled(self) -> Run:
+        return load(self.directory)
+
+    # The part of whoever sends
+
+    def start(self, selected: Iterable[Instance]) -> None:
+        """Begins to run everything that need not run alone."""
+        settings = Settings(
+            profile=self.profile,
+            contract=self.contract,
+            keys=self._keys,
+            journal=self.journal,
+            secrets=self.secrets,
+            run=f"{self.run}{self.options.worker}",
+            concurrency=self.concurrency,
+            seed=self.seed,
+            again=self.again,
+            prefix=f"{self.options.worker or 'x'}-" if self.options.worker else "x",
+        )
+
+        @contextlib.asynccontextmanager
+        async def open_runtime() -> Any:
+            async with opened(settings) as runtime:
+                self._runtime = runtime
+                yield runtime
+
+        deadline = self.options.deadline_s or self.profile.limits.deadline_s
+        self._engine = Engine(open_runtime, workers=self.concurrency + _SPARE_LANES, deadline_s=deadline)
+        self._engine.start()
+        self._engine.submit(_job(instance) for instance in selected if not instance.check.exclusive)
+
+    def result(self, instance: Instance) -> Result:
+        """Waits for an instance. Raises engine.Stopped, or whatever broke the suite."""
+        assert self._engine is not None
+        self._engine.submit([_job(instance)])
+        return self._engine.result(instance.id)
+
+    def finish(self, interrupted: str = "") -> None:
+        """Ends the engine and writes the journal's last line."""
+        flow = self._runtime.flow if self._runtime else None
+        if self._engine is not None:
+            self._engine.stop(interrupted)
+            interrupted = self._engine.stopped or (flow.exhausted if flow else "") or interrupted
+            if self._engine.failure is not None:
+                interrupted = interrupted or f"the suite erred: {self._engine.failure}"
+        with contextlib.suppress(JournalError):
+            self.journal.append(
+                "end",
+                {
+                    "finished_at": now(),
+                    "interrupted": interrupted,
+                    "waited_s": round(flow.waited_s, 3) if flow else 0.0,
+                    "most_in_flight": flow.gate.most_in_flight if flow else 0,
+                    "fixtures": dict(self._runtime.fixtures.handed) if self._runtime else {},
+                },
+            )
+
+
+def _job(instance: Instance) -> Job[Runtime, Result]:
+    return Job(instance.id, lambda runtime: runner.run(instance, runtime), instance.check.exclusive)
+
+
+def _planned(instance: Instance, contract: Contract, again: str) -> dict[str, Any]:
+    level = contract.requirements[instance.check.requirement].level
+    blank = to_json(runner.blank_result(instance, level, again))
+    return {name: blank[name] for name in ("check", "requirement", "operation", "case", "outcome", "level", "reproduce")}
+
+
+def _shown(path: Path) -> str:
+    """A profile's path as it may stand in a report: relative where it can be, else its name."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return path.name
