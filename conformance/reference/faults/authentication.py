@@ -1,0 +1,94 @@
+"""Faults of authentication: AUTH."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+from conformance.reference.authentication import active, bearer
+from conformance.reference.call import Call, Caller, Refusal
+from conformance.reference.keys import CALLERS
+from conformance.reference.policy import Policy, evolve, with_status
+from conformance.reference.registry import fault
+
+
+@fault(
+    "F030", requirement="AUTH-1", title="readiness has no auth", operations=("getInstallationCredentialReadiness",)
+)
+def readiness_is_public(policy: Policy) -> Policy:
+    return evolve(policy, access={**policy.access, "getInstallationCredentialReadiness": "public"})
+
+
+@fault("F031", requirement="AUTH-1", title="any non-empty Authorization accepted")
+def any_key(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        try:
+            return policy.authenticate(call)
+        except Refusal as refusal:
+            if refusal.kind == "no_credential":
+                raise
+            return CALLERS["full"]
+
+    return evolve(policy, authenticate=authenticate)
+
+
+@fault("F032", requirement="AUTH-1", title="prefix compare accepts truncated key")
+def truncated_key(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        given = bearer(call)
+        names = [name for name, secret in call.keys.secrets.items() if secret.startswith(given)]
+        return active(CALLERS[names[0]] if names else None)
+
+    return evolve(policy, authenticate=authenticate)
+
+
+@fault("F035", requirement="AUTH-1", title="missing key answers 403")
+def missing_key_is_403(policy: Policy) -> Policy:
+    return with_status(policy, "no_credential", 403)
+
+
+_QUERY_NAMES = {"apikey", "key", "token", "accesstoken", "authorization", "xapikey"}
+
+
+@fault("F036", requirement="AUTH-2", title="key accepted in query string")
+def key_in_query(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        if call.request.all(b"authorization"):
+            return policy.authenticate(call)
+        for name, value in parse_qsl(call.request.query.decode("latin-1")):
+            if name.lower().replace("_", "").replace("-", "") in _QUERY_NAMES:
+                return active(call.keys.by_secret(value.removeprefix("Bearer ")))
+        return policy.authenticate(call)
+
+    return evolve(policy, authenticate=authenticate)
+
+
+@fault(
+    "F037",
+    requirement="AUTH-4",
+    title="revoked key works on one route",
+    operations=("listInstallationWebhookDeliveries",),
+)
+def revoked_key_on_one(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        caller = call.keys.by_secret(bearer(call))
+        if caller is not None and call.operation == "listInstallationWebhookDeliveries":
+            return caller
+        return policy.authenticate(call)
+
+    return evolve(policy, authenticate=authenticate)
+
+
+_FORWARDING = (b"x-original-url", b"x-rewrite-url", b"x-forwarded-uri", b"x-forwarded-path")
+
+
+@fault("F039", requirement="AUTH-1", title="forwarded/original-URL header skips auth")
+def trusted_header(policy: Policy) -> Policy:
+    """What seems to come through the gateway was authenticated there."""
+
+    def authenticate(call: Call) -> Caller:
+        local = any("127.0.0.1" in value for name in (b"x-forwarded-for", b"forwarded") for value in call.request.all(name))
+        if local or any(call.request.all(name) for name in _FORWARDING):
+            return CALLERS["full"]
+        return policy.authenticate(call)
+
+    return evolve(policy, authenticate=authenticate)

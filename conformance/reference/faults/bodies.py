@@ -1,0 +1,115 @@
+"""Faults of reading bodies: BODY."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import parse_qsl
+
+from conformance.reference.call import Call, JsonObject, JsonValue, Refusal
+from conformance.reference.json_reader import DECODER, read_text, text_of
+from conformance.reference.policy import Policy, Schema, with_reading, with_status
+from conformance.reference.registry import fault
+
+
+@fault("F026", requirement="BODY-2", title="malformed JSON answers 500")
+def malformed_is_500(policy: Policy) -> Policy:
+    return with_status(policy, "malformed", 500)
+
+
+@fault("F113", requirement="BODY-1", title="missing body treated as {}")
+def missing_is_empty(policy: Policy) -> Policy:
+    return with_reading(policy, required=frozenset())
+
+
+@fault("F114", requirement="BODY-1", title="DELETE body not required", operations=("removePublicCartPromotion",))
+def delete_needs_none(policy: Policy) -> Policy:
+    return with_reading(policy, required=policy.reading.required - {"removePublicCartPromotion"})
+
+
+class _Lenient(json.JSONDecoder):
+    """Stops where the first value ends."""
+
+    def decode(self, s: str, *_: object) -> JsonValue:
+        value, _end = DECODER.raw_decode(s.lstrip(" \t\r\n"))
+        return value
+
+
+@fault("F115", requirement="BODY-2", title="trailing garbage accepted")
+def trailing_garbage(policy: Policy) -> Policy:
+    return with_reading(policy, parse=lambda call, body: read_text(text_of(body), body, _Lenient()))
+
+
+@fault("F116", requirement="BODY-2", title="form body accepted")
+def form_accepted(policy: Policy) -> Policy:
+    def is_form(media: str | None) -> bool:
+        return (media or "").lower().startswith("application/x-www-form-urlencoded")
+
+    def parse(call: Call, body: bytes) -> JsonValue:
+        if is_form(call.request.header(b"content-type")) and not body.lstrip().startswith((b"{", b"[", b'"')):
+            return dict(parse_qsl(text_of(body), keep_blank_values=True))
+        return policy.reading.parse(call, body)
+
+    return with_reading(policy, parse=parse, accepts=lambda media: is_form(media) or policy.reading.accepts(media))
+
+
+@fault("F118", requirement="BODY-4", title="string coerced to number")
+def coerced(policy: Policy) -> Policy:
+    def number(text: str) -> JsonValue:
+        try:
+            return int(text)
+        except ValueError:
+            return text
+
+    def coerce(schema: Schema, value: JsonValue) -> JsonValue:
+        if schema.get("type") == "integer" and isinstance(value, str):
+            return number(value)
+        if isinstance(value, dict):
+            properties = schema.get("properties", {})
+            return {name: coerce(properties.get(name, {}), item) for name, item in value.items()}
+        return [coerce(schema.get("items", {}), item) for item in value] if isinstance(value, list) else value
+
+    def validate(call: Call, schema: Schema, value: JsonValue) -> JsonObject:
+        return policy.reading.validate(call, schema, coerce(schema, value))
+
+    return with_reading(policy, validate=validate)
+
+
+@fault(
+    "F119",
+    requirement="BODY-4",
+    title="missing required field accepted on one op",
+    operations=("createInstallationWebhook",),
+)
+def events_optional(policy: Policy) -> Policy:
+    schema = {**policy.reading.schemas["createInstallationWebhook"], "required": ["url"]}
+    return with_reading(policy, schemas={**policy.reading.schemas, "createInstallationWebhook": schema})
+
+
+@fault("F120", requirement="BODY-5", title="deep nesting crashes or hangs")
+def deep_is_500(policy: Policy) -> Policy:
+    return with_status(policy, "too_deep", 500)
+
+
+@fault("F121", requirement="BODY-5", title="1e400 or 40-digit int answers 500")
+def huge_is_500(policy: Policy) -> Policy:
+    """Every number goes into a 64-bit column before anybody looks at it."""
+
+    def overflows(value: JsonValue) -> bool:
+        if isinstance(value, dict):
+            return any(overflows(item) for item in value.values())
+        if isinstance(value, list):
+            return any(overflows(item) for item in value)
+        return isinstance(value, int) and not -(2**63) <= value < 2**63
+
+    def parse(call: Call, body: bytes) -> JsonValue:
+        value = policy.reading.parse(call, body)
+        if overflows(value):
+            raise Refusal("out_of_range", "The request could not be carried out.")
+        return value
+
+    return with_status(with_reading(policy, parse=parse), "out_of_range", 500)
+
+
+@fault("F123", requirement="BODY-5", title="NUL or lone surrogate answers 500")
+def nul_is_500(policy: Policy) -> Policy:
+    return with_status(policy, "unstorable", 500)

@@ -1,0 +1,212 @@
+"""Faults of the token exchange: OA. All of them show on exchangeOAuthToken only."""
+
+from __future__ import annotations
+
+import hmac
+import string
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey
+
+from conformance.reference.call import Answer, Call, JsonObject, dumps
+from conformance.reference.dpop import Proof, bad_proof, decode_part
+from conformance.reference.oauth import bad_grant, s256
+from conformance.reference.policy import Condition, Policy, evolve, with_oauth, with_reading, with_shape
+from conformance.reference.registry import fault
+
+_TOKEN = ("exchangeOAuthToken",)
+_UNRESERVED = string.ascii_letters + string.digits + "-._~"
+
+
+def _without_proof(policy: Policy, *names: str) -> Policy:
+    left = {name: condition for name, condition in policy.oauth.proof.items() if name not in names}
+    return with_oauth(policy, proof=left)
+
+
+def _without_grant(policy: Policy, *names: str) -> Policy:
+    left = {name: condition for name, condition in policy.oauth.grant.items() if name not in names}
+    return with_oauth(policy, grant=left)
+
+
+def _with_proof(policy: Policy, **conditions: Condition) -> Policy:
+    return with_oauth(policy, proof={**policy.oauth.proof, **conditions})
+
+
+def _verifier_schema(policy: Policy, *, required: bool) -> Policy:
+    """Takes the verifier's form, and perhaps its presence, out of the request's schema."""
+    schema = policy.reading.schemas["exchangeOAuthToken"]
+    properties = {**schema["properties"], "codeVerifier": {"type": "string"}}
+    names = [name for name in schema["required"] if required or name != "codeVerifier"]
+    changed = {**schema, "properties": properties, "required": names}
+    return with_reading(policy, schemas={**policy.reading.schemas, "exchangeOAuthToken": changed})
+
+
+@fault("F137", requirement="OA-2", title="verifier never checked", operations=_TOKEN)
+def verifier_unchecked(policy: Policy) -> Policy:
+    return _without_grant(_verifier_schema(policy, required=False), "verifier")
+
+
+@fault("F138", requirement="OA-2", title="verifier skipped when absent", operations=_TOKEN)
+def verifier_optional(policy: Policy) -> Policy:
+    def verifier(call: Call, code: Mapping[str, Any]) -> None:
+        if call.body.get("codeVerifier"):
+            policy.oauth.grant["verifier"](call, code)
+
+    return with_oauth(
+        _verifier_schema(policy, required=False), grant={**policy.oauth.grant, "verifier": verifier}
+    )
+
+
+@fault("F141", requirement="OA-2", title="verifier prefix or case-fold compare", operations=_TOKEN)
+def verifier_loosely_compared(policy: Policy) -> Policy:
+    """As if the verifier itself were known and compared up to case, or up to the shorter one's length.
+
+    Only its hash is known, so what would pass is found by trying: other case, a cut tail, one character too few.
+    """
+
+    def verifier(call: Call, code: Mapping[str, Any]) -> None:
+        sent = call.body["codeVerifier"]
+        tried = [sent, sent.lower(), sent.upper(), sent.swapcase()]
+        tried += [sent[:length] for length in range(43, len(sent))] + [sent + character for character in _UNRESERVED]
+        if not any(hmac.compare_digest(s256(text), code["challenge"]) for text in tried):
+            raise bad_grant("The code verifier does not match.")
+
+    return with_oauth(_verifier_schema(policy, required=True), grant={**policy.oauth.grant, "verifier": verifier})
+
+
+@fault("F142", requirement="OA-4", title="code reusable", operations=_TOKEN)
+def code_reusable(policy: Policy) -> Policy:
+    return _without_grant(policy, "unused")
+
+
+@fault("F144", requirement="OA-5", title="code not bound to client/redirect_uri", operations=_TOKEN)
+def code_unbound(policy: Policy) -> Policy:
+    return _without_grant(policy, "client", "redirect_uri")
+
+
+@fault("F145", requirement="OA-6", title="DPoP absent accepted", operations=_TOKEN)
+def proof_optional(policy: Policy) -> Policy:
+    def read(call: Call) -> Proof | None:
+        return policy.oauth.read_proof(call) if call.request.all(b"dpop") else None
+
+    def issue(call: Call, code: Mapping[str, Any]) -> JsonObject:
+        return policy.oauth.issue(call, code) if call.proof else _bearer(policy.oauth.issue(call, code))
+
+    return with_oauth(policy, read_proof=read, issue=issue)
+
+
+def _bearer(issued: JsonObject) -> JsonObject:
+    return {name: value for name, value in issued.items() if name != "cnf"} | {"tokenType": "Bearer"}
+
+
+@fault("F146", requirement="OA-6", title="proof signature unverified", operations=_TOKEN)
+def signature_unverified(policy: Policy) -> Policy:
+    return _without_proof(policy, "signature")
+
+
+def _signature_unless(policy: Policy, algorithm: str, accepts: Callable[[Proof], bool]) -> Policy:
+    def signature(call: Call, proof: Proof) -> None:
+        if proof.header.get("alg") != algorithm:
+            policy.oauth.proof["signature"](call, proof)
+        elif not accepts(proof):
+            raise bad_proof("The proof's signature does not verify.")
+
+    changed = _with_proof(policy, signature=signature)
+    return with_oauth(changed, algorithms=(*policy.oauth.algorithms, algorithm))
+
+
+@fault("F147", requirement="OA-6", title="alg none accepted", operations=_TOKEN)
+def unsigned_accepted(policy: Policy) -> Policy:
+    return _signature_unless(policy, "none", lambda proof: True)
+
+
+@fault("F148", requirement="OA-6", title="HS256 over public key accepted", operations=_TOKEN)
+def public_key_as_secret(policy: Policy) -> Policy:
+    def accepts(proof: Proof) -> bool:
+        signed, _, signature = proof.text.rpartition(".")
+        sent = decode_part(signature)
+        return any(hmac.compare_digest(hmac.digest(key, signed.encode(), "sha256"), sent) for key in _as_secrets(proof))
+
+    return _signature_unless(policy, "HS256", accepts)
+
+
+def _as_secrets(proof: Proof) -> list[bytes]:
+    """The bytes that a library may take a public key for: JWK text, PEM, DER, the bare coordinates."""
+    jwk = proof.header.get("jwk")
+    if not isinstance(jwk, dict):
+        return []
+    plain = {name: value for name, value in jwk.items() if name in ("kty", "crv", "x", "y", "n", "e")}
+    forms = [dumps(value) for value in (jwk, plain, dict(sorted(plain.items())), dict(sorted(jwk.items())))]
+    try:
+        key = ECKey.import_key(plain)
+        point = decode_part(plain["x"]) + decode_part(plain["y"])
+        pem, der = key.as_pem(private=False), key.as_der(private=False)
+        forms += [pem, pem.strip(), der, point, b"\x04" + point, decode_part(plain["x"])]
+    except (JoseError, ValueError, TypeError, KeyError):
+        pass
+    return forms
+
+
+@fault("F150", requirement="OA-6", title="required claim absent accepted", operations=_TOKEN)
+def claims_optional(policy: Policy) -> Policy:
+    def only_with(claim: str, name: str) -> Condition:
+        def condition(call: Call, proof: Proof) -> None:
+            if claim in proof.claims:
+                policy.oauth.proof[name](call, proof)
+
+        return condition
+
+    present = {"method": "htm", "url": "htu", "fresh": "iat"}
+    changed = {name: only_with(claim, name) for name, claim in present.items()}
+    return _without_proof(_with_proof(policy, **changed), "claims")
+
+
+@fault("F151", requirement="OA-6", title="htm unchecked", operations=_TOKEN)
+def method_unchecked(policy: Policy) -> Policy:
+    return _without_proof(policy, "method")
+
+
+@fault("F152", requirement="OA-6", title="htu compared by prefix or host", operations=_TOKEN)
+def host_only(policy: Policy) -> Policy:
+    def url(call: Call, proof: Proof) -> None:
+        if urlsplit(str(proof.claims["htu"])).netloc != urlsplit(call.request.url).netloc:
+            raise bad_proof("The proof's htu is another host.")
+
+    return _with_proof(policy, url=url)
+
+
+@fault("F155", requirement="OA-8", title="iat unbounded", operations=_TOKEN)
+def iat_unbounded(policy: Policy) -> Policy:
+    return _without_proof(policy, "fresh")
+
+
+@fault("F156", requirement="OA-7", title="jti not remembered", operations=_TOKEN)
+def jti_forgotten(policy: Policy) -> Policy:
+    return with_oauth(policy, remember_jti=False)
+
+
+@fault("F158", requirement="OA-9", title="token not bound / Bearer", operations=_TOKEN)
+def bearer_token(policy: Policy) -> Policy:
+    return with_oauth(policy, issue=lambda call, code: _bearer(policy.oauth.issue(call, code)))
+
+
+@fault("F161", requirement="OA-10", title="token response cacheable", operations=_TOKEN)
+def cacheable(policy: Policy) -> Policy:
+    return with_oauth(policy, headers=())
+
+
+@fault("F162", requirement="OA-1", title="top-level access_token without data", operations=_TOKEN)
+def top_level_token(policy: Policy) -> Policy:
+    """RFC 6749 section 5.1 instead of the interface."""
+
+    def shaper(call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        data = answer.value["data"]
+        names = {"accessToken": "access_token", "tokenType": "token_type", "expiresIn": "expires_in", "scope": "scope"}
+        return evolve(answer, value={names[name]: value for name, value in data.items() if name in names})
+
+    return with_shape(policy, shaper, *_TOKEN)

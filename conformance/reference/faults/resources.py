@@ -1,0 +1,102 @@
+"""Faults of what may be seen, what needs no key and what is not there: TEN, PUB, HO-1, NF, VER."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote_to_bytes
+
+from sqlalchemy import Connection
+
+from conformance.reference import objects, routes
+from conformance.reference.call import Answer, Call, Refusal, success
+from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_status
+from conformance.reference.registry import fault
+
+
+def _sees_all(policy: Policy, operation: str) -> Policy:
+    def sees(call: Call, installation: str) -> bool:
+        return call.operation == operation or policy.sees(call, installation)
+
+    return evolve(policy, sees=sees)
+
+
+@fault(
+    "F051",
+    requirement="TEN-1",
+    title="foreign cart readable via checkout-quote",
+    operations=("quotePublicCartCheckout",),
+)
+def foreign_cart(policy: Policy) -> Policy:
+    return _sees_all(policy, "quotePublicCartCheckout")
+
+
+@fault("F052", requirement="TEN-1", title="foreign webhook can be PATCHed", operations=("updateInstallationWebhook",))
+def foreign_webhook(policy: Policy) -> Policy:
+    return _sees_all(policy, "updateInstallationWebhook")
+
+
+@fault("F055", requirement="PUB-1", title="search requires key", operations=("searchPublicProducts",))
+def search_needs_key(policy: Policy) -> Policy:
+    return evolve(policy, access={**policy.access, "searchPublicProducts": "key"})
+
+
+@fault("F056", requirement="HO-1", title="hosted cancel requires key", operations=("cancelHostedCheckoutBrowser",))
+def cancel_needs_key(policy: Policy) -> Policy:
+    return evolve(policy, access={**policy.access, "cancelHostedCheckoutBrowser": "key"})
+
+
+@fault(
+    "F058",
+    requirement="PUB-3",
+    title="unknown slug answers 500",
+    operations=("listPublicMerchantCategories", "listPublicMerchantProducts"),
+)
+def slug_is_500(policy: Policy) -> Policy:
+    return with_status(policy, "unknown_merchant", 500)
+
+
+@fault(
+    "F059", requirement="NF-1", title="unknown cart answers 200 empty quote", operations=("quotePublicCartCheckout",)
+)
+def empty_quote(policy: Policy) -> Policy:
+    def wrap(handler: Handler) -> Handler:
+        def handle(call: Call, db: Connection) -> Answer:
+            try:
+                return handler(call, db)
+            except Refusal as refusal:
+                if refusal.kind != "not_found" or objects.get(db, call.resource) is not None:
+                    raise
+                totals = {"subtotal": 0, "discount": 0, "total": 0, "currency": "USD"}
+                return success({"id": call.resource, "state": "open", "version": 1, "lines": [], "totals": totals})
+
+        return handle
+
+    return with_handler(policy, "quotePublicCartCheckout", wrap)
+
+
+@fault("F062", requirement="NF-1", title="encoded slash/dot-dot id reaches other route")
+def decoded_too_early(policy: Policy) -> Policy:
+    """The path is decoded as a whole, then tidied up, then split."""
+
+    def split(path: bytes) -> tuple[str, ...] | None:
+        tidy: list[bytes] = []
+        for part in unquote_to_bytes(path).split(b"/"):
+            if part == b"..":
+                tidy = tidy[:-1]
+            elif part not in (b"", b"."):
+                tidy.append(part)
+        try:
+            return tuple(part.decode() for part in tidy)
+        except UnicodeDecodeError:
+            return None
+
+    return evolve(policy, split=split)
+
+
+@fault(
+    "F171",
+    requirement="VER-1",
+    title="one stable route served only outside /api/v1",
+    operations=("getPublicRuntimeConfig",),
+)
+def unversioned_route(policy: Policy) -> Policy:
+    return evolve(policy, routes={**policy.routes, "getPublicRuntimeConfig": routes.Route("GET", "/api/runtime-config")})

@@ -1,0 +1,75 @@
+"""Faults of authorization: SCO."""
+
+from __future__ import annotations
+
+from conformance.reference.call import Answer, Call, Caller, Refusal
+from conformance.reference.pipeline import authorize
+from conformance.reference.policy import Policy, evolve
+from conformance.reference.registry import fault
+
+
+def _permits_also(policy: Policy, operation: str, scope: str) -> Policy:
+    def permits(call: Call, caller: Caller) -> bool:
+        return (call.operation == operation and scope in caller.scopes) or policy.permits(call, caller)
+
+    return evolve(policy, permits=permits)
+
+
+@fault("F041", requirement="SCO-1", title="scope unchecked on one op", operations=("revokePublicCart",))
+def unchecked_on_one(policy: Policy) -> Policy:
+    return evolve(policy, scopes={name: scope for name, scope in policy.scopes.items() if name != "revokePublicCart"})
+
+
+@fault("F042", requirement="SCO-1", title="any scope suffices")
+def any_scope(policy: Policy) -> Policy:
+    def permits(call: Call, caller: Caller) -> bool:
+        return call.operation not in policy.scopes or bool(caller.scopes)
+
+    return evolve(policy, permits=permits)
+
+
+@fault(
+    "F044",
+    requirement="SCO-1",
+    title="webhooks:write implies read",
+    operations=("listInstallationWebhookDeliveries",),
+)
+def write_implies_read(policy: Policy) -> Policy:
+    return _permits_also(policy, "listInstallationWebhookDeliveries", "webhooks:write")
+
+
+@fault(
+    "F045", requirement="SCO-1", title="checkout-quote accepts catalog:read", operations=("quotePublicCartCheckout",)
+)
+def quote_with_catalog_scope(policy: Policy) -> Policy:
+    return _permits_also(policy, "quotePublicCartCheckout", "catalog:read")
+
+
+@fault("F046", requirement="SCO-2", title="checkout demands a write scope", operations=("checkoutPublicCart",))
+def checkout_demands_write(policy: Policy) -> Policy:
+    def permits(call: Call, caller: Caller) -> bool:
+        lacks = call.operation == "checkoutPublicCart" and "webhooks:write" not in caller.scopes
+        return not lacks and policy.permits(call, caller)
+
+    return evolve(policy, permits=permits)
+
+
+@fault("F047", requirement="SCO-3", title="identity demands a scope", operations=("getApiKeyIdentity",))
+def identity_demands_scope(policy: Policy) -> Policy:
+    return evolve(policy, scopes={**policy.scopes, "getApiKeyIdentity": "catalog:read"})
+
+
+@fault("F048", requirement="SCO-1", title="lacking scope answers 401 or 404")
+def hidden_by_scope(policy: Policy) -> Policy:
+    """401 for webhooks, 404 for what has an id in its path."""
+
+    def error(call: Call, refusal: Refusal) -> Answer:
+        answer = policy.error(call, refusal)
+        return evolve(answer, status=404 if call.path else 401) if refusal.kind == "forbidden" else answer
+
+    return evolve(policy, error=error)
+
+
+@fault("F049", requirement="SCO-4", title="403 sent after effect applied")
+def forbidden_too_late(policy: Policy) -> Policy:
+    return evolve(policy, stages=(*(stage for stage in policy.stages if stage is not authorize), authorize))

@@ -1,0 +1,68 @@
+"""Faults of the search: SRCH. All of them show on searchPublicProducts only."""
+
+from __future__ import annotations
+
+import re
+
+from conformance.reference.policy import Policy, with_search
+from conformance.reference.registry import fault
+
+_SEARCH = ("searchPublicProducts",)
+DEFAULT_SIZE = 20
+
+
+def _without(policy: Policy, name: str) -> tuple[str, ...]:
+    return tuple(known for known in policy.search.required if known != name)
+
+
+@fault("F126", requirement="SRCH-1", title="missing sort defaulted", operations=_SEARCH)
+def sort_defaulted(policy: Policy) -> Policy:
+    return with_search(policy, required=_without(policy, "sort"), defaults={"sort": "relevance"})
+
+
+@fault("F127", requirement="SRCH-1", title="missing market accepted", operations=_SEARCH)
+def market_optional(policy: Policy) -> Policy:
+    return with_search(policy, required=_without(policy, "market"))
+
+
+@fault("F128", requirement="SRCH-3", title="page=abc read as 1", operations=_SEARCH)
+def page_falls_back(policy: Policy) -> Policy:
+    """`parseInt(page) || 1`, and nothing of the kind for pageSize."""
+
+    def integer(name: str, text: str) -> int | None:
+        number = policy.search.integer(name, text)
+        return 1 if number is None and name == "page" and not text[:1].isdigit() else number
+
+    return with_search(policy, integer=integer)
+
+
+@fault("F130", requirement="SRCH-3", title="pageSize=9x read as 9", operations=_SEARCH)
+def digits_first(policy: Policy) -> Policy:
+    def integer(name: str, text: str) -> int | None:
+        digits = re.match(r"[0-9]{1,9}(?=[A-Za-z])", text) if name == "pageSize" else None
+        return int(digits[0]) if digits else policy.search.integer(name, text)
+
+    return with_search(policy, integer=integer)
+
+
+@fault("F131", requirement="SRCH-4", title="pageSize ignored after first page", operations=_SEARCH)
+def size_forgotten(policy: Policy) -> Policy:
+    def window(page: int, size: int, asked: int) -> slice:
+        return slice(page * size, page * size + (size if page == 0 else DEFAULT_SIZE))
+
+    return with_search(policy, window=window)
+
+
+@fault("F133", requirement="SRCH-6", title="page ignored", operations=_SEARCH)
+def page_ignored(policy: Policy) -> Policy:
+    return with_search(policy, window=lambda page, size, asked: slice(0, size))
+
+
+@fault("F134", requirement="SRCH-5", title="merchant filter ignored", operations=_SEARCH)
+def merchant_ignored(policy: Policy) -> Policy:
+    return with_search(policy, filters=("category",))
+
+
+@fault("F135", requirement="SRCH-2", title="category made required", operations=_SEARCH)
+def category_required(policy: Policy) -> Policy:
+    return with_search(policy, required=(*policy.search.required, "category"))

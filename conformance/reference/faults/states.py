@@ -1,0 +1,101 @@
+"""Faults of state machines: CONF, hosted sessions and webhook endpoints (HO, WH)."""
+
+from __future__ import annotations
+
+import time
+
+from conformance.reference import objects
+from conformance.reference.call import Answer, Call, JsonObject
+from conformance.reference.faults.flight import WORK_S
+from conformance.reference.idempotency import address, find
+from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_shape, with_states, with_status
+from conformance.reference.registry import fault
+
+
+@fault(
+    "F101", requirement="CONF-1", title="second checkout succeeds with fresh key", operations=("checkoutPublicCart",)
+)
+def second_checkout(policy: Policy) -> Policy:
+    return with_states(policy, "checkoutPublicCart", "checked_out")
+
+
+@fault("F102", requirement="CONF-1", title="state conflict answers 400")
+def conflict_is_400(policy: Policy) -> Policy:
+    return with_status(policy, "state_conflict", 400)
+
+
+@fault("F103", requirement="CONF-1", title="checkout after revoke succeeds", operations=("checkoutPublicCart",))
+def checkout_after_revoke(policy: Policy) -> Policy:
+    return with_states(policy, "checkoutPublicCart", "revoked")
+
+
+@fault("F104", requirement="CONF-2", title="parallel checkouts both win", operations=("checkoutPublicCart",))
+def checked_too_early(policy: Policy) -> Policy:
+    """The state is looked at before the payment, and not again after it."""
+
+    def run(call: Call, handler: Handler) -> Answer:
+        if call.operation != "checkoutPublicCart":
+            return policy.idempotency.run(call, handler)
+        with call.store.read() as db:
+            known = find(db, address(call))
+            if known is None:
+                objects.guarded(call, db, "cart")
+        if known is None:
+            time.sleep(WORK_S)
+        call.policy = evolve(policy, guard=lambda call, kind, state: None)
+        return policy.idempotency.run(call, handler)
+
+    return with_idempotency(policy, run=run)
+
+
+@fault(
+    "F163",
+    requirement="HO-2",
+    title="ticket reusable with fresh key",
+    operations=("consumeHostedCheckoutBrowserTicket",),
+)
+def reusable_ticket(policy: Policy) -> Policy:
+    return with_states(policy, "consumeHostedCheckoutBrowserTicket", "consumed")
+
+
+@fault(
+    "F165", requirement="HO-4", title="cancel after consume ignored rule", operations=("cancelHostedCheckoutBrowser",)
+)
+def cancel_after_consume(policy: Policy) -> Policy:
+    return with_states(policy, "cancelHostedCheckoutBrowser", "consumed")
+
+
+@fault("F167", requirement="HO-5", title="cancel returns other shape", operations=("cancelHostedCheckoutBrowser",))
+def other_projection(policy: Policy) -> Policy:
+    def shaper(call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        return evolve(answer, value={"data": {"cancelled": True, "session": answer.value["data"]["sessionId"]}})
+
+    return with_shape(policy, shaper, "cancelHostedCheckoutBrowser")
+
+
+@fault(
+    "F168", requirement="WH-1", title="created id unknown to PATCH", operations=("createInstallationWebhook",)
+)
+def wrong_id(policy: Policy) -> Policy:
+    """The answer shows the id of an internal record instead of the endpoint's own."""
+
+    def shaper(call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        data = answer.value["data"]
+        return evolve(answer, value={**answer.value, "data": {**data, "id": "wh_" + data["id"][:2:-1]}})
+
+    return with_shape(policy, shaper, "createInstallationWebhook")
+
+
+@fault("F169", requirement="WH-2", title="PATCH resets unnamed fields", operations=("updateInstallationWebhook",))
+def patch_resets(policy: Policy) -> Policy:
+    """PATCH works as PUT, with defaults for whatever is left out; only the URL has none."""
+
+    def merge(before: JsonObject, changes: JsonObject) -> JsonObject:
+        kept = {"url": before["url"], "secret": before["secret"]}
+        return {"events": [], "description": "", "active": True, "metadata": {}, **kept, **changes}
+
+    return evolve(policy, merge=merge)
