@@ -18,7 +18,11 @@ def new_cart(promotion: bool = False) -> JsonObject:
         {"lineId": "line_1", "productId": "prod_0001", "quantity": 2, "unitPrice": 1250},
         {"lineId": "line_2", "productId": "prod_0007", "quantity": 1, "unitPrice": 4800},
     ]
-    return {"currency": "USD", "lines": lines, "promotion": {"code": "WELCOME", "percent": DISCOUNT} if promotion else None}
+    return {
+        "currency": "USD",
+        "lines": lines,
+        "promotion": {"code": "WELCOME", "percent": DISCOUNT} if promotion else None,
+    }
 
 
 def _totals(data: JsonObject) -> JsonObject:

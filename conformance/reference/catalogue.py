@@ -70,7 +70,9 @@ def plain_window(page: int, size: int, asked: int) -> slice:
 
 def _parameters(call: Call) -> Mapping[str, str]:
     try:
-        pairs = parse_qsl(call.request.query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100)
+        pairs = parse_qsl(
+            call.request.query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=100
+        )
     except (UnicodeDecodeError, ValueError):
         raise Refusal("invalid_query", "The query string cannot be read.") from None
     names = [name for name, _ in pairs]

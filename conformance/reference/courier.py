@@ -40,7 +40,9 @@ _CLAIM = (
     .where(deliveries.c.id == bindparam("key"), deliveries.c.attempts == bindparam("seen"))
     .values(attempts=deliveries.c.attempts + 1, due_at=bindparam("until"))
 )
-_SETTLE = update(deliveries).where(deliveries.c.id == bindparam("key")).values(state=bindparam("to"), due_at=bindparam("at"))
+_SETTLE = (
+    update(deliveries).where(deliveries.c.id == bindparam("key")).values(state=bindparam("to"), due_at=bindparam("at"))
+)
 
 
 class Courier:

@@ -78,7 +78,9 @@ def find(db: Connection, key: str) -> Record | None:
     if row is None:
         return None
     value, headers = json.loads(row.answer)
-    return Record(key, row.fingerprint, row.status, Answer(value, row.status, tuple(map(tuple, headers))), row.created_at)
+    return Record(
+        key, row.fingerprint, row.status, Answer(value, row.status, tuple(map(tuple, headers))), row.created_at
+    )
 
 
 def save(db: Connection, call: Call, key: str, answer: Answer) -> None:

@@ -17,7 +17,6 @@ MAX_DIGITS = 400
 _ESCAPED_TROUBLE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 
 
-
 class _OutOfRange(ValueError):
     pass
 

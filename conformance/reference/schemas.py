@@ -52,7 +52,9 @@ AFTER_SALES = obj(
     ("reason", "items"),
     reason=text(),
     comment=text(0, 2000),
-    items=array(obj(("lineId", "quantity"), lineId=text(1, 100), quantity=integer(1, 1_000_000), photos=array(text())), 1),
+    items=array(
+        obj(("lineId", "quantity"), lineId=text(1, 100), quantity=integer(1, 1_000_000), photos=array(text())), 1
+    ),
     contact=obj(email=text(3, 320), phone=text(1, 50)),
     refund=obj(method=text(1, 50), amount=obj(("value", "currency"), value=integer(0, 10**12), currency=text(1, 10))),
     urgent=BOOLEAN,

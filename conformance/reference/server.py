@@ -76,7 +76,9 @@ class ReferenceServer:
         self._hub = hub
         self._servers = [uvicorn.Server(_config(self._app)), uvicorn.Server(_config(control_app(hub)))]
         ready = threading.Event()
-        self._thread = threading.Thread(target=_run, args=(self._servers, sockets, ready), name="reference", daemon=True)
+        self._thread = threading.Thread(
+            target=_run, args=(self._servers, sockets, ready), name="reference", daemon=True
+        )
         self._thread.start()
         if not ready.wait(START_TIMEOUT_S):
             raise ConformanceError("the reference service did not start", where=self.base_url)
@@ -104,7 +106,9 @@ def _listed(value: str | Sequence[str] | None) -> Sequence[str]:
 
 def _bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio disables Nagle only for a stated TCP
+    bound = socket.socket(
+        family, socket.SOCK_STREAM, socket.IPPROTO_TCP
+    )  # asyncio disables Nagle only for a stated TCP
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))

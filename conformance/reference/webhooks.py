@@ -39,7 +39,11 @@ _ADD = insert(deliveries)
 def new_endpoint(body: JsonObject) -> JsonObject:
     """An endpoint's members with everything that a body leaves out."""
     plain = {"events": [], "description": "", "active": True, "metadata": {}}
-    return {**plain, **{name: body[name] for name in _MEMBERS if name in body}, "secret": "whsec_" + secrets.token_hex(16)}
+    return {
+        **plain,
+        **{name: body[name] for name in _MEMBERS if name in body},
+        "secret": "whsec_" + secrets.token_hex(16),
+    }
 
 
 _MEMBERS = ("url", "events", "description", "active", "metadata")

@@ -71,7 +71,10 @@ def search_is_keyed(policy: Policy) -> Policy:
 
 
 @fault(
-    "F007", requirement="ENV-3", title="merchant products data null when empty", operations=("listPublicMerchantProducts",)
+    "F007",
+    requirement="ENV-3",
+    title="merchant products data null when empty",
+    operations=("listPublicMerchantProducts",),
 )
 def empty_is_null(policy: Policy) -> Policy:
     operation = "listPublicMerchantProducts"

@@ -11,9 +11,7 @@ from conformance.reference.policy import Policy, evolve, with_status
 from conformance.reference.registry import fault
 
 
-@fault(
-    "F030", requirement="AUTH-1", title="readiness has no auth", operations=("getInstallationCredentialReadiness",)
-)
+@fault("F030", requirement="AUTH-1", title="readiness has no auth", operations=("getInstallationCredentialReadiness",))
 def readiness_is_public(policy: Policy) -> Policy:
     return evolve(policy, access={**policy.access, "getInstallationCredentialReadiness": "public"})
 
@@ -86,7 +84,9 @@ def trusted_header(policy: Policy) -> Policy:
     """What seems to come through the gateway was authenticated there."""
 
     def authenticate(call: Call) -> Caller:
-        local = any("127.0.0.1" in value for name in (b"x-forwarded-for", b"forwarded") for value in call.request.all(name))
+        local = any(
+            "127.0.0.1" in value for name in (b"x-forwarded-for", b"forwarded") for value in call.request.all(name)
+        )
         if local or any(call.request.all(name) for name in _FORWARDING):
             return CALLERS["full"]
         return policy.authenticate(call)

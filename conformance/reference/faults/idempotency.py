@@ -161,7 +161,11 @@ def replay_is_409(policy: Policy) -> Policy:
 def replay_rotates(policy: Policy) -> Policy:
     def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
         answer = policy.idempotency.replay(call, record, db, handler)
-        if call.operation not in ("createInstallationWebhook", "requestStorefrontOrderAfterSales", "exchangeOAuthToken"):
+        if call.operation not in (
+            "createInstallationWebhook",
+            "requestStorefrontOrderAfterSales",
+            "exchangeOAuthToken",
+        ):
             return answer
         data = dict(answer.value["data"])
         if "secret" in data:

@@ -55,9 +55,7 @@ def verifier_optional(policy: Policy) -> Policy:
         if call.body.get("codeVerifier"):
             policy.oauth.grant["verifier"](call, code)
 
-    return with_oauth(
-        _verifier_schema(policy, required=False), grant={**policy.oauth.grant, "verifier": verifier}
-    )
+    return with_oauth(_verifier_schema(policy, required=False), grant={**policy.oauth.grant, "verifier": verifier})
 
 
 @fault("F141", requirement="OA-2", title="verifier prefix or case-fold compare", operations=_TOKEN)

@@ -99,4 +99,6 @@ def decoded_too_early(policy: Policy) -> Policy:
     operations=("getPublicRuntimeConfig",),
 )
 def unversioned_route(policy: Policy) -> Policy:
-    return evolve(policy, routes={**policy.routes, "getPublicRuntimeConfig": routes.Route("GET", "/api/runtime-config")})
+    return evolve(
+        policy, routes={**policy.routes, "getPublicRuntimeConfig": routes.Route("GET", "/api/runtime-config")}
+    )

@@ -75,9 +75,7 @@ def other_projection(policy: Policy) -> Policy:
     return with_shape(policy, shaper, "cancelHostedCheckoutBrowser")
 
 
-@fault(
-    "F168", requirement="WH-1", title="created id unknown to PATCH", operations=("createInstallationWebhook",)
-)
+@fault("F168", requirement="WH-1", title="created id unknown to PATCH", operations=("createInstallationWebhook",))
 def wrong_id(policy: Policy) -> Policy:
     """The answer shows the id of an internal record instead of the endpoint's own."""
 

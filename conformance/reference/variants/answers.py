@@ -1,0 +1,73 @@
+"""Legitimate forms of answers: error bodies, lists, envelopes, other methods, and how they travel."""
+
+from __future__ import annotations
+
+from conformance.reference.call import Answer, Call, Headers, Refusal, Reply
+from conformance.reference.policy import Policy, Transport, evolve, with_shape, with_wire
+from conformance.reference.registry import variant
+
+
+@variant(
+    "D17",
+    requirement="ENV-1",
+    title="errors as application/problem+json",
+    profile={
+        "errors": {"volatile": ["/instance"]},
+        "schemas": {"names": {"PublicErrorResponse": "ProblemResponse"}},
+    },
+)
+def problem_details(policy: Policy) -> Policy:
+    """RFC 9457."""
+
+    def error(call: Call, refusal: Refusal) -> Answer:
+        plain = policy.error(call, refusal)
+        kind = f"https://errors.example/{refusal.kind.replace('_', '-')}"
+        problem = {"type": kind, "title": refusal.message, "status": plain.status, "instance": f"urn:{call.request_id}"}
+        return evolve(plain, value=problem)
+
+    return evolve(policy, error=error, error_media_type="application/problem+json")
+
+
+@variant("D18", requirement="ENV-3", title="meta absent, or present on one of three lists only")
+def meta_on_one(policy: Policy) -> Policy:
+    def shaper(call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        return evolve(answer, value={"data": answer.value["data"]})
+
+    return with_shape(policy, shaper, "listPublicMerchantCategories", "listPublicMerchantProducts")
+
+
+@variant("D19", requirement="ENV-2", title="extra top-level members beside data")
+def extra_members(policy: Policy) -> Policy:
+    def shaper(call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        return evolve(answer, value={"apiVersion": "1", **answer.value, "links": {"docs": "https://docs.example"}})
+
+    return with_shape(policy, shaper)
+
+
+@variant("D27", requirement="STA-1", title="HEAD 200/404/405, OPTIONS 204/404, other methods 404/405 any body")
+def other_methods(policy: Policy) -> Policy:
+    def unrouted(call: Call, methods: tuple[str, ...]) -> Answer:
+        if not methods:
+            return policy.unrouted(call, methods)
+        allow: Headers = (("Allow", ", ".join(sorted({*methods, "OPTIONS"}))),)
+        return Answer({}, 204 if call.request.method == "OPTIONS" else 405, allow)
+
+    def hook(call: Call, reply: Reply) -> Reply:
+        if call.operation or reply.status not in (204, 405):
+            return reply
+        allow = reply.headers[1:]
+        if reply.status == 204:
+            return Reply(204, allow, b"")
+        return Reply(405, (("content-type", "text/plain"), *allow), b"Method Not Allowed")
+
+    return with_wire(evolve(policy, unrouted=unrouted), hook)
+
+
+@variant("D33", requirement="ENV-1", title="chunked, gzip, Connection: close, 1.5 s latency, HTTP/1.1 only")
+def odd_transport(policy: Policy) -> Policy:
+    """The latency comes over one request in fifty, or a whole run would take an hour."""
+    return evolve(policy, transport=Transport(latency_s=1.5, latency_every=50, chunked=True, gzip=True, close=True))

@@ -1,0 +1,125 @@
+"""Legitimate kinds of idempotency: what waits, what is equal, what is stored, where a key counts, what a replay is."""
+
+from __future__ import annotations
+
+import time
+
+from sqlalchemy import Connection
+
+from conformance.reference import idempotency, objects
+from conformance.reference.call import Answer, Call, JsonValue, Refusal
+from conformance.reference.idempotency import Record, address, digest, find, owner, save
+from conformance.reference.pipeline import read_body
+from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_shape
+from conformance.reference.registry import variant
+
+WORK_S = 0.02
+
+
+@variant("D03", requirement="IDEM-7", title="in-flight duplicate waits, then replays 200")
+def duplicate_waits(policy: Policy) -> Policy:
+    return with_idempotency(policy, on_flight="wait", work_s=WORK_S)
+
+
+@variant("D04", requirement="IDEM-7", title="in-flight duplicate answers 409 at once")
+def duplicate_conflicts(policy: Policy) -> Policy:
+    return with_idempotency(policy, on_flight="conflict", work_s=WORK_S)
+
+
+@variant("D05", requirement="IDEM-4", title="payload equality on raw bytes (UCP rule)")
+def raw_bytes(policy: Policy) -> Policy:
+    def fingerprint(call: Call) -> str:
+        return digest(call.request.body.decode("latin-1"), call.proof.jkt if call.proof else "")
+
+    return with_idempotency(policy, fingerprint=fingerprint)
+
+
+@variant("D06", requirement="IDEM-4", title="payload equality on canonical JSON (ACP rule)")
+def canonical_json(policy: Policy) -> Policy:
+    return with_idempotency(policy, fingerprint=idempotency.by_content)
+
+
+@variant("D07", requirement="IDEM-8", title="4xx stored and replayed under the key")
+def refusals_stored(policy: Policy) -> Policy:
+    """All but 401, 403 and 429, which say nothing about the request itself; invalid bodies by their bytes."""
+
+    def read_body_and_store(call: Call) -> None:
+        try:
+            read_body(call)
+        except Refusal as refusal:
+            if call.key is not None:
+                _store(call, policy.error(call, refusal))
+            raise
+
+    stages = tuple(read_body_and_store if stage is read_body else stage for stage in policy.stages)
+    return with_idempotency(evolve(policy, stages=stages), remembers=lambda status: status in (200, 400, 404, 409))
+
+
+def _store(call: Call, answer: Answer) -> None:
+    call.body = {"unread": digest(call.request.body.decode("latin-1"))}
+    with call.store.write() as db:
+        if find(db, address(call)) is None:
+            save(db, call, address(call), answer)
+
+
+@variant("D08", requirement="IDEM-8", title="only 2xx stored")
+def successes_stored(policy: Policy) -> Policy:
+    return with_idempotency(policy, remembers=lambda status: 200 <= status < 300)
+
+
+@variant("D09", requirement="IDEM-5", title="key namespace is the installation: reuse on another op answers 409")
+def key_per_installation(policy: Policy) -> Policy:
+    def fingerprint(call: Call) -> str:
+        return digest(policy.idempotency.fingerprint(call), call.operation, *call.path.values())
+
+    return with_idempotency(policy, namespace=lambda call: (owner(call),), fingerprint=fingerprint)
+
+
+@variant("D10", requirement="IDEM-5", title="key namespace is the operation+path: reuse on another op executes")
+def key_per_path(policy: Policy) -> Policy:
+    return with_idempotency(policy, namespace=idempotency.by_path)
+
+
+def _reversed(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {name: _reversed(value[name]) for name in reversed(value)}
+    return [_reversed(item) for item in value] if isinstance(value, list) else value
+
+
+@variant(
+    "D11",
+    requirement="IDEM-1",
+    title="replay re-serialised, other member order, new requestId/timestamp, extra header",
+    profile={"idempotency": {"volatile": ["/requestId", "/servedAt"]}},
+)
+def replay_rewritten(policy: Policy) -> Policy:
+    def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+        answer = policy.idempotency.replay(call, record, db, handler)
+        return evolve(answer, value=_reversed(answer.value), headers=(*answer.headers, ("Idempotent-Replayed", "true")))
+
+    def stamp(call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        return evolve(answer, value={**answer.value, "requestId": call.request_id, "servedAt": time.time()})
+
+    return with_shape(with_idempotency(policy, replay=replay), stamp)
+
+
+@variant(
+    "D12",
+    requirement="IDEM-1",
+    title="replay reports latest state of the resource (PayPal style)",
+    profile={"idempotency": {"volatile": ["/data/state", "/data/version"]}},
+)
+def replay_is_current(policy: Policy) -> Policy:
+    def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+        answer = policy.idempotency.replay(call, record, db, handler)
+        data = answer.value.get("data", {})
+        thing = objects.get(db, str(data.get("id", data.get("sessionId", ""))))
+        if thing is None:
+            return answer
+        current = {"state": thing.state, "version": thing.version}
+        latest = {name: value for name, value in current.items() if name in data}
+        return evolve(answer, value={**answer.value, "data": {**data, **latest}})
+
+    return with_idempotency(policy, replay=replay)

@@ -1,0 +1,52 @@
+"""Legitimate kinds of token exchange."""
+
+from __future__ import annotations
+
+from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference.idempotency import once
+from conformance.reference.oauth import burn
+from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_oauth, with_status
+from conformance.reference.registry import variant
+
+NONCE_S = 300
+"""How long a nonce is good for."""
+
+
+@variant("D28", requirement="OA-6", title="token endpoint demands a DPoP nonce first")
+def nonce_demanded(policy: Policy) -> Policy:
+    """RFC 9449 section 8: 400 with error use_dpop_nonce and the nonce to use."""
+
+    def nonce(call: Call) -> str:
+        return call.keys.sign(f"nonce:{int(call.now // NONCE_S)}")[:32]
+
+    return with_status(with_oauth(policy, nonce=nonce), "use_dpop_nonce", 400)
+
+
+@variant("D29", requirement="OA-7", title="jti not tracked")
+def jti_not_tracked(policy: Policy) -> Policy:
+    return with_oauth(policy, remember_jti=False)
+
+
+@variant("D30", requirement="OA-2", title="failed verifier or proof burns the code / does not burn it")
+def failure_burns(policy: Policy) -> Policy:
+    """Burns; the base policy does not."""
+
+    def run(call: Call, handler: Handler) -> Answer:
+        try:
+            return policy.idempotency.run(call, handler)
+        except Refusal as refusal:
+            if refusal.kind in ("bad_grant", "bad_proof"):
+                burn(call)
+            raise
+
+    return evolve(policy, idempotency=evolve(policy.idempotency, run=run))
+
+
+@variant(
+    "D31",
+    requirement="OA-4",
+    title="token exchange replay with same key+body returns first token although code is spent",
+)
+def token_replayed(policy: Policy) -> Policy:
+    """As the base policy does."""
+    return with_idempotency(policy, run=once)

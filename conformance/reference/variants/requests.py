@@ -1,0 +1,121 @@
+"""Legitimate readings of requests: paging, unknown members, ids, JSON at the edges, what exists and for whom."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from conformance.reference.call import Call, JsonObject, JsonValue, Refusal
+from conformance.reference.json_reader import read_text
+from conformance.reference.policy import Policy, Schema, evolve, with_reading, with_search
+from conformance.reference.registry import variant
+
+
+@variant(
+    "D20",
+    requirement="SRCH-4",
+    title="0-based page; clamps pageSize / refuses large pageSize with 400",
+    profile={"search": {"query": {"page": 0}, "page_base": 0, "page_size_min": None, "page_size_max": None}},
+)
+def pages_from_zero(policy: Policy) -> Policy:
+    """Clamps; the base policy refuses."""
+    return with_search(policy, page_base=0, clamp=True)
+
+
+@variant("D21", requirement="BODY-7", title="unknown members and query parameters refused with 400 / ignored")
+def known_members_only(policy: Policy) -> Policy:
+    """Refuses, at every depth; the base policy ignores."""
+
+    def closed(schema: Schema) -> Schema:
+        changed: dict[str, Any] = dict(schema)
+        if "properties" in schema:
+            changed["properties"] = {name: closed(part) for name, part in schema["properties"].items()}
+            changed["additionalProperties"] = False
+        if "items" in schema:
+            changed["items"] = closed(schema["items"])
+        return changed
+
+    schemas = {name: closed(schema) for name, schema in policy.reading.schemas.items()}
+    return with_search(with_reading(policy, schemas=schemas), known_only=True)
+
+
+@variant("D23", requirement="PUB-3", title="unknown slug answers 404; known slug with nothing answers empty array")
+def empty_store(policy: Policy) -> Policy:
+    """As the base policy does."""
+    return policy
+
+
+@variant("D24", requirement="TEN-1", title="foreign object answers 404 (hidden) / 403")
+def foreign_is_403(policy: Policy) -> Policy:
+    """403; the base policy hides."""
+    return evolve(policy, unseen="foreign")
+
+
+@variant("D25", requirement="NF-1", title="id grammar enforced: malformed id answers 400")
+def id_grammar(policy: Policy) -> Policy:
+    return evolve(policy, id_grammar=True)
+
+
+def _once(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("a doubled member")
+    return value
+
+
+def _clipped(text: str) -> float:
+    return min(max(float(text), -sys.float_info.max), sys.float_info.max)
+
+
+def _no_constant(text: str) -> JsonValue:
+    raise ValueError(text)
+
+
+@variant("D26", requirement="BODY-5", title="duplicate JSON keys, BOM, huge numbers accepted / refused with 400")
+def edges_of_json(policy: Policy) -> Policy:
+    """Doubled members are refused, a BOM and huge numbers accepted; the base policy does the opposite."""
+    decoder = json.JSONDecoder(object_pairs_hook=_once, parse_float=_clipped, parse_constant=_no_constant)
+
+    def parse(call: Call, body: bytes) -> JsonValue:
+        try:
+            text = body.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise Refusal("not_text", "The request body is not UTF-8.") from None
+        return read_text(text, body, decoder)
+
+    return with_reading(policy, parse=parse)
+
+
+_REMAINING: list[tuple[str, str, tuple[str, ...], bool]] = [
+    ("quotePublicCart", "cart.revoked", (), False),
+    ("checkoutPublicCart", "cart.open", (), False),
+    ("checkoutPublicCart", "cart.quoted", ("revokePublicCart",), False),
+    ("revokePublicCart", "cart.open", ("revokePublicCart",), True),
+    ("removePublicCartPromotion", "cart.promoted", ("removePublicCartPromotion",), True),
+    ("requestStorefrontOrderAfterSales", "order.eligible", ("requestStorefrontOrderAfterSales",), True),
+    ("consumeHostedCheckoutBrowserTicket", "session.open", ("consumeHostedCheckoutBrowserTicket",), True),
+    ("cancelHostedCheckoutBrowser", "session.open", ("consumeHostedCheckoutBrowserTicket",), False),
+]
+
+
+@variant(
+    "D34",
+    requirement="CONF-1",
+    title="checkout idempotent by state: second key answers 409 / 404 for spent cart",
+    profile={
+        "transitions": [
+            {"operation": operation, "fixture": fixture, "after": list(after), "single_winner": single}
+            for operation, fixture, after, single in _REMAINING
+        ]
+    },
+)
+def spent_cart_is_gone(policy: Policy) -> Policy:
+    """A cart that was checked out is no cart any more; the base policy answers 409."""
+
+    def guard(call: Call, kind: str, state: str) -> None:
+        if kind == "cart" and state == "checked_out":
+            raise Refusal("not_found", "There is no such resource.")
+        policy.guard(call, kind, state)
+
+    return evolve(policy, guard=guard)
