@@ -10,7 +10,7 @@ import pytest
 
 from conformance.reference.server import ReferenceServer
 
-from .support import Api
+from reference.support import Api
 
 _numbers = itertools.count()
 

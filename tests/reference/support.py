@@ -45,7 +45,9 @@ OPERATIONS = {
     "listInstallationWebhookDeliveries": Operation("GET", f"{P}/open/webhooks/deliveries"),
     "getApiKeyIdentity": Operation("GET", f"{P}/open/identity"),
     "getInstallationCredentialReadiness": Operation("GET", f"{P}/open/installation/readiness"),
-    "getStorefrontOrderAfterSalesEligibility": Operation("GET", f"{ORDER}/after-sales-eligibility", ("order", "eligible")),
+    "getStorefrontOrderAfterSalesEligibility": Operation(
+        "GET", f"{ORDER}/after-sales-eligibility", ("order", "eligible")
+    ),
     "getStorefrontOrderCancellationEligibility": Operation(
         "GET", f"{ORDER}/cancellation-eligibility", ("order", "eligible")
     ),
@@ -140,7 +142,12 @@ class Api:
 
     def grant(self, **changes: str) -> dict[str, str]:
         plain = {"redirectUri": CLIENT["redirect_uri"], "clientId": CLIENT["client_id"], "codeVerifier": VERIFIER}
-        return {"grantType": "authorization_code", **plain, **({} if "code" in changes else {"code": self.code()}), **changes}
+        return {
+            "grantType": "authorization_code",
+            **plain,
+            **({} if "code" in changes else {"code": self.code()}),
+            **changes,
+        }
 
     def raw(
         self,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .support import CHECKOUT, KEY, P, REASON, WRITES, Api, fresh, proof
+from reference.support import CHECKOUT, KEY, REASON, WRITES, Api, P, fresh, proof
 
 
 def leaves(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -71,7 +71,10 @@ def test_a_key_counts_for_its_operation_its_id_and_its_installation(api: Api) ->
     assert api.send("quotePublicCart", key=key, body=REASON).status_code == 200
     assert api.send("revokePublicCart", key=key, body=REASON).status_code == 200
     assert [api.effects("quotePublicCart"), api.effects("revokePublicCart")] == [2, 1]
-    ids = {api.send("createInstallationWebhook", key=key, caller=who).json()["data"]["id"] for who in ("full", "other-installation")}
+    ids = {
+        api.send("createInstallationWebhook", key=key, caller=who).json()["data"]["id"]
+        for who in ("full", "other-installation")
+    }
     assert len(ids) == 2
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import time
 from typing import Any
 
 import pytest
 from joserfc import jws
-from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
+from joserfc.jwk import ECKey, OKPKey, RSAKey
 
-from .support import CLIENT, KEY, P, VERIFIER, Api, fresh, proof, s256
+from reference.looks import over_public_key, resigned
+from reference.support import CLIENT, KEY, VERIFIER, Api, P, fresh, proof, s256
 
 TOKEN = "exchangeOAuthToken"
 
@@ -28,22 +28,6 @@ def test_a_token_is_bound_to_the_key_and_must_not_be_cached(api: Api) -> None:
     assert data["cnf"]["jkt"] == KEY.thumbprint()
 
 
-def unsigned(url: str, alg: str) -> str:
-    head, claims, signature = proof(url).split(".")
-    header = {**json.loads(base64.urlsafe_b64decode(head + "==")), "alg": alg}
-    encoded = base64.urlsafe_b64encode(json.dumps(header).encode()).rstrip(b"=").decode()
-    return f"{encoded}.{claims}.{'' if alg == 'none' else signature}"
-
-
-def over_public_key(url: str) -> str:
-    jwk = KEY.as_dict(private=False)
-    header = {"typ": "dpop+jwt", "alg": "HS256", "jwk": jwk}
-    secret = OctKey.import_key(json.dumps(jwk, separators=(",", ":")))
-    claims = json.dumps({"jti": fresh(), "htm": "POST", "htu": url, "iat": int(time.time())})
-    registry = jws.JWSRegistry(algorithms=["HS256"], strict_check_header=False)
-    return jws.serialize_compact(header, claims, secret, registry=registry)
-
-
 DEFECTS: dict[str, Any] = {
     "1 no header": lambda url: None,
     "2 no JWT": lambda url: "abc",
@@ -58,14 +42,18 @@ DEFECTS: dict[str, Any] = {
     "3 jti is a number": lambda url: proof(url, jti=7),
     "4 typ JWT": lambda url: proof(url, header={"typ": "JWT"}),
     "4 no typ": lambda url: proof(url, header={"typ": None}),
-    "5 alg none": lambda url: unsigned(url, "none"),
+    "5 alg none": lambda url: resigned(url, "none"),
     "5 alg HS256 over the public key": over_public_key,
-    "5 alg unknown": lambda url: unsigned(url, "XS256"),
-    "6 signature of another key": lambda url: proof(url, header={"jwk": ECKey.generate_key("P-256").as_dict(private=False)}),
+    "5 alg unknown": lambda url: resigned(url, "XS256"),
+    "6 signature of another key": lambda url: proof(
+        url, header={"jwk": ECKey.generate_key("P-256").as_dict(private=False)}
+    ),
     "6 signature cut": lambda url: proof(url)[:-4],
     "6 signature of other claims": lambda url: ".".join([*proof(url).split(".")[:2], proof(url).split(".")[2]]),
     "6 no jwk": lambda url: proof(url, header={"jwk": None}),
-    "6 jwk of another kind": lambda url: proof(url, header={"jwk": {"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}}),
+    "6 jwk of another kind": lambda url: proof(
+        url, header={"jwk": {"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}}
+    ),
     "7 private key": lambda url: proof(url, header={"jwk": KEY.as_dict(private=True)}),
     "8 htm GET": lambda url: proof(url, htm="GET"),
     "8 htm post": lambda url: proof(url, htm="post"),
@@ -103,7 +91,11 @@ def test_htu_is_compared_after_normalisation(api: Api, url: str) -> None:
 
 @pytest.mark.parametrize(
     ("key", "algorithm"),
-    [(ECKey.generate_key("P-384"), "ES384"), (RSAKey.generate_key(2048), "PS256"), (OKPKey.generate_key("Ed25519"), "Ed25519")],
+    [
+        (ECKey.generate_key("P-384"), "ES384"),
+        (RSAKey.generate_key(2048), "PS256"),
+        (OKPKey.generate_key("Ed25519"), "Ed25519"),
+    ],
     ids=["ES384", "PS256", "Ed25519"],
 )
 def test_other_algorithms_are_accepted(api: Api, url: str, key: Any, algorithm: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from conformance.reference.routes import ROUTES
 
-from .support import KEYED, OPERATIONS, QUERY, WRITES, Api, fresh
+from reference.support import KEYED, OPERATIONS, QUERY, WRITES, Api, fresh
 
 LISTS = {"searchPublicProducts", "listPublicMerchantCategories", "listPublicMerchantProducts"}
 SCOPES = {"webhooks-write", "webhooks-read", "catalog-read", "checkout-quote"}
@@ -138,7 +138,9 @@ def test_search_pages_filters_and_sorts(api: Api) -> None:
     pages = [ids(page=str(page), pageSize="7") for page in range(1, 10)]
     assert [len(page) for page in pages] == [7] * 8 + [4]
     assert len({id for page in pages for id in page}) == 60
-    items = api.send("searchPublicProducts", query={**QUERY, "category": "shoes", "merchant": "northwind"}).json()["data"]
+    items = api.send("searchPublicProducts", query={**QUERY, "category": "shoes", "merchant": "northwind"}).json()[
+        "data"
+    ]
     assert {(item["category"], item["merchant"]) for item in items} == {("shoes", "northwind")}
     assert ids(sort="price_asc") != ids(sort="price_desc")
 

@@ -188,10 +188,13 @@ def few_records(policy: Policy) -> Policy:
 
 @fault("F096", requirement="IDEM-1", title="per-worker store")
 def per_worker(policy: Policy) -> Policy:
-    """Two workers, each with a store of its own; a connection stays with the worker that accepted it."""
+    """Two workers, each with a store of its own; a connection stays with the worker that accepted it.
+
+    Linux hands out ports of one parity, so the second bit tells the workers apart.
+    """
 
     def namespace(call: Call) -> tuple[str, ...]:
-        return (str(os.getpid()), str(call.request.peer % 2), *policy.idempotency.namespace(call))
+        return (str(os.getpid()), str(call.request.peer // 2 % 2), *policy.idempotency.namespace(call))
 
     return with_idempotency(policy, namespace=namespace)
 
