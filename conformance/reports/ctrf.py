@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 from conformance.model import Outcome, Result, Run
 from conformance.reports.shaping import grouping
@@ -34,7 +35,8 @@ def to_json(run: Run) -> dict[str, Any]:
     """The report as a JSON value."""
     run = grouping.bounded(run)
     told = grouping.evidence_by(run)
-    tests = [_test(run, result, told(result)) for result in run.results]
+    named = zip(grouping.identities(run.results), run.results, strict=True)
+    tests = [_test(run, name, result, told(result)) for name, result in named]
     counts = Counter(test["status"] for test in tests)
     start = grouping.epoch_ms(run.started_at)
     summary = {
@@ -54,7 +56,7 @@ def to_json(run: Run) -> dict[str, Any]:
     return mapped({"reportFormat": "CTRF", "specVersion": "0.0.0", "results": results}, clean)
 
 
-def _test(run: Run, result: Result, exchanges: str) -> dict[str, Any]:
+def _test(run: Run, name: str, result: Result, exchanges: str) -> dict[str, Any]:
     waiver = grouping.waiver_of(run, result)
     what = " ".join(part for part in (result.operation, result.case) if part)
     extra = {
@@ -72,6 +74,7 @@ def _test(run: Run, result: Result, exchanges: str) -> dict[str, Any]:
     passed = result.outcome is Outcome.PASSED
     told = [f"{label}: {text}" for label in ("expected", "observed") if (text := getattr(result, label))]
     test = {
+        "id": str(uuid5(NAMESPACE_URL, f"urn:commerce-conformance:{name}")),
         "name": f"{result.requirement} {result.check.rpartition('::')[2]} {what}".strip(),
         "status": "other" if waiver else STATUS[result.outcome],
         "duration": round(result.duration_ms),
@@ -80,6 +83,6 @@ def _test(run: Run, result: Result, exchanges: str) -> dict[str, Any]:
         "trace": "" if passed else "\n".join([*told, exchanges]).strip(),
         "suite": [result.requirement],
         "tags": [tag for tag in (result.requirement, result.operation, grouping.tier_of(run, result.operation)) if tag],
-        "extra": {name: text for name, text in extra.items() if text},
+        "extra": {member: text for member, text in extra.items() if text},
     }
-    return {name: value for name, value in test.items() if value != ""}
+    return {member: value for member, value in test.items() if value != ""}

@@ -6,8 +6,6 @@ bodies.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from conformance.model import Exchange, Message, Run
 from conformance.reports.shaping.grouping import exchange_line
-from conformance.reports.shaping.text import clean, cut, mapped
+from conformance.reports.shaping.text import cut, dumps
 
 FILE = "exchanges.har"
 BODY_LIMIT = 4_000
@@ -29,16 +27,12 @@ def write_file(run: Run, directory: Path) -> Path:
     path, partial = directory / FILE, directory / (FILE + ".partial")
     creator = {"name": "commerce-conformance", "version": run.suite.version or "unknown"}
     with partial.open("w", encoding="utf-8", newline="\n") as file:
-        file.write('{"log":{"version":"1.2","creator":' + _dumps(creator) + ',"entries":[')
+        file.write('{"log":{"version":"1.2","creator":' + dumps(creator, indent=None).rstrip() + ',"entries":[')
         for number, entry in enumerate(entries(run)):
-            file.write((",\n" if number else "\n") + _dumps(entry))
+            file.write((",\n" if number else "\n") + dumps(entry, indent=None).rstrip())
         file.write("\n]}}\n")
-    os.replace(partial, path)
+    partial.replace(path)
     return path
-
-
-def _dumps(value: dict[str, Any]) -> str:
-    return json.dumps(mapped(value, clean), ensure_ascii=False, separators=(",", ":"))
 
 
 def entries(run: Run) -> Iterator[dict[str, Any]]:

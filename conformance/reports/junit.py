@@ -94,11 +94,9 @@ def _conclusion(case: ET.Element, result: Result, waiver: Waiver | None, exchang
 
 
 def _detail(result: Result) -> str:
-    lines = [result.message]
-    for label in ("expected", "observed", "reproduce"):
-        if text := getattr(result, label):
-            lines.append(f"{label}: {text}")
-    return clean("\n".join(lines))
+    labels = ("expected", "observed", "reproduce")
+    lines = [f"{label}: {text}" for label in labels if (text := getattr(result, label))]
+    return clean("\n".join([result.message, *lines]))
 
 
 def _totals(element: ET.Element, results: list[Result]) -> None:

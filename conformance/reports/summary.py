@@ -181,10 +181,10 @@ def _requirements(run: Run) -> str:
         "| requirement | level | outcome | statement |",
         "|---|---|---|---|",
     ]
-    for row in rows[:ROWS]:
-        lines.append(
-            f"| {escape(row.id)} | {row.level} | {SYMBOLS[row.outcome]} {row.outcome} | {escape(row.statement, 160)} |"
-        )
+    lines += [
+        f"| {escape(row.id)} | {row.level} | {SYMBOLS[row.outcome]} {row.outcome} | {escape(row.statement, 160)} |"
+        for row in rows[:ROWS]
+    ]
     if len(rows) > ROWS:
         lines.append(f"\n… and {plural(len(rows) - ROWS, 'more requirement')}.")
     return "\n".join(lines)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.model import Run
-
-from . import build
+from reports import build
 
 
 @pytest.fixture(scope="session")

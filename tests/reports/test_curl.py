@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from conformance.model import Exchange, Message
 from conformance.reports.shaping.curl import curl, shell, variables
-
-from .build import OPERATIONS, PAYLOADS, exchange
+from reports.build import OPERATIONS, PAYLOADS, exchange
 
 POST = exchange("x1", OPERATIONS[1])
 

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conformance.model import Run
+from conformance.model import Message, Outcome, Run
 from conformance.reports import html
+from reports.build import OPERATIONS, exchange, result, run_of
 
 MEASURED = """
 import json, resource, sys, time
@@ -38,3 +39,18 @@ def test_every_format_is_rendered_within_8_seconds_and_400_megabytes(tmp_path: P
 def test_the_page_of_a_big_run_is_at_most_6_megabytes(big: Run) -> None:
     """It is mailed, attached and opened on phones."""
     assert len(html.render(big).encode()) < 6_000_000
+
+
+def test_no_target_can_make_the_page_bigger() -> None:
+    """1,000 failures, each of another cause, whose every text is long and grows when it is escaped."""
+    noise = "<\x00" * 5_000
+    bodies = Message((("x", noise),) * 50, noise, len(noise))
+    sent = [exchange(f"x{n}", OPERATIONS[n % 20], 500, request=bodies, response=bodies) for n in range(1_000)]
+    texts = {"message": noise, "expected": noise, "observed": noise, "case": noise, "notes": (noise,) * 60}
+    judged = [
+        result("ENV-1", OPERATIONS[n % 20].id, Outcome.FAILED, check=f"c::{n}", exchanges=(f"x{n}",), **texts)
+        for n in range(1_000)
+    ]
+    page = html.render(run_of(judged, sent))
+    assert len(page.encode()) <= html.LIMIT
+    assert "shortened to keep this page small" in page

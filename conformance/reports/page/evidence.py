@@ -22,12 +22,14 @@ BODY_LIMIT = 4_000
 HEADER_LIMIT, HEADERS = 400, 40
 CITED = 4
 """Exchanges shown of one result: the last ones, the decisive one among them."""
-BUDGET = 2_500_000
+RESULT_BUDGET = 2_000_000
+"""Characters of results told in full; those that come later are told in a few words."""
+BUDGET = 2_000_000
 """Characters of exchanges with bodies; what comes later is named only."""
-LINE_BUDGET = 600_000
+LINE_BUDGET = 500_000
 
 
-def shown(exchange: Exchange, body_limit: int = BODY_LIMIT) -> dict[str, Any]:
+def shown(exchange: Exchange, body_limit: int) -> dict[str, Any]:
     """One exchange as page and script show it."""
     exchange = _cut(exchange, body_limit)
     answer = exchange.trouble or "no answer"
@@ -60,7 +62,8 @@ def _cut(exchange: Exchange, limit: int) -> Exchange:
 
 
 def _cut_message(message: Message, limit: int) -> Message:
-    headers = tuple((cut(name, 100), cut(value, HEADER_LIMIT)) for name, value in message.headers[:HEADERS])
+    longest, count = min(HEADER_LIMIT, limit), min(HEADERS, 4 + limit // 50)
+    headers = tuple((cut(name, 100), cut(value, longest)) for name, value in message.headers[:count])
     short = message.truncated or len(message.body) > limit
     return Message(headers, message.body[:limit], message.body_bytes, short)
 
@@ -73,54 +76,57 @@ def _message(message: Message) -> dict[str, Any]:
     }
 
 
-def data(run: Run, results: Iterable[tuple[str, Result]]) -> Markup:
-    """The JSON of the page's data element: `results` by their identity, `exchanges` by id, `clauses` by requirement."""
+def data(run: Run, results: Iterable[tuple[str, Result]], share: float) -> Markup:
+    """The JSON of the page's data element: `results` by their identity, `exchanges` by id, `clauses` by requirement.
+
+    `share` scales what is embedded, from 1 down to 0.
+    """
     results = list(results)
-    value = {
-        "results": {name: _told(result) for name, result in results},
-        "exchanges": _exchanges(run, [result for _, result in results]),
-        "clauses": {row.id: [row.statement, f"{row.level} · {row.section}"] for row in run.requirements},
-    }
-    # Marked safe: inside a script element only "<" could end it, and none is left.
+    clauses = {row.id: [row.statement, f"{row.level} · {row.section}"] for row in run.requirements}
+    exchanges = _exchanges(run, [result for _, result in results], share)
+    text = f'{{"results":{_results(results, share)},"exchanges":{_inert(exchanges)},"clauses":{_inert(clauses)}}}'
+    return Markup(text)  # noqa: S704 inside a script element only "<" could end it, and none is left
+
+
+def _results(results: Iterable[tuple[str, Result]], share: float) -> str:
+    """The results as JSON text, in full as long as the budget lasts and shortened thereafter."""
+    left, told = RESULT_BUDGET * share, []
+    longest, shortest = int(grouping.TEXT_LIMIT * share), 20 + int(40 * share)
+    for name, result in results:
+        text = _inert(_told(result, longest if left > 0 else shortest))
+        left -= len(text)
+        told.append(f"{_inert(name)}:{text}")
+    return "{" + ",".join(told) + "}"
+
+
+def _inert(value: Any) -> str:
     text = utf8(json.dumps(mapped(value, visible), ensure_ascii=False, separators=(",", ":")))
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _told(result: Result) -> dict[str, Any]:
-    value = {
-        "check": result.check,
-        "requirement": result.requirement,
-        "operation": result.operation,
-        "case": result.case,
-        "outcome": result.outcome.value,
-        "message": result.message,
-        "expected": result.expected,
-        "observed": result.observed,
-        "cause": result.cause,
-        "fact": result.fact,
-        "signature": result.signature,
-        "reproduce": result.reproduce,
-        "level": result.level.value,
-        "notes": list(result.notes),
-        "exchanges": list(result.exchanges[-CITED:]),
-        "more": max(0, len(result.exchanges) - CITED),
-    }
+def _told(result: Result, longest: int) -> dict[str, Any]:
+    texts: dict[str, Any] = {name: cut(getattr(result, name), longest) for name in ("message", "expected", "observed")}
+    names = ("check", "requirement", "operation", "case", "cause", "fact", "signature", "reproduce")
+    value = texts | {name: cut(getattr(result, name), max(20, longest // 4)) for name in names}
+    value |= {"outcome": result.outcome.value, "level": result.level.value}
+    value |= {"notes": [cut(note, max(20, longest // 4)) for note in result.notes[: 1 + longest // 400]]}
+    value |= {"exchanges": list(result.exchanges[-CITED:]), "more": max(0, len(result.exchanges) - CITED)}
     return {name: item for name, item in value.items() if item}
 
 
-def _exchanges(run: Run, results: list[Result]) -> dict[str, Any]:
-    known, found, left = grouping.by_id(run), dict[str, Any](), BUDGET
+def _exchanges(run: Run, results: list[Result], share: float) -> dict[str, Any]:
+    known, found, left = grouping.by_id(run), dict[str, Any](), BUDGET * share
     for name in _cited(results, known, told=True):
-        value = shown(known[name])
-        left -= len(json.dumps(value, ensure_ascii=False))
+        value = shown(known[name], int(BODY_LIMIT * share))
+        left -= len(_inert(value))
         if left < 0:
             break
         found[name] = value
-    left = LINE_BUDGET
+    left = LINE_BUDGET * share
     for name in _cited(results, known, told=False):
         if name not in found and left > 0:
             line = grouping.exchange_line(known[name])
-            left -= len(line)
+            left -= len(_inert(line))
             found[name] = {"id": name, "line": line}
     return found
 

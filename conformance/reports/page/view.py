@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.model import STATUSES, OperationInfo, Outcome, RequirementRow, Result, Run, Stability
+from conformance.model import STATUSES, Exchange, OperationInfo, Outcome, RequirementRow, Result, Run, Stability
 from conformance.reports.page.evidence import CITED, shown
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.grouping import OUTCOMES, Group
@@ -78,25 +78,30 @@ def _spans(counts: Mapping[str, int]) -> list[tuple[Outcome, float, float]]:
     return spans
 
 
-def failures(run: Run, table: list[Row]) -> list[dict[str, Any]]:
-    """The groups of failures with what the template needs of each."""
+def failures(run: Run, table: list[Row], share: float) -> list[dict[str, Any]]:
+    """The groups of failures with what the template needs of each; `share` scales the evidence from 1 down to 0."""
     anchors = {id(row.result): row.id for row in table}
     known = grouping.by_id(run)
     groups = grouping.failures(run)
-    return [
-        _failure(run, group, anchors, known if number < SERVED_GROUPS else {}) for number, group in enumerate(groups)
+    return [_failure(run, group, anchors, known, share) for group in groups[:SERVED_GROUPS]] + [
+        {"group": group, "id": anchors[id(group.results[0])], "outcome": group.results[0].outcome, "served": False}
+        for group in groups[SERVED_GROUPS:]
     ]
 
 
-def _failure(run: Run, group: Group, anchors: dict[int, str], known: Mapping[str, Any]) -> dict[str, Any]:
+def _failure(
+    run: Run, group: Group, anchors: dict[int, str], known: Mapping[str, Exchange], share: float
+) -> dict[str, Any]:
     first = next((r for r in group.results if r.exchanges), group.results[0])
+    cited = grouping.evidence(run, first, known)[-CITED:]
     return {
         "group": group,
+        "served": True,
         "id": anchors[id(group.results[0])],
         "outcome": group.results[0].outcome,
         "batches": [[(r, anchors[id(r)]) for r in batch] for batch in grouping.alike(group.results)],
         "resting": [(r, anchors[id(r)]) for r in group.resting],
-        "evidence": [shown(e, SERVED_BODY) for e in grouping.evidence(run, first, known)[-CITED:]],
+        "evidence": [shown(e, int(SERVED_BODY * share)) for e in cited],
         "shown_for": first,
         "reproduce": next((r.reproduce for r in group.results if r.reproduce), ""),
     }
@@ -182,7 +187,9 @@ def latency(run: Run) -> dict[str, Any]:
 
     ticks = [(x(t), milliseconds(t)) for t in _ticks(low, high)]
     plotted = [
-        {"name": name or "all operations", "total": not name, "of": row, "marks": [x(row.p50), x(row.p90), x(row.p99)]} for name, row in rows_ if row.count
+        {"name": name or "all operations", "total": not name, "of": row, "marks": [x(row.p50), x(row.p90), x(row.p99)]}
+        for name, row in rows_
+        if row.count
     ]
     return {"rows": plotted, "ticks": ticks, "width": PLOT_WIDTH}
 

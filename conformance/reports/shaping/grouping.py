@@ -9,13 +9,16 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from conformance.model import Exchange, Outcome, RequirementRow, Result, Run, Verdict, Waiver
 from conformance.reports.shaping.text import cut, milliseconds, plural
 
 TEXT_LIMIT = 8_000
 """Characters of one message, expectation or observation that any report repeats."""
-NOTE_LIMIT = 50
+_LIMITS = {"message": TEXT_LIMIT, "expected": TEXT_LIMIT, "observed": TEXT_LIMIT, "case": 1_000}
+_LIMITS |= dict.fromkeys(("cause", "fact", "signature", "reproduce"), 2_000)
+NOTES, NOTE_LIMIT = 50, 1_000
 BAD = (Outcome.FAILED, Outcome.BROKEN)
 TOLD = frozenset({*BAD, Outcome.WARNED, Outcome.INCONCLUSIVE})
 """Outcomes whose exchanges are evidence that a reader would open."""
@@ -104,17 +107,13 @@ def bounded(run: Run) -> Run:
 
 
 def _bounded(result: Result) -> Result:
-    short = max(map(len, (result.message, result.expected, result.observed))) <= TEXT_LIMIT
-    if short and len(result.case) <= 1000 and len(result.notes) <= NOTE_LIMIT and sum(map(len, result.notes)) < 20_000:
-        return result
-    return replace(
-        result,
-        message=cut(result.message, TEXT_LIMIT),
-        expected=cut(result.expected, TEXT_LIMIT),
-        observed=cut(result.observed, TEXT_LIMIT),
-        case=cut(result.case, 1000),
-        notes=tuple(cut(note, 400) for note in result.notes[:NOTE_LIMIT]),
-    )
+    changes: dict[str, Any] = {}
+    for name, limit in _LIMITS.items():
+        if len(text := getattr(result, name)) > limit:
+            changes[name] = cut(text, limit)
+    if len(result.notes) > NOTES or any(len(note) > NOTE_LIMIT for note in result.notes):
+        changes["notes"] = tuple(cut(note, NOTE_LIMIT) for note in result.notes[:NOTES])
+    return replace(result, **changes) if changes else result
 
 
 def clauses(run: Run) -> dict[str, RequirementRow]:
@@ -246,10 +245,12 @@ def evidence_by(run: Run) -> Callable[[Result], str]:
 
 def exchange_line(exchange: Exchange) -> str:
     """`x17 control: POST https://… -> 200 (12 ms)`."""
-    purpose = f" {exchange.purpose}:" if exchange.purpose else ""
-    answer = str(exchange.status) if exchange.status is not None else f"no answer, {exchange.trouble or 'unknown why'}"
-    url = cut(exchange.url, 300)
-    return f"{exchange.id}{purpose} {exchange.method} {url} -> {answer} ({milliseconds(exchange.duration_ms)})"
+    purpose = f" {cut(exchange.purpose, 100)}:" if exchange.purpose else ""
+    answer = str(exchange.status)
+    if exchange.status is None:
+        answer = f"no answer, {cut(exchange.trouble, 300) or 'unknown why'}"
+    request = f"{cut(exchange.method, 20)} {cut(exchange.url, 300)}"
+    return f"{cut(exchange.id, 60)}{purpose} {request} -> {answer} ({milliseconds(exchange.duration_ms)})"
 
 
 def by_id(run: Run) -> dict[str, Exchange]:

@@ -7,7 +7,6 @@ may hold. `cut` bounds any of them.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -92,7 +91,7 @@ def write(path: Path, text: str) -> Path:
     """Put the text into the file as UTF-8, whole or not at all. Raises OSError."""
     partial = path.with_name(path.name + ".partial")
     partial.write_bytes(utf8(text).encode())
-    os.replace(partial, path)
+    partial.replace(path)
     return path
 
 
