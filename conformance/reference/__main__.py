@@ -1,4 +1,4 @@
-"""`python -m conformance.reference`: the reference service as a process of its own; prints one line of JSON when ready."""
+"""`python -m conformance.reference`: the service as a process of its own; prints one line of JSON when ready."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is calling: API keys in the Authorization header, DPoP proofs at the token endpoint (interface, Authentication)."""
+"""Who is calling: API keys in the Authorization header, DPoP proofs at the token endpoint (Authentication)."""
 
 from __future__ import annotations
 

@@ -58,13 +58,13 @@ _ORDERS = {
 }
 
 
-def strict_integer(name: str, text: str) -> int | None:
+def strict_integer(_name: str, text: str) -> int | None:
     """Decimal digits, perhaps with a minus sign in front; at most nine of them."""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 9 else None
 
 
-def plain_window(page: int, size: int, asked: int) -> slice:
+def plain_window(page: int, size: int, _asked: int) -> slice:
     return slice(page * size, (page + 1) * size)
 
 
@@ -106,7 +106,7 @@ def _page(call: Call, given: Mapping[str, str]) -> tuple[int, int, int]:
     return asked - rules.page_base, size, asked
 
 
-def search(call: Call, db: Connection) -> Answer:
+def search(call: Call, _db: Connection) -> Answer:
     rules = call.policy.search
     sent = _parameters(call)
     given = {**rules.defaults, **sent}
@@ -142,19 +142,19 @@ def _merchant(call: Call) -> str:
     return slug
 
 
-def categories(call: Call, db: Connection) -> Answer:
+def categories(call: Call, _db: Connection) -> Answer:
     slug = _merchant(call)
     counts = {name: sum(p.merchant == slug and p.category == name for p in PRODUCTS) for name in CATEGORIES}
     listed = [{"id": f"cat_{name}", "name": name, "products": count} for name, count in counts.items() if count]
     return success(listed, meta={"total": len(listed)})
 
 
-def products(call: Call, db: Connection) -> Answer:
+def products(call: Call, _db: Connection) -> Answer:
     slug = _merchant(call)
     listed = [product.shown() for product in PRODUCTS if product.merchant == slug]
     return success(listed, meta={"total": len(listed)})
 
 
-def runtime_config(call: Call, db: Connection) -> Answer:
+def runtime_config(_call: Call, _db: Connection) -> Answer:
     flags = {"hostedCheckout": True, "afterSales": True}
     return success({"environment": "reference", "locales": list(LOCALES), "markets": list(MARKETS), "features": flags})

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from conformance.reference.call import JsonObject
-from conformance.reference.fixtures import MAKERS, BadOptions
+from conformance.reference.fixtures import MAKERS, OptionsError
 from conformance.reference.hub import Hub, Target
 from conformance.reference.tables import effects
 
@@ -53,7 +53,7 @@ async def _options(request: Request) -> JsonObject:
     body = await request.body()
     value = json.loads(body) if body else {}
     if not isinstance(value, dict):
-        raise BadOptions("options must be a JSON object")
+        raise OptionsError("options must be a JSON object")
     return value
 
 
@@ -74,7 +74,7 @@ async def _fixture(request: Request) -> Response:
         with _target(request).store.write() as db:
             return maker(db, options)
 
-    return await _answered(lambda options: make(options), request)
+    return await _answered(make, request)
 
 
 async def _answered(work: Callable[[JsonObject], JsonObject], request: Request) -> Response:

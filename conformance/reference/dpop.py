@@ -63,7 +63,7 @@ def decode_part(part: str) -> bytes:
 def _object(part: str) -> Mapping[str, Any]:
     value: JsonValue = json.loads(decode_part(part).decode())
     if not isinstance(value, dict):
-        raise ValueError("not an object")  # noqa: TRY004 - what was sent is wrong, not a caller's type
+        raise ValueError("not an object")
     dumps(value)  # no NaN, no lone surrogates
     return value
 
@@ -86,7 +86,7 @@ def read_proof(call: Call) -> Proof | None:
         raise bad_proof("The DPoP header is not a well-formed JWT.") from None
 
 
-def has_claims(call: Call, proof: Proof) -> None:
+def has_claims(_call: Call, proof: Proof) -> None:
     """Condition 3: all required claims (section 4.2), each of its type."""
     claims = proof.claims
     texts = all(isinstance(claims.get(name), str) and claims[name] for name in ("jti", "htm", "htu"))
@@ -95,7 +95,7 @@ def has_claims(call: Call, proof: Proof) -> None:
         raise bad_proof("A required claim of the proof is missing or of the wrong type.")
 
 
-def is_dpop_type(call: Call, proof: Proof) -> None:
+def is_dpop_type(_call: Call, proof: Proof) -> None:
     """Condition 4."""
     if proof.header.get("typ") != "dpop+jwt":
         raise bad_proof("The proof's typ must be dpop+jwt.")
@@ -107,7 +107,7 @@ def has_asymmetric_algorithm(call: Call, proof: Proof) -> None:
         raise bad_proof("The proof's algorithm is not acceptable.")
 
 
-def is_signed_by_its_key(call: Call, proof: Proof) -> None:
+def is_signed_by_its_key(_call: Call, proof: Proof) -> None:
     """Condition 6."""
     jwk = proof.header.get("jwk")
     if not isinstance(jwk, dict) or jwk.get("kty") not in _KEYS or "crit" in proof.header:
@@ -121,7 +121,7 @@ def is_signed_by_its_key(call: Call, proof: Proof) -> None:
         raise bad_proof("The proof's signature does not verify.") from None
 
 
-def has_public_key(call: Call, proof: Proof) -> None:
+def has_public_key(_call: Call, proof: Proof) -> None:
     """Condition 7: no private key in the header."""
     jwk = proof.header.get("jwk")
     if not isinstance(jwk, dict) or any(name in jwk for name in _PRIVATE):

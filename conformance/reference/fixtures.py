@@ -13,12 +13,12 @@ from conformance.reference.call import JsonObject, JsonValue
 Maker = Callable[[Connection, JsonObject], JsonObject]
 
 
-class BadOptions(ValueError):
+class OptionsError(ValueError):
     """The options of a fixture are not what its maker needs."""
 
 
 def _cart(state: str, installation: str = "A", promotion: bool = False) -> Maker:
-    def make(db: Connection, options: JsonObject) -> JsonObject:
+    def make(db: Connection, _options: JsonObject) -> JsonObject:
         cart = objects.add(db, "cart", installation, state, carts.new_cart(promotion))
         return {"id": cart.id, "state": cart.state}
 
@@ -26,7 +26,7 @@ def _cart(state: str, installation: str = "A", promotion: bool = False) -> Maker
 
 
 def _order(state: str, installation: str = "A") -> Maker:
-    def make(db: Connection, options: JsonObject) -> JsonObject:
+    def make(db: Connection, _options: JsonObject) -> JsonObject:
         lines = carts.new_cart()["lines"]
         order = objects.add(db, "order", installation, state, orders.order_of(lines))
         return {"id": order.id, "lineId": lines[0]["lineId"]}
@@ -44,7 +44,7 @@ def _webhook(installation: str = "A") -> Maker:
 
 
 def _session(state: str) -> Maker:
-    def make(db: Connection, options: JsonObject) -> JsonObject:
+    def make(db: Connection, _options: JsonObject) -> JsonObject:
         ticket = "tkt_" + secrets.token_urlsafe(24)
         session = objects.add(db, "session", "A", state, hosted.new_session(ticket))
         return {"id": session.id, "ticket": ticket}
@@ -53,20 +53,20 @@ def _session(state: str) -> Maker:
 
 
 def _merchant(slug: str) -> Maker:
-    return lambda db, options: {"slug": slug}
+    return lambda _db, _options: {"slug": slug}
 
 
 def _code(db: Connection, options: JsonObject) -> JsonObject:
     names = ("client_id", "redirect_uri", "code_challenge", "code_challenge_method")
     values = [_text(options.get(name, "")) for name in names]
     if values[0] not in oauth.CLIENTS or values[1] not in oauth.CLIENTS[values[0]]:
-        raise BadOptions("client_id or redirect_uri is not registered")
+        raise OptionsError("client_id or redirect_uri is not registered")
     return {"code": oauth.new_code(db, values[0], values[1], values[2], values[3], _text(options.get("dpop_jkt", "")))}
 
 
 def _text(value: JsonValue) -> str:
     if not isinstance(value, str):
-        raise BadOptions("options must be strings")
+        raise OptionsError("options must be strings")
     return value
 
 

@@ -112,11 +112,11 @@ def resolve(call: Call, record: Record, db: Connection, handler: Handler) -> Ans
     return (rules.replay if same else rules.on_mismatch)(call, record, db, handler)
 
 
-def refuse_mismatch(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+def refuse_mismatch(_call: Call, _record: Record, _db: Connection, _handler: Handler) -> Answer:
     raise Refusal("mismatch", "This Idempotency-Key was used with another payload.")
 
 
-def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+def replay(_call: Call, record: Record, _db: Connection, _handler: Handler) -> Answer:
     """The stored answer, as it was given."""
     return record.answer
 

@@ -8,7 +8,7 @@ from conformance.reference.call import Answer, Call, success
 from conformance.reference.keys import CALLERS
 
 
-def identity(call: Call, db: Connection) -> Answer:
+def identity(call: Call, _db: Connection) -> Answer:
     caller = call.caller or CALLERS["full"]
     return success(
         {
@@ -20,7 +20,7 @@ def identity(call: Call, db: Connection) -> Answer:
     )
 
 
-def readiness(call: Call, db: Connection) -> Answer:
+def readiness(call: Call, _db: Connection) -> Answer:
     names = sorted({scope for caller in CALLERS.values() if caller.active for scope in caller.scopes})
     checks = [{"name": name, "ready": True} for name in names]
     return success({"installationId": f"inst_{call.installation}", "ready": True, "checks": checks})

@@ -17,24 +17,24 @@ MAX_DIGITS = 400
 _ESCAPED_TROUBLE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 
 
-class _OutOfRange(ValueError):
+class _RangeError(ValueError):
     pass
 
 
-class _TooDeep(ValueError):
+class _DepthError(ValueError):
     pass
 
 
 def _number(text: str) -> float:
     value = float(text)
     if value in (float("inf"), float("-inf")):
-        raise _OutOfRange
+        raise _RangeError
     return value
 
 
 def _integer(text: str) -> int:
     if len(text) > MAX_DIGITS:
-        raise _OutOfRange
+        raise _RangeError
     return int(text)
 
 
@@ -45,7 +45,7 @@ def _constant(text: str) -> NoReturn:
 DECODER = json.JSONDecoder(parse_float=_number, parse_int=_integer, parse_constant=_constant)
 
 
-def read(call: Call, body: bytes) -> JsonValue:
+def read(_call: Call, body: bytes) -> JsonValue:
     """The JSON value of a body.
 
     Raises Refusal of kind `malformed` (no JSON), `not_text` (no UTF-8, or a BOM), `too_deep`, `out_of_range` or
@@ -69,9 +69,9 @@ def read_text(text: str, body: bytes, decoder: json.JSONDecoder) -> JsonValue:
     """The same for a text; `decoder` may differ from `DECODER`."""
     try:
         value = _decode(text, decoder)
-    except _OutOfRange:
+    except _RangeError:
         raise Refusal("out_of_range", "The request body holds a number that is out of range.") from None
-    except (RecursionError, _TooDeep):
+    except (RecursionError, _DepthError):
         raise Refusal("too_deep", "The request body is nested too deeply.") from None
     except ValueError:
         raise Refusal("malformed", "The request body is not JSON.") from None
@@ -82,7 +82,7 @@ def read_text(text: str, body: bytes, decoder: json.JSONDecoder) -> JsonValue:
 def _decode(text: str, decoder: json.JSONDecoder) -> JsonValue:
     value = decoder.decode(text)
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
-        raise _TooDeep
+        raise _DepthError
     return value
 
 

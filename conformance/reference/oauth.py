@@ -62,7 +62,7 @@ def is_unexpired(call: Call, code: Mapping[str, Any]) -> None:
         raise bad_grant("The authorization code is not valid.")
 
 
-def is_unused(call: Call, code: Mapping[str, Any]) -> None:
+def is_unused(_call: Call, code: Mapping[str, Any]) -> None:
     if code["used"]:
         raise Refusal("spent_grant", "The authorization code is not valid.")
 
@@ -77,7 +77,7 @@ def is_for_redirect_uri(call: Call, code: Mapping[str, Any]) -> None:
         raise bad_grant("The authorization code is not valid.")
 
 
-def is_s256(call: Call, code: Mapping[str, Any]) -> None:
+def is_s256(_call: Call, code: Mapping[str, Any]) -> None:
     """No downgrade: a code without a challenge, or with a plain one, is good for nothing."""
     if code["method"] != "S256" or not code["challenge"]:
         raise bad_grant("The authorization code is not valid.")
@@ -151,7 +151,7 @@ def burn(call: Call) -> None:
             db.execute(_BURN, {"key": digest(code)})
 
 
-def issue(call: Call, code: Mapping[str, Any]) -> JsonObject:
+def issue(call: Call, _code: Mapping[str, Any]) -> JsonObject:
     """An opaque token bound to the proof's key (RFC 9449 sections 5 and 6)."""
     jkt = call.proof.jkt if call.proof else ""
     return {

@@ -33,15 +33,15 @@ class Thing:
     data: JsonObject
 
 
-def add(db: Connection, kind: str, installation: str, state: str, data: JsonObject, id: str = "") -> Thing:
-    thing = Thing(id or new_id(kind), kind, installation, state, 1, data)
+def add(db: Connection, kind: str, installation: str, state: str, data: JsonObject) -> Thing:
+    thing = Thing(new_id(kind), kind, installation, state, 1, data)
     row = {"id": thing.id, "kind": kind, "installation": installation, "state": state, "version": 1}
     db.execute(_ADD, {**row, "data": json.dumps(data), "created_at": time.time()})
     return thing
 
 
-def get(db: Connection, id: str, *, lock: bool = False) -> Thing | None:
-    row = db.execute(_FIND_AND_LOCK if lock else _FIND, {"key": id}).first()
+def get(db: Connection, name: str, *, lock: bool = False) -> Thing | None:
+    row = db.execute(_FIND_AND_LOCK if lock else _FIND, {"key": name}).first()
     return Thing(row.id, row.kind, row.installation, row.state, row.version, json.loads(row.data)) if row else None
 
 
@@ -56,10 +56,10 @@ def find(call: Call, db: Connection, kind: str) -> Thing:
 
     Raises Refusal of kind `not_found`, `bad_id`, or what the policy says of things of another installation.
     """
-    id = call.resource
-    if call.policy.id_grammar and not (_GRAMMAR.fullmatch(id) and id.startswith(f"{kind}_")):
+    name = call.resource
+    if call.policy.id_grammar and not (_GRAMMAR.fullmatch(name) and name.startswith(f"{kind}_")):
         raise Refusal("bad_id", "The identifier is malformed.")
-    thing = get(db, id, lock=call.operation in call.policy.idempotency.operations) if len(id) <= 100 else None
+    thing = get(db, name, lock=call.operation in call.policy.idempotency.operations) if len(name) <= 100 else None
     if thing is None or thing.kind != kind:
         raise Refusal("not_found", "There is no such resource.")
     if kind != "session" and not call.policy.sees(call, thing.installation):

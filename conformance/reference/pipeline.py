@@ -132,7 +132,7 @@ def error(call: Call, refusal: Refusal) -> Answer:
     return Answer({"error": shown, "requestId": call.request_id}, call.policy.statuses[refusal.kind], headers)
 
 
-def unrouted(call: Call, methods: tuple[str, ...]) -> Answer:
+def unrouted(_call: Call, _methods: tuple[str, ...]) -> Answer:
     raise Refusal("no_route", "There is no such operation.")
 
 

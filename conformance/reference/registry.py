@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -43,25 +42,25 @@ _FAULTS: dict[str, Fault] = {}
 _VARIANTS: dict[str, Variant] = {}
 
 
-def fault(id: str, *, requirement: str, title: str, operations: tuple[str, ...] = ()) -> Callable[[Change], Change]:
+def fault(name: str, *, requirement: str, title: str, operations: tuple[str, ...] = ()) -> Callable[[Change], Change]:
     """Registers a function Policy -> Policy as a fault."""
 
     def register(change: Change) -> Change:
-        assert id not in _FAULTS, id
-        _FAULTS[id] = Fault(id, title, requirement, operations, change)
+        assert name not in _FAULTS, name
+        _FAULTS[name] = Fault(name, title, requirement, operations, change)
         return change
 
     return register
 
 
 def variant(
-    id: str, *, requirement: str, title: str, profile: Mapping[str, Any] | None = None
+    name: str, *, requirement: str, title: str, profile: Mapping[str, Any] | None = None
 ) -> Callable[[Change], Change]:
     """Registers a function Policy -> Policy as a variant."""
 
     def register(change: Change) -> Change:
-        assert id not in _VARIANTS, id
-        _VARIANTS[id] = Variant(id, title, requirement, change, profile or {})
+        assert name not in _VARIANTS, name
+        _VARIANTS[name] = Variant(name, title, requirement, change, profile or {})
         return change
 
     return register
@@ -88,11 +87,11 @@ def variants() -> dict[str, Variant]:
 def resolve(name: str) -> Policy:
     """The policy of `reference`, of one id, or of several joined by `+`. Raises UsageError on an unknown one."""
     policy = BASE
-    for id in re.split(r"\+", name):
-        if id == "reference":
+    for part in name.split("+"):
+        if part == "reference":
             continue
-        known: Fault | Variant | None = faults().get(id) or variants().get(id)
+        known: Fault | Variant | None = faults().get(part) or variants().get(part)
         if known is None:
-            raise UsageError(f"no fault or variant {id}", hint="F001 to F171, D01 to D34, or reference")
+            raise UsageError(f"no fault or variant {part}", hint="F001 to F171, D01 to D34, or reference")
         policy = known.apply(policy)
     return policy

@@ -14,7 +14,7 @@ from conformance.reference.call import Call, JsonObject, JsonValue, Refusal
 Schema = Mapping[str, Any]
 
 
-def validate(call: Call, schema: Schema, value: JsonValue) -> JsonObject:
+def validate(_call: Call, schema: Schema, value: JsonValue) -> JsonObject:
     """The body itself where it is valid. Raises Refusal of kind `invalid`."""
     error = problem(schema, value)
     if error:

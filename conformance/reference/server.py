@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
@@ -26,10 +27,10 @@ MAX_HEAD = 512 * 1024
 class JsonProtocol(H11Protocol):
     """HTTP/1.1 whose own refusals, of what is no HTTP at all, are JSON as well."""
 
-    def send_400_response(self, msg: str) -> None:
+    def send_400_response(self, _msg: str) -> None:
         body = dumps({"error": {"code": "bad_request", "message": "This is no HTTP request."}, "requestId": "req_0"})
-        head = f"HTTP/1.1 400 \r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
-        self.transport.write(head.encode() + body)
+        fields = ("content-type: application/json", f"content-length: {len(body)}", "connection: close")
+        self.transport.write("\r\n".join(["HTTP/1.1 400 ", *fields, "", ""]).encode() + body)
         self.transport.close()
 
 
@@ -54,7 +55,7 @@ class ReferenceServer:
         self._database = database
         self._name = target_name(variant, fault)
         self._thread: threading.Thread | None = None
-        self._servers: list[uvicorn.Server] = []
+        self._servers: list[_Server] = []
         self.base_url = ""
         self.control_url = ""
         self.credentials: dict[str, str] = {}
@@ -96,8 +97,8 @@ class ReferenceServer:
 
 def target_name(variant: str | Sequence[str] | None, fault: str | Sequence[str] | None) -> str:
     """The name of the target that has all of these at once, variants first: `D11+F024`."""
-    ids = [id.strip() for part in (variant, fault) for text in _listed(part) for id in text.split(",") if id.strip()]
-    return "+".join(ids) or "reference"
+    names = [name.strip() for part in (variant, fault) for text in _listed(part) for name in text.split(",")]
+    return "+".join(filter(None, names)) or "reference"
 
 
 def _listed(value: str | Sequence[str] | None) -> Sequence[str]:
@@ -106,9 +107,8 @@ def _listed(value: str | Sequence[str] | None) -> Sequence[str]:
 
 def _bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(
-        family, socket.SOCK_STREAM, socket.IPPROTO_TCP
-    )  # asyncio disables Nagle only for a stated TCP
+    # asyncio switches Nagle's algorithm off only where the protocol is stated
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
@@ -138,22 +138,24 @@ def _config(app: Any) -> uvicorn.Config:
     )
 
 
-def _run(servers: Sequence[uvicorn.Server], sockets: Sequence[socket.socket], ready: threading.Event) -> None:
-    import asyncio
+class _Server(uvicorn.Server):
+    """One that says when it accepts connections, and leaves the process's signals alone."""
 
-    async def both() -> None:
-        tasks = [asyncio.create_task(_serve_one(*pair)) for pair in zip(servers, sockets, strict=True)]
-        while not all(server.started for server in servers) and not any(task.done() for task in tasks):
-            await asyncio.sleep(0.005)
-        ready.set()
-        await asyncio.gather(*tasks)
+    def __init__(self, app: Any) -> None:
+        super().__init__(_config(app))
+        self.ready = threading.Event()
 
-    asyncio.run(both())
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
 
 
-async def _serve_one(server: uvicorn.Server, bound: socket.socket) -> None:
-    # not `serve`, which would take over the process's signals
-    await server._serve([bound])
+def _run(servers: Sequence[_Server], sockets: Sequence[socket.socket]) -> None:
+    async def all_of_them() -> None:
+        # not `serve`, which would take over the process's signals
+        await asyncio.gather(*(server._serve([bound]) for server, bound in zip(servers, sockets, strict=True)))
+
+    asyncio.run(all_of_them())
 
 
 def serve(
@@ -168,7 +170,7 @@ def serve(
     """Serves until SIGINT or SIGTERM; 0. Prints the URLs and one `export` line per credential, or one line of JSON."""
     ended = threading.Event()
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def end(_number: int, _frame: FrameType | None) -> None:
         ended.set()
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}

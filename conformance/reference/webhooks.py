@@ -91,7 +91,7 @@ def emit(db: Connection, call: Call, event: str, payload: JsonObject) -> None:
         {
             "id": new_id("del"),
             "installation": call.installation,
-            "endpoint": id,
+            "endpoint": endpoint,
             "event": event,
             "url": data["url"],
             "secret": data["secret"],
@@ -101,7 +101,7 @@ def emit(db: Connection, call: Call, event: str, payload: JsonObject) -> None:
             "created_at": now,
             "due_at": now,
         }
-        for id, data in found
+        for endpoint, data in found
         if event in data["events"]
     ]
     if rows:

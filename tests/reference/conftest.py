@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from conformance.reference.server import ReferenceServer
-
 from reference.support import Api
 
 _numbers = itertools.count()

@@ -94,9 +94,9 @@ def replay_of(operation: str) -> Look:
 
 
 def key_on_other_operation(api: Api) -> str:
-    key, id = fresh(), api.make("cart", "open")["id"]
-    api.send("quotePublicCart", id=id, key=key)
-    return str(api.send("revokePublicCart", id=id, key=key).json()["data"]["state"])
+    key, cart = fresh(), api.make("cart", "open")["id"]
+    api.send("quotePublicCart", id=cart, key=key)
+    return str(api.send("revokePublicCart", id=cart, key=key).json()["data"]["state"])
 
 
 def key_on_other_id(api: Api) -> bool:
@@ -189,9 +189,9 @@ def replay_to(caller: str) -> Look:
 
 def after(first: str, second: str, state: str) -> Look:
     def looked(api: Api) -> int:
-        id = api.make("cart", state)["id"]
-        assert api.status(first, id=id) == 200
-        return api.status(second, id=id)
+        cart = api.make("cart", state)["id"]
+        assert api.status(first, id=cart) == 200
+        return api.status(second, id=cart)
 
     return looked
 

@@ -153,7 +153,7 @@ class Api:
         self,
         operation: str,
         *,
-        id: str = "",
+        id: str = "",  # noqa: A002 - what the path calls it
         body: Any = None,
         content: bytes | None = None,
         key: str | None = None,
@@ -190,11 +190,8 @@ class Api:
     def twice(self, operation: str, second: dict[str, Any] | None = None, **changes: Any) -> list[httpx.Response]:
         """The same request two times; what `second` holds differs in the second one."""
         ready = self.prepare(operation, **changes)
-        if operation == "exchangeOAuthToken":
-            again = {**ready, "dpop": proof(f"{self.base}{P}/oauth/token")}
-        else:
-            again = ready
-        return [self.raw(operation, **ready), self.raw(operation, **{**again, **(second or {})})]
+        fresh_proof = {"dpop": proof(f"{self.base}{P}/oauth/token")} if operation == "exchangeOAuthToken" else {}
+        return [self.raw(operation, **ready), self.raw(operation, **{**ready, **fresh_proof, **(second or {})})]
 
     def parallel(self, operation: str, times: int, *, one_key: bool) -> list[httpx.Response]:
         """The same request so many times at once, each on a connection of its own."""

@@ -15,7 +15,6 @@ import pytest
 from conformance.errors import UsageError
 from conformance.reference import registry
 from conformance.reference.base import BASE
-
 from reference import looks as look
 from reference.support import OPERATIONS, Api
 

@@ -130,4 +130,4 @@ def test_effects_are_counted_by_id_and_by_marker(api: Api) -> None:
     assert api.effects("createInstallationWebhook", marker="m_1%") == 1
     assert api.effects("createInstallationWebhook", marker="mx1") == 0
     cart = api.send("checkoutPublicCart", body=CHECKOUT).json()["data"]["id"]
-    assert [api.effects("checkoutPublicCart", id=id) for id in (cart, "other")] == [1, 0]
+    assert [api.effects("checkoutPublicCart", id=name) for name in (cart, "other")] == [1, 0]

@@ -6,7 +6,6 @@ import httpx
 import pytest
 
 from conformance.reference.routes import ROUTES
-
 from reference.support import KEYED, OPERATIONS, QUERY, WRITES, Api, fresh
 
 LISTS = {"searchPublicProducts", "listPublicMerchantCategories", "listPublicMerchantProducts"}
@@ -56,8 +55,8 @@ def test_exactly_the_named_scope_suffices(api: Api, operation: str) -> None:
 @pytest.mark.parametrize("operation", [name for name, known in OPERATIONS.items() if known.fixture])
 def test_unknown_things_are_404(api: Api, operation: str) -> None:
     ready = api.prepare(operation)
-    for id in ("nothing", ready["id"][:-1], "..%2fidentity", "%00", "%ff", "a" * 3000, "..", "%2e%2e", "a%2fb"):
-        assert (id, api.raw(operation, **{**ready, "id": id}).status_code) == (id, 404)
+    for unknown in ("nothing", ready["id"][:-1], "..%2fidentity", "%00", "%ff", "a" * 3000, "..", "%2e%2e", "a%2fb"):
+        assert (unknown, api.raw(operation, **{**ready, "id": unknown}).status_code) == (unknown, 404)
 
 
 @pytest.mark.parametrize("operation", ["quotePublicCartCheckout", "updateInstallationWebhook", "checkoutPublicCart"])
@@ -68,29 +67,29 @@ def test_things_of_another_installation_are_hidden(api: Api, operation: str) -> 
 
 
 def test_a_cart_goes_from_open_over_quoted_to_checked_out(api: Api) -> None:
-    id = api.make("cart", "open")["id"]
-    assert api.status("checkoutPublicCart", id=id) == 409
-    assert api.status("quotePublicCart", id=id) == 200
-    assert api.status("quotePublicCart", id=id) == 200
-    assert api.status("checkoutPublicCart", id=id) == 200
+    cart = api.make("cart", "open")["id"]
+    assert api.status("checkoutPublicCart", id=cart) == 409
+    assert api.status("quotePublicCart", id=cart) == 200
+    assert api.status("quotePublicCart", id=cart) == 200
+    assert api.status("checkoutPublicCart", id=cart) == 200
     for operation in ("checkoutPublicCart", "quotePublicCart", "revokePublicCart", "removePublicCartPromotion"):
-        assert (operation, api.status(operation, id=id)) == (operation, 409)
-    assert api.send("quotePublicCartCheckout", id=id).json()["data"]["state"] == "checked_out"
+        assert (operation, api.status(operation, id=cart)) == (operation, 409)
+    assert api.send("quotePublicCartCheckout", id=cart).json()["data"]["state"] == "checked_out"
 
 
 def test_a_revoked_cart_stays_revoked(api: Api) -> None:
-    id = api.make("cart", "quoted")["id"]
-    assert api.status("revokePublicCart", id=id) == 200
+    cart = api.make("cart", "quoted")["id"]
+    assert api.status("revokePublicCart", id=cart) == 200
     for operation in ("checkoutPublicCart", "quotePublicCart", "revokePublicCart"):
-        assert (operation, api.status(operation, id=id)) == (operation, 409)
+        assert (operation, api.status(operation, id=cart)) == (operation, 409)
 
 
 def test_a_promotion_is_removed_once_and_changes_the_total(api: Api) -> None:
-    id = api.make("cart", "promoted")["id"]
-    before = api.send("quotePublicCartCheckout", id=id).json()["data"]["totals"]
-    assert api.status("removePublicCartPromotion", id=id) == 200
-    assert api.status("removePublicCartPromotion", id=id) == 409
-    after = api.send("quotePublicCartCheckout", id=id).json()["data"]["totals"]
+    cart = api.make("cart", "promoted")["id"]
+    before = api.send("quotePublicCartCheckout", id=cart).json()["data"]["totals"]
+    assert api.status("removePublicCartPromotion", id=cart) == 200
+    assert api.status("removePublicCartPromotion", id=cart) == 409
+    after = api.send("quotePublicCartCheckout", id=cart).json()["data"]["totals"]
     assert (before["discount"], after["discount"]) == (730, 0)
 
 
@@ -137,7 +136,7 @@ def test_search_pages_filters_and_sorts(api: Api) -> None:
 
     pages = [ids(page=str(page), pageSize="7") for page in range(1, 10)]
     assert [len(page) for page in pages] == [7] * 8 + [4]
-    assert len({id for page in pages for id in page}) == 60
+    assert len({item for page in pages for item in page}) == 60
     items = api.send("searchPublicProducts", query={**QUERY, "category": "shoes", "merchant": "northwind"}).json()[
         "data"
     ]

@@ -21,7 +21,7 @@ def html(title: str) -> bytes:
 
 @fault("F001", requirement="STA-2", title="create endpoint answers 201", operations=("createInstallationWebhook",))
 def created_is_201(policy: Policy) -> Policy:
-    def shaper(call: Call, answer: Answer) -> Answer:
+    def shaper(_call: Call, answer: Answer) -> Answer:
         return evolve(answer, status=201) if answer.status == 200 else answer
 
     return with_shape(policy, shaper, "createInstallationWebhook")
@@ -29,7 +29,7 @@ def created_is_201(policy: Policy) -> Policy:
 
 @fault("F002", requirement="STA-2", title="revoke answers 204 with no body", operations=("revokePublicCart",))
 def revoke_is_204(policy: Policy) -> Policy:
-    def hook(call: Call, reply: Reply) -> Reply:
+    def hook(_call: Call, reply: Reply) -> Reply:
         return Reply(204, (), b"") if reply.status == 200 else reply
 
     return with_wire(policy, hook, "revokePublicCart")
@@ -43,7 +43,7 @@ def identity_is_bare(policy: Policy) -> Policy:
 def _data_becomes(policy: Policy, operation: str, change: object) -> Policy:
     assert callable(change)
 
-    def shaper(call: Call, answer: Answer) -> Answer:
+    def shaper(_call: Call, answer: Answer) -> Answer:
         return evolve(answer, value=change(answer)) if answer.status == 200 else answer
 
     return with_shape(policy, shaper, operation)
@@ -59,7 +59,7 @@ def deliveries_are_an_array(policy: Policy) -> Policy:
 
 @fault("F005", requirement="ENV-2", title="runtime-config data is null", operations=("getPublicRuntimeConfig",))
 def config_is_null(policy: Policy) -> Policy:
-    return _data_becomes(policy, "getPublicRuntimeConfig", lambda answer: {"data": None})
+    return _data_becomes(policy, "getPublicRuntimeConfig", lambda _answer: {"data": None})
 
 
 @fault("F006", requirement="ENV-3", title="search data is an object keyed by id", operations=("searchPublicProducts",))
@@ -103,7 +103,7 @@ def json_as_html(policy: Policy) -> Policy:
 
 @fault("F011", requirement="ENV-1", title="BOM before body")
 def byte_order_mark(policy: Policy) -> Policy:
-    return with_wire(policy, lambda call, reply: evolve(reply, body=b"\xef\xbb\xbf" + reply.body))
+    return with_wire(policy, lambda _call, reply: evolve(reply, body=b"\xef\xbb\xbf" + reply.body))
 
 
 @fault(
@@ -115,7 +115,7 @@ def byte_order_mark(policy: Policy) -> Policy:
 def price_is_nan(policy: Policy) -> Policy:
     """The lamps have lost their price, and the encoder does not mind."""
 
-    def hook(call: Call, reply: Reply) -> Reply:
+    def hook(_call: Call, reply: Reply) -> Reply:
         if reply.status != 200:
             return reply
         value = json.loads(reply.body)
@@ -129,7 +129,7 @@ def price_is_nan(policy: Policy) -> Policy:
 
 @fault("F018", requirement="ERR-1", title="401 has empty body")
 def empty_401(policy: Policy) -> Policy:
-    def hook(call: Call, reply: Reply) -> Reply:
+    def hook(_call: Call, reply: Reply) -> Reply:
         return Reply(401, reply.headers[1:], b"") if reply.status == 401 else reply
 
     return with_wire(policy, hook)
@@ -145,7 +145,7 @@ def html_404(policy: Policy) -> Policy:
 
 @fault("F020", requirement="ERR-1", title="error is a bare JSON string")
 def error_is_text(policy: Policy) -> Policy:
-    def shaper(call: Call, answer: Answer) -> Answer:
+    def shaper(_call: Call, answer: Answer) -> Answer:
         return answer if answer.status < 300 else evolve(answer, value=answer.value["error"]["message"])
 
     return with_shape(policy, shaper)
@@ -169,7 +169,7 @@ def other_validation_shape(policy: Policy) -> Policy:
     operations=("getStorefrontOrderCancellationEligibility",),
 )
 def plain_404_on_one(policy: Policy) -> Policy:
-    def hook(call: Call, reply: Reply) -> Reply:
+    def hook(_call: Call, reply: Reply) -> Reply:
         return Reply(404, _PLAIN, b"Not Found") if reply.status == 404 else reply
 
     return with_wire(policy, hook, "getStorefrontOrderCancellationEligibility")

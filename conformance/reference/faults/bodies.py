@@ -36,7 +36,7 @@ class _Lenient(json.JSONDecoder):
 
 @fault("F115", requirement="BODY-2", title="trailing garbage accepted")
 def trailing_garbage(policy: Policy) -> Policy:
-    return with_reading(policy, parse=lambda call, body: read_text(text_of(body), body, _Lenient()))
+    return with_reading(policy, parse=lambda _call, body: read_text(text_of(body), body, _Lenient()))
 
 
 @fault("F116", requirement="BODY-2", title="form body accepted")

@@ -45,7 +45,7 @@ def effect_twice(policy: Policy) -> Policy:
 
     def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
         if record.status == 200:
-            unguarded = evolve(policy, guard=lambda call, kind, state: None)
+            unguarded = evolve(policy, guard=lambda _call, _kind, _state: None)
             call.policy = with_oauth(unguarded, grant={}, remember_jti=False)
             perform(call, db, handler)
             call.policy = policy
@@ -79,7 +79,7 @@ def mismatch_replays(policy: Policy) -> Policy:
 
 @fault("F073", requirement="IDEM-4", title="mismatch executes again")
 def mismatch_executes(policy: Policy) -> Policy:
-    def again(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+    def again(call: Call, _record: Record, db: Connection, handler: Handler) -> Answer:
         return perform(call, db, handler)
 
     return with_idempotency(policy, on_mismatch=again)
@@ -146,7 +146,7 @@ def empty_key(policy: Policy) -> Policy:
 
 @fault("F084", requirement="IDEM-1", title="replay changes status")
 def replay_is_409(policy: Policy) -> Policy:
-    def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+    def replay(call: Call, _record: Record, _db: Connection, _handler: Handler) -> Answer:
         return policy.error(call, Refusal("state_conflict", "This request was carried out before."))
 
     return with_idempotency(policy, replay=replay)

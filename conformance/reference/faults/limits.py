@@ -17,7 +17,7 @@ def limiter_is_503(policy: Policy) -> Policy:
 
 @fault("F109", requirement="RATE-1", title="429 is HTML")
 def html_429(policy: Policy) -> Policy:
-    def hook(call: Call, reply: Reply) -> Reply:
+    def hook(_call: Call, reply: Reply) -> Reply:
         if reply.status != 429:
             return reply
         return Reply(429, (("content-type", "text/html"), *reply.headers[1:]), html("429 Too Many Requests"))

@@ -118,7 +118,7 @@ def _signature_unless(policy: Policy, algorithm: str, accepts: Callable[[Proof],
 
 @fault("F147", requirement="OA-6", title="alg none accepted", operations=_TOKEN)
 def unsigned_accepted(policy: Policy) -> Policy:
-    return _signature_unless(policy, "none", lambda proof: True)
+    return _signature_unless(policy, "none", lambda _proof: True)
 
 
 @fault("F148", requirement="OA-6", title="HS256 over public key accepted", operations=_TOKEN)
@@ -200,7 +200,7 @@ def cacheable(policy: Policy) -> Policy:
 def top_level_token(policy: Policy) -> Policy:
     """RFC 6749 section 5.1 instead of the interface."""
 
-    def shaper(call: Call, answer: Answer) -> Answer:
+    def shaper(_call: Call, answer: Answer) -> Answer:
         if answer.status != 200:
             return answer
         data = answer.value["data"]

@@ -47,7 +47,7 @@ def digits_first(policy: Policy) -> Policy:
 
 @fault("F131", requirement="SRCH-4", title="pageSize ignored after first page", operations=_SEARCH)
 def size_forgotten(policy: Policy) -> Policy:
-    def window(page: int, size: int, asked: int) -> slice:
+    def window(page: int, size: int, _asked: int) -> slice:
         return slice(page * size, page * size + (size if page == 0 else DEFAULT_SIZE))
 
     return with_search(policy, window=window)
@@ -55,7 +55,7 @@ def size_forgotten(policy: Policy) -> Policy:
 
 @fault("F133", requirement="SRCH-6", title="page ignored", operations=_SEARCH)
 def page_ignored(policy: Policy) -> Policy:
-    return with_search(policy, window=lambda page, size, asked: slice(0, size))
+    return with_search(policy, window=lambda _page, size, _asked: slice(0, size))
 
 
 @fault("F134", requirement="SRCH-5", title="merchant filter ignored", operations=_SEARCH)

@@ -42,7 +42,7 @@ def checked_too_early(policy: Policy) -> Policy:
                 objects.guarded(call, db, "cart")
         if known is None:
             time.sleep(WORK_S)
-        call.policy = evolve(policy, guard=lambda call, kind, state: None)
+        call.policy = evolve(policy, guard=lambda _call, _kind, _state: None)
         return policy.idempotency.run(call, handler)
 
     return with_idempotency(policy, run=run)
@@ -67,7 +67,7 @@ def cancel_after_consume(policy: Policy) -> Policy:
 
 @fault("F167", requirement="HO-5", title="cancel returns other shape", operations=("cancelHostedCheckoutBrowser",))
 def other_projection(policy: Policy) -> Policy:
-    def shaper(call: Call, answer: Answer) -> Answer:
+    def shaper(_call: Call, answer: Answer) -> Answer:
         if answer.status != 200:
             return answer
         return evolve(answer, value={"data": {"cancelled": True, "session": answer.value["data"]["sessionId"]}})
@@ -79,7 +79,7 @@ def other_projection(policy: Policy) -> Policy:
 def wrong_id(policy: Policy) -> Policy:
     """The answer shows the id of an internal record instead of the endpoint's own."""
 
-    def shaper(call: Call, answer: Answer) -> Answer:
+    def shaper(_call: Call, answer: Answer) -> Answer:
         if answer.status != 200:
             return answer
         data = answer.value["data"]

@@ -30,7 +30,7 @@ def problem_details(policy: Policy) -> Policy:
 
 @variant("D18", requirement="ENV-3", title="meta absent, or present on one of three lists only")
 def meta_on_one(policy: Policy) -> Policy:
-    def shaper(call: Call, answer: Answer) -> Answer:
+    def shaper(_call: Call, answer: Answer) -> Answer:
         if answer.status != 200:
             return answer
         return evolve(answer, value={"data": answer.value["data"]})
@@ -40,7 +40,7 @@ def meta_on_one(policy: Policy) -> Policy:
 
 @variant("D19", requirement="ENV-2", title="extra top-level members beside data")
 def extra_members(policy: Policy) -> Policy:
-    def shaper(call: Call, answer: Answer) -> Answer:
+    def shaper(_call: Call, answer: Answer) -> Answer:
         if answer.status != 200:
             return answer
         return evolve(answer, value={"apiVersion": "1", **answer.value, "links": {"docs": "https://docs.example"}})

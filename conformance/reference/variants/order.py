@@ -39,12 +39,12 @@ def limited_now_and_then(policy: Policy) -> Policy:
     profile={"rate_limit": {"limit": None, "window_s": None, "recovery_s": None, "prepare": None, "restore": None}},
 )
 def unlimited(policy: Policy) -> Policy:
-    return with_limits(policy, admit=lambda call: None)
+    return with_limits(policy, admit=lambda _call: None)
 
 
 @variant("D16", requirement="RATE-2", title="429 without Retry-After / RateLimit fields")
 def no_retry_after(policy: Policy) -> Policy:
-    return with_limits(policy, headers=lambda seconds: ())
+    return with_limits(policy, headers=lambda _seconds: ())
 
 
 @variant("D22", requirement="PUB-2", title="public operation answers 401 to a malformed Authorization")

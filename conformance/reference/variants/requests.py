@@ -77,7 +77,7 @@ def edges_of_json(policy: Policy) -> Policy:
     """Doubled members are refused, a BOM and huge numbers accepted; the base policy does the opposite."""
     decoder = json.JSONDecoder(object_pairs_hook=_once, parse_float=_clipped, parse_constant=_no_constant)
 
-    def parse(call: Call, body: bytes) -> JsonValue:
+    def parse(_call: Call, body: bytes) -> JsonValue:
         try:
             text = body.decode("utf-8-sig")
         except UnicodeDecodeError:
