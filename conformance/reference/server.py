@@ -75,13 +75,10 @@ class ReferenceServer:
         self.credentials = dict(hub.keys.secrets)
         self._app = PublicApp(hub)
         self._hub = hub
-        self._servers = [uvicorn.Server(_config(self._app)), uvicorn.Server(_config(control_app(hub)))]
-        ready = threading.Event()
-        self._thread = threading.Thread(
-            target=_run, args=(self._servers, sockets, ready), name="reference", daemon=True
-        )
+        self._servers = [_Server(self._app), _Server(control_app(hub))]
+        self._thread = threading.Thread(target=_run, args=(self._servers, sockets), name="reference", daemon=True)
         self._thread.start()
-        if not ready.wait(START_TIMEOUT_S):
+        if not all(server.ready.wait(START_TIMEOUT_S) for server in self._servers):
             raise ConformanceError("the reference service did not start", where=self.base_url)
 
     def stop(self) -> None:
