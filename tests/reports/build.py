@@ -301,6 +301,30 @@ PAYLOADS = (
 )
 
 
+def _told_in(text: str) -> list[Result]:
+    """Two results of each outcome, every member hostile, one message a megabyte long."""
+    outcomes = [o for o in Outcome for _ in range(2)]
+    return [
+        Result(
+            check=f"check_x::{text}",
+            requirement="ENV-1" if number % 2 else text,
+            operation=OPERATIONS[number].id if number % 2 else text,
+            case=text,
+            outcome=outcome,
+            message=text + ("m" * 1_000_000 if number == 2 else ""),
+            expected=text,
+            observed=text,
+            exchanges=("x0" + text, "x1", "x-missing"),
+            reproduce=text,
+            cause=text if number % 3 else "",
+            fact=text,
+            signature=text,
+            notes=(text,) * 3,
+        )
+        for number, outcome in enumerate(outcomes)
+    ]
+
+
 def hostile() -> Run:
     """Every text that a target, a profile or an operating system can reach holds every payload."""
     text = " ".join(PAYLOADS)
@@ -320,26 +344,7 @@ def hostile() -> Run:
         ),
         replace(exchange("x1", OPERATIONS[1], None), response=Message((), "y" * 1_000_000, 1_000_000), trouble=text),
     ]
-    outcomes = [o for o in Outcome for _ in range(2)]
-    told = [
-        Result(
-            check=f"check_x::{text}",
-            requirement="ENV-1" if number % 2 else text,
-            operation=OPERATIONS[number].id if number % 2 else text,
-            case=text,
-            outcome=outcome,
-            message=text + ("m" * 1_000_000 if number == 2 else ""),
-            expected=text,
-            observed=text,
-            exchanges=("x0" + text, "x1", "x-missing"),
-            reproduce=text,
-            cause=text if number % 3 else "",
-            fact=text,
-            signature=text,
-            notes=(text,) * 3,
-        )
-        for number, outcome in enumerate(outcomes)
-    ]
+    told = _told_in(text)
     row = RequirementRow(text, Level.REQUIRED, text, text, Outcome.FAILED, {text: Outcome.FAILED, "": Outcome.PASSED})
     return replace(
         run_of(

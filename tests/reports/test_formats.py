@@ -97,9 +97,8 @@ def test_every_file_of_a_hostile_run_is_strict_utf8_and_bounded(attacked: Path) 
 @pytest.mark.parametrize("name", ["small", "hostile"])
 def test_junit_is_read_by_a_consumer(name: str, request: pytest.FixtureRequest) -> None:
     """junitparser, which CI actions are built on, counts what the run counted."""
-    parser = (
-        pytest.importorskip("junitparser") if os.environ.get("CI") != "true" else importlib.import_module("junitparser")
-    )
+    needed = importlib.import_module if os.environ.get("CI") == "true" else pytest.importorskip
+    parser = needed("junitparser")
     run: Run = request.getfixturevalue(name)
     read = parser.JUnitXml.fromstring(junit.render(run).encode())
     seen = Counter(kind(case) for suite in read for case in suite)
