@@ -12,7 +12,7 @@ from conformance.contract import Operation
 from conformance.profile.model import Profile, Transition
 
 
-def _declared(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:
+def declared_transitions(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:
     found = [transition for transition in profile.transitions if transition.operation == operation.id]
     return {"-".join((t.fixture, *(f"after-{name}" for name in t.after))): t for t in found} or {"": None}
 
@@ -28,9 +28,8 @@ async def into_conflict(case: Case, transition: Transition) -> Request:
     return request
 
 
-@check("CONF-1", cases=_declared)
-async def a_state_conflict_is_answered_409(case: Case, transition: Transition | None) -> None:
-    """An operation that the resource's state no longer allows is answered 409; a resource that is gone, 404."""
+async def expect_conflict(case: Case, transition: Transition | None) -> None:
+    """409 in a state that conflicts; 404 is a warning: the resource may count as gone."""
     case.need(transition, "transitions", "an operation and a state in which it conflicts are needed")
     assert transition is not None
     request = await into_conflict(case, transition)
@@ -39,3 +38,9 @@ async def a_state_conflict_is_answered_409(case: Case, transition: Transition | 
         case.warn("the state conflict was answered 404", answer, expected="409")
     elif answer.status != 409:
         raise case.violated("the state conflict was not answered 409", answer, expected="409")
+
+
+@check("CONF-1", on=("api-key idempotent",), cases=declared_transitions)
+async def a_state_conflict_is_answered_409(case: Case, transition: Transition | None) -> None:
+    """An operation that the resource's state no longer allows is answered 409. Hosted sessions are HO-4's."""
+    await expect_conflict(case, transition)

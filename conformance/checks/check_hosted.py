@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from conformance.checks.case import Case
+from conformance.checks.check_conflicts import declared_transitions, expect_conflict
 from conformance.checks.check_public import needs_no_credential
 from conformance.checks.registry import check
+from conformance.contract import Operation
 from conformance.model import Level
+from conformance.profile.model import Profile, Transition
 
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
 
@@ -38,6 +43,22 @@ async def a_ticket_opens_its_own_session_only(case: Case) -> None:
     case.need(request.body != other.body, f"operations.{case.operation.id}.body", "the body names no ticket")
     swapped = request.with_body(other.body)
     await case.negative(request, swapped, {400, 401, 403, 404, 409}, "the ticket of another session")
+
+
+def _orders(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:
+    """What the profile says of both operations on one session; a ticket used twice is HO-2's."""
+    found = {
+        name: transition
+        for name, transition in declared_transitions(profile, operation).items()
+        if transition and not (operation.id == _HOSTED[0] and transition.after == (operation.id,))
+    }
+    return found or {"": None}
+
+
+@check("HO-4", on=_HOSTED, cases=_orders)
+async def consume_and_cancel_keep_their_order(case: Case, transition: Transition | None) -> None:
+    """On one session, what the profile says conflicts after the other operation is answered 409, or as gone."""
+    await expect_conflict(case, transition)
 
 
 @check("HO-5", on=_HOSTED[:1])

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from conformance.checks.case import Case
 from conformance.checks.registry import check
-from conformance.checks.replays import alike, expect_same, replay
+from conformance.checks.replays import alike, expect_same, pinned, replay
 from conformance.client.answer import Answer
 from conformance.client.request import Request
 from conformance.contract import Operation
@@ -21,7 +21,7 @@ _PAUSE_S = 1.5
 @check("IDEM-1")
 async def the_same_call_is_answered_the_same(case: Case) -> None:
     """The same key with the same bytes gets the same status and the same JSON value, again and again."""
-    request = await case.arrange()
+    request = pinned(await case.arrange())
     first = await case.control(request)
     for _ in range(4):
         expect_same(case, first, await replay(case, first.request))
@@ -30,7 +30,7 @@ async def the_same_call_is_answered_the_same(case: Case) -> None:
 @check("IDEM-1")
 async def a_replay_outlives_other_calls(case: Case) -> None:
     """Seconds and a dozen other keys later, the same call is still answered the same."""
-    request = await case.arrange()
+    request = pinned(await case.arrange())
     first = await case.control(request)
     refused = first.request.with_authorization() if case.operation.auth == "api_key" else first.request.without_body()
     for _ in range(_OTHER_KEYS):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.checks.case import Case
+from conformance.checks.effects import Oracle
 from conformance.checks.registry import check
 from conformance.checks.signals import Inconclusive
 from conformance.client.answer import GATEWAY, NO_VALUE, Answer
@@ -25,6 +26,14 @@ class Provoked:
     limited: Answer
     recovered_after_s: float | None
     last: Answer
+    spare: Answer | None = None
+    """A 429 to a good request that nothing else was sent of, where there was one."""
+    happened: int | None = None
+    """Effects of that request while it was limited, where the profile shows them."""
+    retried: Answer | None = None
+    """The same request, after the limit."""
+    after: int | None = None
+    """Effects of that retry."""
 
 
 def _limited_request(case: Case, request: Request) -> Request:
@@ -74,16 +83,26 @@ async def provoke(case: Case) -> Provoked:
         case.answers.append(known.limited)
         return known
     request = _limited_request(case, await case.arrange())
+    spare = _limited_request(case, await case.arrange()) if case.operation.idempotent else None
+    watched = spare is not None and case.operation.id in case.profile.effects
+    oracle = await Oracle.watching(case, spare) if spare is not None and watched else None
     fixtures = case.runtime.fixtures
     if facts.prepare:
         await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
     try:
         limited = await _burst(case, request)
+        missed = await case.send(spare, "good and limited", take=_TAKEN) if spare is not None else None
         recovered, last = await _until_recovered(case, request, facts.recovery_s or 2.0)
     finally:
         if facts.restore:
             await fixtures.http(facts.restore, {}, "rate_limit.restore")
-    memory[f"limited:{case.operation.id}"] = provoked = Provoked(limited, recovered, last)
+    provoked = Provoked(limited, recovered, last)
+    if spare is not None and missed is not None and missed.status == 429:
+        happened = await oracle.happened() if oracle else None
+        retried = await case.send(spare, "after the limit")
+        after = await oracle.happened() if oracle else None
+        provoked = replace(provoked, spare=missed, happened=happened, retried=retried, after=after)
+    memory[f"limited:{case.operation.id}"] = provoked
     return provoked
 
 
@@ -109,3 +128,28 @@ async def a_limit_recovers(case: Case) -> None:
     if not provoked.last.ok:
         raise Inconclusive(f"after the limit it answered {provoked.last.summary}", provoked.last)
     case.note(f"answered again after {provoked.recovered_after_s:.2f} s")
+
+
+@check("RATE-4", on="idempotent", exclusive=True)
+async def a_limited_request_has_no_effect(case: Case) -> None:
+    """What is answered 429 leaves everything as it was; sent again, it has one effect."""
+    provoked = await provoke(case)
+    case.need(provoked.happened is not None, f"effects.{case.operation.id}", "a way to see the effect is needed")
+    if provoked.spare is None or provoked.retried is None:
+        raise Inconclusive("no good request was limited", provoked.limited)
+    if provoked.happened:
+        raise case.violated("a request that was answered 429 took effect", provoked.spare, expected="no effect")
+    if provoked.retried.ok and provoked.after != 1:
+        raise case.violated("after the limit it took effect otherwise", provoked.retried, expected="1", observed=str(provoked.after))
+
+
+@check("IDEM-8", on="idempotent", exclusive=True)
+async def a_limit_does_not_use_the_key_up(case: Case) -> None:
+    """After a 429 the same call, with its key, still executes."""
+    provoked = await provoke(case)
+    if provoked.spare is None or provoked.retried is None:
+        raise Inconclusive("no good request was limited", provoked.limited)
+    case.answers.append(provoked.retried)
+    if not provoked.retried.ok:
+        await case.control(await case.arrange())
+        raise case.violated("a 429 has used the key up", provoked.spare, provoked.retried, expected="200")

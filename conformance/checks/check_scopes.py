@@ -15,13 +15,18 @@ def _home(profile: Profile) -> str:
     return next((c.installation for c in profile.credentials.values() if c.active), "")
 
 
-def _without_scope(profile: Profile, operation: Operation) -> Mapping[str, str]:
+def lacking(profile: Profile, operation: Operation) -> list[str]:
+    """The valid keys of the home installation that lack an operation's scope."""
     home = _home(profile)
-    return {
-        name: name
+    return [
+        name
         for name, credential in profile.credentials.items()
         if credential.active and credential.installation == home and operation.scope not in credential.scopes
-    } or {"": ""}
+    ]
+
+
+def _without_scope(profile: Profile, operation: Operation) -> Mapping[str, str]:
+    return {name: name for name in lacking(profile, operation)} or {"": ""}
 
 
 @check("SCO-1", cases=_without_scope)

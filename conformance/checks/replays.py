@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
 from conformance import strictjson
 from conformance.checks.case import Case
+from conformance.checks.signals import Inconclusive
 from conformance.client.answer import Answer
 from conformance.client.request import Request
 from conformance.profile import pointer
@@ -44,8 +47,31 @@ def alike(case: Case, first: Answer, second: Answer) -> bool:
     return strictjson.same(without(first.value, case.volatile), without(second.value, case.volatile))
 
 
+def pinned(request: Request) -> Request:
+    """A token request whose proof keeps its jti, so that it can be repeated to the letter."""
+    if request.proof is None:
+        return request
+    return request.with_proof(dataclasses.replace(request.proof, claims={"jti": str(uuid.uuid4())}))
+
+
 async def replay(case: Case, request: Request, purpose: str = "replay") -> Answer:
-    """The answer to a request that was answered 200 before; a 409 is given a moment to settle."""
+    """The answer to a request that was answered 200 before; a 409 is given a moment to settle.
+
+    A retry of the token exchange has a fresh proof. Where a target takes that for another call (OA-11 asks about it),
+    the very same proof is tried; a target that then refuses the used jti leaves nothing to be said.
+    """
+    if request.proof is not None:
+        fresh = await _settled(case, request.with_proof(dataclasses.replace(request.proof, claims={})), purpose)
+        if fresh.status not in (400, 401, 409):
+            return fresh
+        same = await _settled(case, request, f"{purpose}, same proof")
+        if same.status == 401 and fresh.status == 409:
+            raise Inconclusive("a retry needs a fresh proof, and with one it counts as another call (OA-11)", fresh, same)
+        return same if same.ok else fresh
+    return await _settled(case, request, purpose)
+
+
+async def _settled(case: Case, request: Request, purpose: str) -> Answer:
     answer = await case.send(request, purpose)
     for pause in _SETTLE:
         if answer.status != 409:

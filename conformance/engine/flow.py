@@ -13,7 +13,8 @@ from typing import Final
 from conformance.client.answer import Answer
 from conformance.client.arrange import MissingFact
 from conformance.client.recorder import Recorder
-from conformance.client.request import Request
+from conformance.client.raw import Moment
+from conformance.client.request import Request, Wire
 from conformance.client.secrets import Secrets
 from conformance.client.transport import Transport
 from conformance.engine.gate import Gate, Pacer
@@ -93,6 +94,15 @@ class Flow:
             self.waited_s += wait
             await asyncio.sleep(wait)
 
+    async def abandon(self, request: Request, moment: Moment) -> bool:
+        """Sends a request whose answer nobody waits for; tells whether it was sent as far as `moment` says."""
+        self._check_budget(request)
+        self.waited_s += await self._pace()
+        async with self.gate:
+            self.requests += 1
+            wire, _ = self._written(request)
+            return await self._transport.abandon(wire, moment)
+
     def _back_off(self, answer: Answer, attempt: int) -> float:
         told = _retry_after(answer.header("Retry-After"))
         if told is not None:
@@ -132,7 +142,7 @@ class Flow:
         if self.exhausted:
             raise BudgetExhausted(self.exhausted)
 
-    async def _exchange(self, request: Request, purpose: str) -> Answer:
+    def _written(self, request: Request) -> tuple[Wire, str]:
         wire = request.wire(self._transport.prefix)
         url = self._transport.origin + wire.target
         if request.proof is not None:
@@ -140,6 +150,10 @@ class Flow:
             self._secrets.passing("dpop.proof", [written])
             headers = wire.headers + (("DPoP", written),) * request.proof.copies
             wire = replace(wire, headers=headers, exact=wire.exact or request.proof.copies > 1)
+        return wire, url
+
+    async def _exchange(self, request: Request, purpose: str) -> Answer:
+        wire, url = self._written(request)
         at = time.perf_counter() - self._began
         raw = await self._transport.send(wire)
         return Answer(

@@ -97,7 +97,10 @@ class Invariants:
 
     def _data_array(self, answer: Answer) -> Findings:
         yield from _data(answer, "ENV-3", list, "an array")
-        if isinstance(answer.value, dict) and "meta" in answer.value:
+        yield from self._data_array_meta(answer)
+
+    def _data_array_meta(self, answer: Answer) -> Findings:
+        if answer.request.operation.data_shape == "array" and isinstance(answer.value, dict) and "meta" in answer.value:
             meta = answer.value["meta"]
             if not (isinstance(meta, dict) or (meta is None and self._meta_null)):
                 yield Finding("ENV-3", "meta", f"meta is {strictjson.kind(meta)}, not an object")
@@ -108,7 +111,7 @@ class Invariants:
     def _matches_schema(self, answer: Answer) -> Findings:
         operation = answer.request.operation
         wanted = dict if operation.data_shape == "object" else list
-        if not isinstance(answer.data, wanted) or answer.strict_error:
+        if not isinstance(answer.data, wanted) or answer.strict_error or any(self._data_array_meta(answer)):
             return  # ENV-1, ENV-2 or ENV-3 says so already
         if problem := self._validators.problem(operation.response_schema, answer.value):
             yield Finding("ENV-4", "schema", f"the body does not match {operation.response_schema} at {problem}")

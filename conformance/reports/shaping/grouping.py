@@ -173,7 +173,7 @@ def _resting(run: Run, bad: list[Result]) -> dict[str, list[Result]]:
     """Unjudged results by the key of the failure that they name as their cause."""
     known = {r.cause: _cause_key(r) for r in bad if r.cause}
     for result in bad:
-        known.setdefault(result.check, _cause_key(result))
+        known.setdefault(f"check:{result.check}", _cause_key(result))
         if result.requirement == "STA-2":  # "success is 200": what a control proves of its operation
             known.setdefault(f"control:{result.operation}", _cause_key(result))
     found: dict[str, list[Result]] = {}
@@ -206,9 +206,13 @@ def shortfalls(run: Run) -> tuple[Shortfall, ...]:
         if result.outcome in (Outcome.INCONCLUSIVE, Outcome.UNTESTED) and id(result) not in explained:
             found.setdefault(result.cause or result.message or result.outcome.value, []).append(result)
     return tuple(
-        Shortfall(reason=reason, results=tuple(members), remedy=members[0].fact)
-        for reason, members in sorted(found.items(), key=lambda item: -len(item[1]))
+        Shortfall(reason=_reason(members[0], key), results=tuple(members), remedy=members[0].fact)
+        for key, members in sorted(found.items(), key=lambda item: -len(item[1]))
     )
+
+
+def _reason(first: Result, key: str) -> str:
+    return f"{first.cause}: {first.message}" if first.cause and first.message else key
 
 
 def inapplicable(run: Run) -> tuple[Shortfall, ...]:

@@ -1,0 +1,101 @@
+"""Several at once, and calls left unanswered: Endpoints, rule 2, and Errors, 409 (IDEM-7, CONF-2)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from conformance.checks.case import Case
+from conformance.checks.check_conflicts import into_conflict
+from conformance.checks.effects import Oracle
+from conformance.checks.registry import check
+from conformance.checks.replays import expect_same, replay
+from conformance.checks.signals import Inconclusive
+from conformance.client.answer import Answer
+from conformance.client.raw import MOMENTS, Moment
+from conformance.client.request import Request
+from conformance.contract import Operation
+from conformance.profile.model import Profile, Transition
+
+AT_ONCE = 5
+ROUNDS = 6
+"""With five at once there are ten pairs a round: a race that is lost one time in ten is missed with 0.9 ** 60."""
+_ANY = frozenset({409, 429, 500, 502, 503, 504, 0})
+
+
+async def _together(case: Case, requests: list[Request], purpose: str) -> list[Answer]:
+    return list(await asyncio.gather(*(case.send(request, purpose, take=_ANY) for request in requests)))
+
+
+async def _watch(case: Case, request: Request) -> Oracle | None:
+    return await Oracle.watching(case, request) if case.operation.id in case.profile.effects else None
+
+
+@check("IDEM-7", cases={str(number): number for number in range(1, ROUNDS // 2 + 1)})
+async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
+    """Of several equal calls at once each is answered the same 200, 409 or 429; the key settles on the 200; one effect."""
+    request = await case.arrange()
+    oracle = await _watch(case, request)
+    answers = await _together(case, [request] * AT_ONCE, "duplicate at once")
+    broken = [answer for answer in answers if answer.status not in (200, 409, 429)]
+    good = [answer for answer in answers if answer.ok]
+    settled = await replay(case, request, "after the duplicates")
+    if broken:
+        raise case.violated("a duplicate at once was answered otherwise", settled, broken[0], expected="200, 409 or 429")
+    if not settled.ok:
+        raise case.violated("the key did not settle on a 200", *answers[:2], settled, expected="200")
+    for answer in good:
+        expect_same(case, answer, settled)
+    if oracle is not None and oracle.counts and (count := await oracle.happened()) != 1:
+        raise case.violated("duplicates at once took effect more than once", *good, expected="1", observed=str(count))
+
+
+@check("IDEM-7")
+async def a_failed_attempt_does_not_keep_the_key_in_use(case: Case) -> None:
+    """The same bad call again, with its key, is refused again: not as one that is still under way."""
+    request = await case.arrange()
+    bad = request.with_raw_body(b'{"unfinished": ')
+    first = await case.send(bad, "a bad call")
+    again = await replay(case, bad, "the same bad call")
+    if first.refused and first.status != 409 and again.status == 409:
+        raise case.violated("a failed call keeps its key in use", first, again, expected=first.summary)
+    await case.control(request.with_fresh_key())
+
+
+@check("IDEM-7", cases={moment: moment for moment in MOMENTS})
+async def a_call_left_unanswered_can_be_repeated(case: Case, moment: Moment) -> None:
+    """After its connection was lost a call is sent again with its key: it settles on a 200, and there is one effect."""
+    request = await case.arrange()
+    oracle = await _watch(case, request)
+    await case.runtime.flow.abandon(request, moment)
+    answer = await replay(case, request, f"after it was left {moment}")
+    if not answer.ok:
+        await case.control(await case.arrange())
+        raise case.violated(f"a call left {moment} cannot be repeated", answer, expected="200")
+    expect_same(case, answer, await replay(case, request))
+    if oracle is not None and oracle.counts and (count := await oracle.happened()) != 1:
+        raise case.violated(f"a call left {moment} took effect {count} times", answer, expected="1", observed=str(count))
+
+
+def _single_winners(profile: Profile, operation: Operation) -> Mapping[str, tuple[Transition, int] | None]:
+    found = [t for t in profile.transitions if t.operation == operation.id and t.single_winner]
+    return {f"{t.fixture}-{n}": (t, n) for t in found for n in range(1, ROUNDS + 1)} or {"": None}
+
+
+@check("CONF-2", cases=_single_winners)
+async def one_of_several_at_once_wins(case: Case, told: tuple[Transition, int] | None) -> None:
+    """Several calls at once, each with a key of its own, for a transition that only one may make: at most one 200."""
+    case.need(told, "transitions.single_winner", "a transition that only one of several may win is needed")
+    assert told is not None
+    request = await into_conflict(case, Transition(told[0].operation, told[0].fixture))
+    answers = await _together(case, [request.with_fresh_key() for _ in range(AT_ONCE)], "rival at once")
+    winners = [answer for answer in answers if answer.ok]
+    if len(winners) > 1:
+        raise case.violated("several rivals at once were answered 200", *winners, expected="at most one 200")
+    broken = [answer for answer in answers if not answer.ok and not (answer.declared and answer.refused or answer.status == 429)]
+    if broken:
+        raise case.violated("a rival at once broke the answer", *winners, broken[0], expected="a declared 4xx")
+    if not winners and not (await case.send(request.with_fresh_key(), "after the rivals")).ok:
+        raise Inconclusive("none of the rivals won, nor the one that came after them", *answers[:2])
+
+

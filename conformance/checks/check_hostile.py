@@ -1,0 +1,141 @@
+"""Hostile bodies and paths (BODY-5, NF-1): whatever is sent, the answer is a declared one, and soon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from conformance.checks.case import Case
+from conformance.checks.registry import check
+from conformance.client.answer import Answer
+from conformance.client.request import Request
+from conformance.profile import pointer
+
+_OVERSIZE = (413, 414, 431)
+_DEPTH = 10_000
+_MEBIBYTE = 1 << 20
+
+
+def _with_raw_leaf(request: Request, raw: bytes) -> bytes:
+    """The body, with its first string leaf replaced by raw bytes of JSON; an extra member where it has none."""
+    marker = "x-conformance-marker-x"
+    leaves = [where for where, value in pointer.leaves(request.body) if isinstance(value, str)]
+    document = pointer.replace(request.document, leaves[0], marker) if leaves else {**request.document, "x": marker}
+    return json.dumps(document).encode().replace(json.dumps(marker).encode(), raw, 1)
+
+
+def _leaf(raw: bytes) -> Callable[[Request], bytes]:
+    return lambda request: _with_raw_leaf(request, raw)
+
+
+def _text(request: Request) -> bytes:
+    return json.dumps(request.document).encode()
+
+
+def _duplicate(request: Request) -> bytes:
+    text = _text(request)
+    return text[:-1] + (b", " if len(text) > 2 else b"") + text[1:]
+
+
+HOSTILE: Mapping[str, Callable[[Request], bytes]] = {
+    "duplicate-members": _duplicate,
+    "deep-arrays": _leaf(b"[" * _DEPTH + b"]" * _DEPTH),
+    "deep-objects": _leaf(b'{"a":' * _DEPTH + b"1" + b"}" * _DEPTH),
+    "unclosed-arrays": lambda request: b"[" * (10 * _DEPTH),
+    "number-1e400": _leaf(b"1e400"),
+    "number-40-digits": _leaf(b"1" * 40),
+    "number-million-digits": _leaf(b"1" * 1_000_000),
+    "number-tiny": _leaf(b"-1e-400"),
+    "nan": _leaf(b"NaN"),
+    "lone-surrogate": _leaf(b'"\\ud800"'),
+    "lone-low-surrogate": _leaf(b'"\\udc00"'),
+    "swapped-surrogates": _leaf(b'"\\udd1e\\ud834"'),
+    "nul-escaped": _leaf(b'"a\\u0000b"'),
+    "nul-raw": _leaf(b'"a\x00b"'),
+    "invalid-utf-8": _leaf(b'"\xff\xfe"'),
+    "overlong-utf-8": _leaf(b'"\xc0\xaf"'),
+    "utf-16": lambda request: _text(request).decode().encode("utf-16"),
+    "byte-order-mark": lambda request: b"\xef\xbb\xbf" + _text(request),
+    "string-1-mib": _leaf(b'"' + b"a" * _MEBIBYTE + b'"'),
+    "control-characters": _leaf(b'"\\r\\nSet-Cookie: a=b\\u001b[2J"'),
+    "empty-member-names": lambda request: b'{"": {"": [null]}}',
+    "proto": lambda request: b'{"__proto__": {"admin": true}, "constructor": {"prototype": {}}}',
+    "injection": _leaf(b"\"' OR '1'='1'; --${7*7}{{7*7}}<script>\""),
+    "only-white-space": lambda request: b" \r\n\t ",
+}
+
+
+def _expect_survival(case: Case, what: str, answer: Answer, *, oversize: bool) -> None:
+    """Violated by a 5xx or no answer at all; another undeclared status is STA-1's question."""
+    if answer.status is None and oversize and "within" not in answer.trouble:
+        case.note(f"{what}: the connection was closed")
+    elif answer.status in _OVERSIZE and oversize:
+        case.note(f"{what} is answered {answer.status}")
+    elif answer.status is None or answer.status >= 500:
+        raise case.violated(f"{what} broke the answer", answer, expected="a declared status")
+
+
+@check("BODY-5", cases=HOSTILE)
+async def a_hostile_body_is_survived(case: Case, make: Callable[[Request], bytes]) -> None:
+    """JSON made to break parsers is accepted or refused with a declared status, and the next request is answered."""
+    request = await case.arrange()
+    content = make(request)
+    answer = await case.stubborn(request.with_raw_body(content).with_fresh_key(), "hostile body", await case.arrange())
+    _expect_survival(case, "a hostile body", answer, oversize=len(content) > 10_000)
+
+
+PATHS: Mapping[str, Callable[[str], str]] = {
+    "encoded-slash": lambda value: f"{value}%2F{value}",
+    "encoded-parent": lambda value: f"..%2f{value}",
+    "encoded-dots": lambda value: "%2e%2e%2f%2e%2e%2fidentity%3f",
+    "plain-parent": lambda value: f"../{value}",
+    "double-slash": lambda value: f"/{value}",
+    "trailing-dot-segment": lambda value: f"{value}/.",
+    "semicolon": lambda value: f"{value};x=1",
+    "encoded-nul": lambda value: f"{value}%00",
+    "encoded-crlf": lambda value: f"{value}%0d%0aX-Injected:%201",
+    "invalid-escape": lambda value: f"{value}%zz",
+    "invalid-utf-8": lambda value: f"{value}%ff%fe",
+    "encoded-percent": lambda value: f"{value}%25",
+    "over-long": lambda value: value + "a" * 7000,
+    "dot": lambda value: ".",
+    "encoded-blank": lambda value: "%20",
+}
+
+
+@check("NF-1", on=("api-key path", "catalog path"), cases=PATHS)
+async def a_hostile_id_is_no_way_anywhere(case: Case, change: Callable[[str], str]) -> None:
+    """An id made to be read as a path gets neither another route's answer nor past authorization, and breaks nothing."""
+    request = await case.arrange()
+    name = case.operation.path_parameters[0]
+    hostile = replace(request, raw_path={name: change(request.path[name])}).with_fresh_key()
+    answer = await case.stubborn(hostile, "hostile id", await case.arrange())
+    _expect_survival(case, "a hostile id", answer, oversize=len(answer.url) > 4000)
+    if answer.ok and case.operation.auth == "api_key":
+        bare = await case.send(hostile.with_authorization().with_fresh_key(), "hostile id, no credential")
+        if bare.ok:
+            raise case.violated("a hostile id gets past authentication", answer, bare, expected="401")
+    if answer.ok and _is_another_route(case, answer, await case.control(await case.arrange())):
+        raise case.violated("a hostile id reached another route", answer, expected="404")
+
+
+def _is_another_route(case: Case, answer: Answer, own: Answer) -> bool:
+    """Whether a 200 has nothing in common with what the operation itself answers."""
+    theirs, ours = _names(answer.value), _names(own.value)
+    return bool(ours) and not theirs & ours
+
+
+def _names(value: Any) -> set[str]:
+    data = value.get("data") if isinstance(value, dict) else None
+    return set(data) if isinstance(data, dict) else {"[]"} if isinstance(data, list) else set()
+
+
+@check("NF-1", on=("api-key path",), cases={"X-HTTP-Method-Override": "X-HTTP-Method-Override", "X-Method-Override": "X-Method-Override"})
+async def a_method_override_opens_no_other_operation(case: Case, header: str) -> None:
+    """A header that names another method does not get past authentication, nor breaks the answer."""
+    request = await case.arrange()
+    method = "GET" if case.operation.method != "GET" else "DELETE"
+    bare = request.with_authorization().with_header(header, method).with_fresh_key()
+    await case.negative(request, bare, (400, 401, 403, 404, 409), "a method override, no credential", any_refusal=True)

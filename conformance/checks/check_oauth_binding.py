@@ -1,0 +1,134 @@
+"""What codes, proofs and tokens are bound to (OA-3, OA-5, OA-7, OA-9 to OA-12)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from dataclasses import replace
+from typing import Any
+
+from conformance.checks.case import Case
+from conformance.checks.check_oauth import REFUSED, access_token, oauth_of
+from conformance.checks.registry import check
+from conformance.checks.replays import alike
+from conformance.checks.signals import Inconclusive
+from conformance.client.dpop import Proof, ProofKey
+from conformance.client.request import Request
+from conformance.errors import FixtureError
+from conformance.model import Level
+from conformance.profile import pointer
+
+
+def _proof(request: Request) -> Proof:
+    assert request.proof is not None
+    return request.proof
+
+
+@check("OA-3")
+async def a_plain_challenge_is_of_no_use(case: Case) -> None:
+    """A code for a plain challenge is not issued, or not exchanged (RFC 7636 section 4.2)."""
+    oauth_of(case)
+    await case.runtime.controls.proven(case.operation)
+    source = next(iter(case.profile.fixtures.get("oauth", {}).values()), None)
+    case.need(source and "{pkce.method}" in str(source), "fixtures.oauth", "a code source that takes {pkce.method} is needed")
+    verifier = uuid.uuid4().hex * 2
+    plain = {"pkce.method": "plain", "pkce.challenge": verifier, "pkce.verifier": verifier}
+    try:
+        request = await case.runtime.arranger.arrange(case.operation, scope=plain)
+    except FixtureError as error:
+        await case.control(await case.arrange())
+        case.note(f"no code is issued: {error.what}")
+        return
+    await case.negative(request, request, REFUSED, "a code of a plain challenge", control=await case.arrange())
+
+
+_SWAPS = {"client": ("other_client_id", "client_id_member"), "redirect-uri": ("other_redirect_uri", "redirect_uri_member")}
+
+
+@check("OA-5", cases=_SWAPS)
+async def a_code_belongs_to_its_client_and_redirect_uri(case: Case, swap: tuple[str, str]) -> None:
+    """A code is refused from another client, and with another redirect URI (RFC 6749 section 4.1.3)."""
+    oauth = oauth_of(case)
+    other, where = (getattr(oauth, name) for name in swap)
+    case.need(other, f"oauth.{swap[0]}", "another registered value is needed")
+    case.need(where, f"oauth.{swap[1]}", "the place of the member in the body is needed")
+    request = await case.arrange()
+    case.need(pointer.has(request.body, where), f"oauth.{swap[1]}", "the body has no such member")
+    bad = request.with_body(pointer.replace(request.body, where, other))
+    await case.negative(request, bad, (*REFUSED, 403), f"another {swap[0]}", any_refusal=True, control=await case.arrange())
+
+
+@check("OA-7")
+async def a_proof_is_used_once(case: Case) -> None:
+    """A proof that was used is refused with a fresh code (RFC 9449 section 11.1 lets a server track jti)."""
+    pinned = {"jti": str(uuid.uuid4())}
+    first, second = await case.arrange(), await case.arrange()
+    await case.control(first.with_proof(replace(_proof(first), claims=pinned)))
+    answer = await case.send(second.with_proof(replace(_proof(second), claims=pinned)), "a used proof, fresh code")
+    if answer.ok:
+        raise case.violated("a used proof was accepted", answer, expected="400 or 401")
+
+
+def _claims(token: str) -> dict[str, Any] | None:
+    """The claims of a JWT, unverified; None where the token is opaque."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        decoded = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return None
+    return decoded if isinstance(decoded, dict) else None
+
+
+@check("OA-9")
+async def the_token_is_bound_to_the_proof_key(case: Case) -> None:
+    """token_type is DPoP, and a token that can be read confirms the key's thumbprint (RFC 9449 sections 5 and 6.1)."""
+    oauth = oauth_of(case)
+    case.need(oauth.access_token or oauth.token_type, "oauth.access_token", "the place of the token is needed")
+    request = await case.arrange()
+    answer = await case.control(request)
+    if oauth.token_type:
+        kind = pointer.get(answer.value, oauth.token_type) if pointer.has(answer.value, oauth.token_type) else None
+        if not isinstance(kind, str) or kind.lower() != "dpop":
+            raise case.violated("the token is not of type DPoP", answer, expected="DPoP", observed=str(kind)[:20])
+    claims = _claims(access_token(case, answer))
+    if claims is not None:
+        confirmed = claims.get("cnf", {}).get("jkt") if isinstance(claims.get("cnf"), dict) else None
+        if confirmed != _proof(request).key.thumbprint:
+            raise case.violated("the token confirms another key", answer, expected="cnf.jkt of the proof's key", observed="another")
+    elif not oauth.token_type:
+        raise Inconclusive("the token is opaque, and its type is not told", answer)
+
+
+@check("OA-10")
+async def a_token_answer_is_not_cached(case: Case) -> None:
+    """Cache-Control: no-store (RFC 6749 section 5.1)."""
+    answer = await case.control(await case.arrange())
+    told = answer.header("Cache-Control") or ""
+    if "no-store" not in told.lower():
+        raise case.violated("the token may be cached", answer, expected="Cache-Control: no-store", observed=told or "none")
+
+
+@check("OA-11")
+async def a_new_proof_does_not_make_another_call(case: Case) -> None:
+    """The same key and body with a fresh proof is the same call: every retry has a fresh proof."""
+    first = await case.control(await case.arrange())
+    again = await case.send(first.request, "the same call, fresh proof")
+    if not again.ok:
+        raise case.violated("a retry with a fresh proof is not the same call", first, again, expected="200")
+
+
+@check("OA-12")
+async def another_key_holder_gets_no_token(case: Case) -> None:
+    """The same idempotency key and body with a proof of another key never bring back the first token."""
+    oauth = oauth_of(case)
+    case.need(oauth.access_token, "oauth.access_token", "the place of the token is needed")
+    first = await case.control(await case.arrange())
+    stranger = Proof(ProofKey.new(oauth.algorithms[0]))
+    again = await case.send(first.request.with_proof(stranger), "the same call, another key's proof")
+    if again.ok and access_token(case, again) == access_token(case, first) or alike(case, first, again):
+        raise case.violated(
+            "the holder of another key was given the token", first, again, expected="another answer", level=Level.DECLARED
+        )

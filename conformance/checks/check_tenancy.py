@@ -1,0 +1,38 @@
+"""Installations are strangers to each other (TEN-1; OWASP API1:2023, broken object level authorization)."""
+
+from __future__ import annotations
+
+from conformance.checks.case import Case
+from conformance.checks.registry import check
+from conformance.profile.render import placeholders
+
+_ON_OBJECTS = ("api-key path",)
+_HIDDEN = (400, 401, 403, 404, 409)
+
+
+@check("TEN-1", on=_ON_OBJECTS)
+async def an_object_of_another_installation_is_out_of_reach(case: Case) -> None:
+    """A good key gets nothing of an object that belongs to another installation: neither 200 nor a different error."""
+    kinds = {name.partition(".")[0] for name in placeholders(dict(case.facts.path))}
+    foreign = [kind for kind in sorted(kinds) if case.runtime.fixtures.find(kind, "foreign")]
+    case.need(foreign, "fixtures.KIND.foreign", "an object of another installation is needed")
+    request = await case.arrange()
+    theirs = await case.arrange(use=dict.fromkeys(foreign, "foreign"))
+    stranger = request.with_path(**theirs.path)
+    await case.negative(request, stranger, _HIDDEN, "an object of another installation", any_refusal=True)
+
+
+@check("TEN-1", on=_ON_OBJECTS)
+async def a_key_of_another_installation_reaches_nothing_here(case: Case) -> None:
+    """A good key of another installation, with every scope, gets nothing of an object of this one."""
+    arranger = case.runtime.arranger
+    others = [
+        credential.name
+        for credential in case.profile.credentials.values()
+        if credential.active and credential.installation != arranger.home and case.operation.scope in credential.scopes
+    ]
+    case.need(others, "credentials", "an active key of a second installation is needed")
+    request = await case.arrange()
+    await case.negative(
+        request, case.as_credential(request, others[0]), _HIDDEN, "a key of another installation", any_refusal=True
+    )
