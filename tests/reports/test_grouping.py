@@ -23,6 +23,16 @@ def test_a_failed_control_explains_what_rests_on_it() -> None:
         assert grouping.shortfalls(run) == ()
 
 
+def test_a_failed_check_explains_what_names_it() -> None:
+    """So does any check that another names as its cause; what has no known cause stays among the inconclusive."""
+    head = result("IDEM-1", IDENTITY, Outcome.FAILED)
+    resting = result("IDEM-2", IDENTITY, Outcome.INCONCLUSIVE, cause=f"check:{head.check}", message="rests on a replay")
+    stray = result("IDEM-7", IDENTITY, Outcome.INCONCLUSIVE, cause="rate limit", message="limited for 3 s")
+    run = run_of([head, resting, stray])
+    assert grouping.failures(run)[0].resting == (resting,)
+    assert [s.reason for s in grouping.shortfalls(run)] == ["rate limit: limited for 3 s"]
+
+
 def test_the_same_violation_on_many_operations_is_one_cause(small: Run) -> None:
     """Four operations that serve without a credential are one entry with its clause."""
     (group,) = [g for g in grouping.failures(small) if g.clauses[0].id == "AUTH-1"]
