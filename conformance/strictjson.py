@@ -10,7 +10,8 @@ import re
 from typing import Any, Final
 
 MAX_DEPTH: Final = 512
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
+"""A string that never ends is one token too: looked for again from each of its quotes, it would cost its square."""
 _MAX_INT_DIGITS: Final = 4000
 
 
@@ -83,33 +84,50 @@ def _decode(decoder: json.JSONDecoder, raw: bytes, encoding: str) -> Any:
 
 def same(left: Any, right: Any) -> bool:
     """Equality of JSON values: 1 equals 1.0, true does not equal 1, the order of members means nothing."""
+    pairs = [(left, right)]  # no recursion: a value may be MAX_DEPTH deep
+    while pairs:
+        one, other = pairs.pop()
+        if isinstance(one, dict) and isinstance(other, dict):
+            if one.keys() != other.keys():
+                return False
+            pairs += [(item, other[name]) for name, item in one.items()]
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            pairs += zip(one, other, strict=True)
+        elif not _same_leaf(one, other):
+            return False
+    return True
+
+
+def _same_leaf(left: Any, right: Any) -> bool:
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         return left == right
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(same(item, right[name]) for name, item in left.items())
-    if isinstance(left, list):
-        return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
-    return bool(left == right)
+    return type(left) is type(right) and bool(left == right)
 
 
-def first_difference(left: Any, right: Any, at: str = "") -> str:
+def first_difference(left: Any, right: Any) -> str:
     """The JSON pointer of the first place where two values differ, or "" where the whole differs."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        for name in sorted(left.keys() | right.keys()):
-            place = f"{at}/{name.replace('~', '~0').replace('/', '~1')}"
-            if name not in left or name not in right:
-                return place
-            if not same(left[name], right[name]):
-                return first_difference(left[name], right[name], place)
-    if isinstance(left, list) and isinstance(right, list):
-        for index, (one, other) in enumerate(zip(left, right, strict=False)):
-            if not same(one, other):
-                return first_difference(one, other, f"{at}/{index}")
+    at = ""
+    while (name := _parting(left, right)) is not None:
+        at += "/" + str(name).replace("~", "~0").replace("/", "~1")
+        if isinstance(left, dict) and (name not in left or name not in right):
+            return at
+        left, right = left[name], right[name]
     return at
+
+
+def _parting(left: Any, right: Any) -> str | int | None:
+    """The first member or index at which two values part; None where there is no such place inside them."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        names = sorted(left.keys() | right.keys())
+        return next((n for n in names if n not in left or n not in right or not same(left[n], right[n])), None)
+    if isinstance(left, list) and isinstance(right, list):
+        pairs = enumerate(zip(left, right, strict=False))
+        return next((index for index, (one, other) in pairs if not same(one, other)), None)
+    return None
 
 
 def kind(value: Any) -> str:
