@@ -9,10 +9,12 @@ import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import httpx
-from joserfc import jws
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
 from joserfc.jwk import ECKey
 
 from conformance.reference.server import ReferenceServer
@@ -84,16 +86,29 @@ def fresh() -> str:
 
 
 def s256(text: str) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+    return encoded(hashlib.sha256(text.encode()).digest())
 
 
 def proof(url: str, *, key: ECKey = KEY, header: dict[str, Any] | None = None, **claims: Any) -> str:
     """A DPoP proof; a claim or header of None is left out."""
     head = {"typ": "dpop+jwt", "alg": "ES256", "jwk": key.as_dict(private=False), **(header or {})}
     body = {"jti": fresh(), "htm": "POST", "htu": url, "iat": int(time.time()), **claims}
-    kept = json.dumps({name: value for name, value in body.items() if value is not None})
-    registry = jws.JWSRegistry(algorithms=["ES256"], strict_check_header=False)
-    return jws.serialize_compact({n: v for n, v in head.items() if v is not None}, kept, key, registry=registry)
+    return signed(
+        {n: v for n, v in head.items() if v is not None}, {n: v for n, v in body.items() if v is not None}, key
+    )
+
+
+def encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def signed(header: Any, claims: Any, key: ECKey) -> str:
+    """A JWS by ES256 with any header, wrong ones included, which no library would sign."""
+    text = ".".join(encoded(json.dumps(part).encode()) for part in (header, claims))
+    private = key.private_key
+    assert private is not None
+    r, s = decode_dss_signature(private.sign(text.encode(), ECDSA(SHA256())))
+    return f"{text}.{encoded(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
 
 
 @dataclass
@@ -103,6 +118,12 @@ class Api:
     server: ReferenceServer
     target: str = ""
     http: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=15))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.close()
 
     @property
     def base(self) -> str:
