@@ -131,9 +131,9 @@ def _clause(row: RequirementRow) -> str:
 
 def _batch(batch: list[Result]) -> str:
     first = batch[0]
-    places = [" ".join(code(part) for part in (r.operation, r.case) if part) or code(r.check) for r in batch]
+    places = [f"{code(name)} {code(cases)}".rstrip() for name, cases in grouping.places(batch)]
     more = f" and {len(places) - PLACES} more" if len(places) > PLACES else ""
-    told = [f"- {code(first.message or first.outcome)}: {', '.join(places[:PLACES])}{more}"]
+    told = [f"- {code(grouping.general(first.message, first) or first.outcome)}: {', '.join(places[:PLACES])}{more}"]
     told += [f"  - {label} {code(text)}" for label in ("expected", "observed") if (text := getattr(first, label))]
     return "\n".join(told)
 

@@ -87,12 +87,15 @@ def _failure(number: int, group: Group) -> Iterator[Line]:
 
 def _batch(batch: list[Result], group: Group) -> Iterator[Line]:
     first = batch[0]
-    places = [" ".join(part for part in (r.operation, r.case) if part) or r.check for r in batch]
+    places = [f"{name} ({cases})" if cases else name for name, cases in grouping.places(batch, 2)]
     more = f" and {len(places) - PLACES} more" if len(places) > PLACES else ""
-    own = f": {one_line(first.message)}" if first.message and first.message != group.title else ""
+    said = grouping.general(first.message, first) if len(batch) > 1 else first.message
+    own = (
+        f": {one_line(said)}" if grouping.general(first.message, first) != grouping.general(group.title, first) else ""
+    )
     yield f"   - {', '.join(one_line(place, 100) for place in places[:PLACES])}{more}{own}", ""
     for label in ("expected", "observed"):
-        if text := getattr(first, label):
+        if text := grouping.general(getattr(first, label), first):
             yield f"     {label}  {one_line(text)}", ""
 
 

@@ -30,7 +30,7 @@ def test_a_failed_check_explains_what_names_it() -> None:
     stray = result("IDEM-7", IDENTITY, Outcome.INCONCLUSIVE, cause="rate limit", message="limited for 3 s")
     run = run_of([head, resting, stray])
     assert grouping.failures(run)[0].resting == (resting,)
-    assert [s.reason for s in grouping.shortfalls(run)] == ["rate limit: limited for 3 s"]
+    assert [s.reason for s in grouping.shortfalls(run)] == ["limited for 3 s"]
 
 
 def test_the_same_violation_on_many_operations_is_one_cause(small: Run) -> None:
@@ -39,6 +39,17 @@ def test_the_same_violation_on_many_operations_is_one_cause(small: Run) -> None:
     assert len(group.results) == len(group.operations) == 4
     assert group.clauses[0].statement.startswith("failed authentication yields 401")
     assert len(grouping.alike(group.results)) == 1
+
+
+def test_messages_that_differ_only_by_their_operation_are_told_once() -> None:
+    """`a was refused` and `b was refused` are one way in which a cause shows."""
+    failed = [result("AUTH-4", o.id, Outcome.FAILED, message=f"{o.id} was served") for o in OPERATIONS[:3]]
+    (group,) = grouping.failures(run_of(failed))
+    assert group.title == "the operation was served"
+    assert len(grouping.alike(group.results)) == 1
+    stuck = [replace(r, outcome=Outcome.INCONCLUSIVE, cause=f"control:{r.operation}") for r in failed]
+    (shortfall,) = grouping.shortfalls(run_of(stuck))
+    assert (shortfall.reason, len(shortfall.results)) == ("the operation was served", 3)
 
 
 def test_every_failure_is_in_exactly_one_group(big: Run) -> None:

@@ -209,3 +209,11 @@ def names(table: list[Row], member: str) -> list[str]:
 def has_rest(run: Run) -> bool:
     """Whether something neither passed nor failed."""
     return any(run.counts.get(o) for o in OUTCOMES if o not in (Outcome.PASSED, *grouping.BAD))
+
+
+def by_place(batch: list[tuple[Result, str]]) -> list[tuple[str, list[tuple[Result, str]]]]:
+    """Results with their anchors by operation, or by check where there is none."""
+    found: dict[str, list[tuple[Result, str]]] = {}
+    for result, anchor in batch:
+        found.setdefault(result.operation or result.check, []).append((result, anchor))
+    return list(found.items())

@@ -152,8 +152,22 @@ def alike(results: Iterable[Result]) -> list[list[Result]]:
     """Results that say the same put together, so that it is told once for all their operations."""
     found: dict[tuple[str, str, str], list[Result]] = {}
     for result in results:
-        found.setdefault((result.message, result.expected, result.observed), []).append(result)
+        said = (general(result.message, result), general(result.expected, result), general(result.observed, result))
+        found.setdefault(said, []).append(result)
     return list(found.values())
+
+
+def places(batch: Iterable[Result], most: int = 8) -> list[tuple[str, str]]:
+    """Where a batch shows: each operation (or check, where there is none) with its cases in one line."""
+    found: dict[str, list[str]] = {}
+    for result in batch:
+        found.setdefault(result.operation or result.check, []).append(result.case)
+    return [(name, _cases([case for case in cases if case], most)) for name, cases in found.items()]
+
+
+def _cases(cases: list[str], most: int) -> str:
+    more = f" and {len(cases) - most} more" if len(cases) > most else ""
+    return ", ".join(cut(case, 60) for case in cases[:most]) + more
 
 
 def warnings(run: Run) -> tuple[Group, ...]:
@@ -187,7 +201,8 @@ def _group(run: Run, key: str, members: list[Result], resting: list[Result]) -> 
     rows = clauses(run)
     wanted = dict.fromkeys(r.requirement for r in members)
     first = members[0]
-    title = first.message or (rows[first.requirement].statement if first.requirement in rows else first.check)
+    message = general(first.message, first) if len({r.operation for r in members}) > 1 else first.message
+    title = message or (rows[first.requirement].statement if first.requirement in rows else first.check)
     return Group(
         key=key,
         title=title,
@@ -201,33 +216,35 @@ def _group(run: Run, key: str, members: list[Result], resting: list[Result]) -> 
 def shortfalls(run: Run) -> tuple[Shortfall, ...]:
     """Inconclusive and untested results by cause, leaving out those that rest on a failure shown elsewhere."""
     explained = {id(r) for group in failures(run) for r in group.resting}
-    found: dict[str, list[Result]] = {}
+    found: dict[tuple[str, str], list[Result]] = {}
     for result in run.results:
         if result.outcome in (Outcome.INCONCLUSIVE, Outcome.UNTESTED) and id(result) not in explained:
-            found.setdefault(result.cause or result.message or result.outcome.value, []).append(result)
+            cause, message = general(result.cause, result), general(result.message, result)
+            found.setdefault((cause, message), []).append(result)
     return tuple(
-        Shortfall(reason=_reason(members[0], key), results=tuple(members), remedy=members[0].fact)
-        for key, members in sorted(found.items(), key=lambda item: -len(item[1]))
+        Shortfall(message or cause or members[0].outcome.value, tuple(members), members[0].fact)
+        for (cause, message), members in sorted(found.items(), key=lambda item: -len(item[1]))
     )
 
 
-def _reason(first: Result, key: str) -> str:
-    return f"{first.cause}: {first.message}" if first.cause and first.message else key
+def general(text: str, result: Result) -> str:
+    """What the text says whatever the operation: `quotePublicCart was refused` is `the operation was refused`."""
+    return text.replace(result.operation, "the operation") if result.operation else text
 
 
 def inapplicable(run: Run) -> tuple[Shortfall, ...]:
-    """Inapplicable results by the profile key that would enable them."""
-    found: dict[str, list[Result]] = {}
+    """Inapplicable results by the profile key that would enable them, or by why none would."""
+    found: dict[tuple[str, str], list[Result]] = {}
     for result in run.results:
         if result.outcome is Outcome.INAPPLICABLE:
-            found.setdefault(result.fact, []).append(result)
+            found.setdefault((result.fact, "" if result.fact else result.message), []).append(result)
     return tuple(
         Shortfall(
-            reason=f"the profile does not state {fact}" if fact else members[0].message or "not for this target",
+            reason=f"the profile does not state {fact}" if fact else message or "not for this target",
             results=tuple(members),
             remedy=fact,
         )
-        for fact, members in sorted(found.items(), key=lambda item: -len(item[1]))
+        for (fact, message), members in sorted(found.items(), key=lambda item: -len(item[1]))
     )
 
 
