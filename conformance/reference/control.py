@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 
 from sqlalchemy import func, select
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -79,7 +79,7 @@ async def _fixture(request: Request) -> Response:
 
 async def _answered(work: Callable[[JsonObject], JsonObject], request: Request) -> Response:
     try:
-        return JSONResponse(await run_in_threadpool(work, await _options(request)))
+        return JSONResponse(await _target(request).run(partial(work, await _options(request))))
     except (ValueError, KeyError, TypeError) as error:
         return JSONResponse({"error": f"bad options: {error}"}, 400)
 
@@ -96,7 +96,7 @@ async def _effects(request: Request) -> Response:
         with _target(request).store.read() as db:
             return int(db.execute(query).scalar_one())
 
-    return JSONResponse({"count": await run_in_threadpool(count)})
+    return JSONResponse({"count": await _target(request).run(count)})
 
 
 async def _rate_limit(request: Request) -> Response:

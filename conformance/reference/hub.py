@@ -9,7 +9,11 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
+
+from starlette.concurrency import run_in_threadpool
 
 from conformance.errors import UsageError
 from conformance.reference import registry
@@ -21,6 +25,7 @@ from conformance.reference.policy import Policy
 from conformance.reference.routes import Router
 from conformance.reference.store import MEMORY, Store
 
+T = TypeVar("T")
 _PREFIX = re.compile(rb"/([A-Za-z0-9+]+(?:~[A-Za-z0-9_.-]{1,64})?)(?=/|$)")
 
 
@@ -33,6 +38,16 @@ class Target:
     keys: KeyRing
     limiter: Limiter
     router: Router
+
+    def answers_at_once(self, call: Call) -> bool:
+        """Whether a call waits for nothing: no other process's transaction, and no work beside the database."""
+        if not call.operation or call.operation in self.policy.local:
+            return True
+        return self.store.private and not self.policy.overlap and not self.policy.idempotency.work_s
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Carries out work on the store, in a thread where it may have to wait."""
+        return work() if self.store.private else await run_in_threadpool(work)
 
     def call(self, request: Request) -> Call:
         """A new call of this target, its operation found where there is one."""

@@ -189,6 +189,8 @@ class Policy:
     shape: tuple[Shaper, ...] = ()
     wire: tuple[WireHook, ...] = ()
     transport: Transport = Transport()
+    overlap: bool = False
+    """Whether calls must overlap even on a store in memory, where they would otherwise be carried out one by one."""
 
 
 evolve = dataclasses.replace

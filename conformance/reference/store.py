@@ -32,6 +32,8 @@ class Store:
         self.engine = _engine(url, name)
         self.sqlite = self.engine.dialect.name == "sqlite"
         self._memory = self.engine.connect() if isinstance(self.engine.pool, StaticPool) else None
+        self.private = self._memory is not None
+        """Whether this process alone can see it, so that no transaction waits for more than another one's end."""
         self._lock = threading.Lock()
         self.outbox = False
         """Whether a transaction left a delivery for the courier; a hint, the table is the truth."""
@@ -133,6 +135,8 @@ def _sqlite(url: str, name: str) -> Engine:
     @event.listens_for(engine, "begin")
     def begun(db: Connection) -> None:
         reading = memory or db.get_execution_options().get("reading")
-        db.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+        connection = db.connection.driver_connection
+        assert connection is not None
+        connection.execute("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine

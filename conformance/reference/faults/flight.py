@@ -79,7 +79,7 @@ def look_then_leap(policy: Policy) -> Policy:
             save(db, call, key, answer)
             return answer
 
-    return with_idempotency(policy, run=run)
+    return evolve(with_idempotency(policy, run=run), overlap=True)
 
 
 @fault("F093", requirement="IDEM-7", title="parallel loser gets 500/503")

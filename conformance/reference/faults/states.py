@@ -45,7 +45,7 @@ def checked_too_early(policy: Policy) -> Policy:
         call.policy = evolve(policy, guard=lambda _call, _kind, _state: None)
         return policy.idempotency.run(call, handler)
 
-    return with_idempotency(policy, run=run)
+    return evolve(with_idempotency(policy, run=run), overlap=True)
 
 
 @fault(
