@@ -117,9 +117,7 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
     recorder = Recorder(settings.journal, settings.secrets, Invariants(profile, validators).judge)
     fixtures = Fixtures(profile)
     arranger = Arranger(profile, settings.contract, settings.keys, settings.secrets, fixtures, settings.run)
-    async with Transport(
-        profile.base_url, tls=profile.tls, timeout_s=profile.limits.timeout_s, connections=settings.concurrency
-    ) as transport:
+    async with Transport(profile.base_url, tls=profile.tls, timeout_s=profile.limits.timeout_s) as transport:
         flow = Flow(
             transport,
             recorder,

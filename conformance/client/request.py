@@ -17,6 +17,7 @@ from conformance.profile import pointer
 from conformance.profile.model import Idempotency
 
 ORDINARY_TARGET = re.compile(r"[A-Za-z0-9._~/=&?,:+-]*")
+ORDINARY_BODY: Final = 64 * 1024
 _DOT_SEGMENT = re.compile(r"(^|/)\.{1,2}(/|$|\?)|//")
 
 
@@ -136,7 +137,8 @@ class Request:
         if media_type is not None:
             headers.append(("Content-Type", media_type))
         unusual = self.exact or not ORDINARY_TARGET.fullmatch(target) or bool(_DOT_SEGMENT.search(target))
-        unusual = unusual or len(self.authorization) > 1 or any(not plain(value) for _, value in headers)
+        unusual = unusual or any(not plain(value) for _, value in headers) or len(content or b"") > ORDINARY_BODY
+        unusual = unusual or len({name.lower() for name, _ in headers}) < len(headers)
         return Wire(self.method or self.operation.method, target, tuple(headers), content, unusual)
 
     def _path(self) -> str:

@@ -1,7 +1,8 @@
 """Two ways to put a request on the wire, and one bounded way to read the answer.
 
-The fast transport (aiohttp below httpx) carries ordinary requests; it rewrites unusual ones. The exact one (httpcore
-below httpx, one client a lane) sends the very bytes. No cookies, no redirects, no proxies from the environment.
+The fast transport (aiohttp below httpx's interface) carries ordinary requests; it rewrites unusual ones. The exact one
+(httpcore, one connection a lane) sends the very bytes. Both are used below httpx's client, so that nobody keeps
+cookies, follows redirects, repeats a request or reads proxies from the environment.
 """
 
 from __future__ import annotations
@@ -10,10 +11,8 @@ import asyncio
 import ssl
 import time
 import zlib
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -21,13 +20,15 @@ import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
-from conformance.client.raw import Moment, abandon
 from conformance.client.request import Wire
 from conformance.profile.model import Tls
 
 MAX_BODY: Final = 4 * 1024 * 1024
 USER_AGENT: Final = "commerce-conformance"
+_OWN_HEADERS: Final = (("User-Agent", USER_AGENT), ("Accept-Encoding", "gzip"))
 _HEADER_BYTES: Final = 64 * 1024
+_KEEP_S: Final = 4.0
+"""How long an idle connection is kept: shorter than servers do, so that none is closed just as it is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,64 +46,42 @@ class Raw:
 class Transport:
     """Sends wires to one base URL. Use as an async context manager."""
 
-    def __init__(self, base_url: str, *, tls: Tls = Tls(), timeout_s: float = 10.0, connections: int = 32) -> None:
+    def __init__(self, base_url: str, *, tls: Tls = Tls(), timeout_s: float = 10.0) -> None:
         parts = urlsplit(base_url)
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self.prefix = parts.path.rstrip("/")
-        self._verify = _verification(tls)
+        self._verify = _verification(tls) if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._timeout_s = timeout_s
-        self._connections = connections
         self._stack = AsyncExitStack()
-        self._lanes: list[httpx.AsyncClient] = []
+        self._lanes: list[httpx.AsyncHTTPTransport] = []
 
     async def __aenter__(self) -> Transport:
         session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=self._verify, keepalive_timeout=4),
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._verify, keepalive_timeout=_KEEP_S),
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Content-Type", "Accept", "Accept-Encoding"),
             max_line_size=_HEADER_BYTES,
             max_field_size=_HEADER_BYTES,
         )
+        session._retry_connection = False  # repeats are for the flow, which records them
         await self._stack.enter_async_context(session)
-        self._fast = self._client(AiohttpTransport(client=session, verify=self._verify))
-        await self._stack.enter_async_context(self._fast)
+        self._fast = AiohttpTransport(client=session, verify=self._verify)
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        for lane in self._lanes:
+            await lane.aclose()
         await self._stack.aclose()
 
-    def _client(self, transport: httpx.AsyncBaseTransport) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
-            transport=transport,
-            headers={"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"},
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            timeout=self._timeout_s,
-            follow_redirects=False,
-            trust_env=False,
-        )
-
-    @asynccontextmanager
-    async def _lane(self, exact: bool) -> AsyncIterator[httpx.AsyncClient]:
-        if not exact:
-            yield self._fast
-            return
-        if self._lanes:
-            client = self._lanes.pop()
-        else:
-            limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=4)
-            client = self._client(httpx.AsyncHTTPTransport(verify=self._verify, limits=limits, trust_env=False))
-            await self._stack.enter_async_context(client)
-        try:
-            yield client
-        finally:
-            self._lanes.append(client)
-
     async def send(self, wire: Wire) -> Raw:
-        """One request, and its answer up to MAX_BODY bytes within the time-out. Never raises for what a target does."""
+        """One request, and its answer up to MAX_BODY bytes within the time-out. Never raises for what a target does.
+
+        Raises RuntimeError for a wire that no client can write.
+        """
         started = time.perf_counter()
         try:
-            async with asyncio.timeout(self._timeout_s), self._lane(wire.exact) as client:
-                raw = await self._converse(client, wire)
+            async with asyncio.timeout(self._timeout_s):
+                raw = await (self._exactly(wire) if wire.exact else self._converse(self._fast, wire))
         except TimeoutError:
             raw = Raw(None, trouble=f"no whole answer within {self._timeout_s:g} s")
         except (httpx.LocalProtocolError, httpx.UnsupportedProtocol) as error:
@@ -113,16 +92,32 @@ class Transport:
             raw = Raw(None, trouble=f"the answer cannot be read: {_describe(error)}")
         return Raw(raw.status, raw.headers, raw.body, raw.truncated, raw.trouble, time.perf_counter() - started)
 
-    async def abandon(self, wire: Wire, moment: Moment) -> bool:
-        """Sends a request and leaves it at `moment`; tells whether it came that far."""
-        return await abandon(self.origin, wire, moment, tls=self._verify, timeout_s=self._timeout_s)
+    async def _exactly(self, wire: Wire) -> Raw:
+        """On a lane of its own, which is used again only if all went well."""
+        lane = self._lanes.pop() if self._lanes else self._lane()
+        try:
+            raw = await self._converse(lane, wire)
+        except BaseException:
+            await lane.aclose()
+            raise
+        self._lanes.append(lane)
+        return raw
 
-    async def _converse(self, client: httpx.AsyncClient, wire: Wire) -> Raw:
-        headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in wire.headers]
-        url = self.origin + ("/" if wire.exact else wire.target)
-        extensions = {"target": wire.target.encode("latin-1", "replace")} if wire.exact else {}
-        request = client.build_request(wire.method, url, headers=headers, content=wire.content, extensions=extensions)
-        response = await client.send(request, stream=True)
+    def _lane(self) -> httpx.AsyncHTTPTransport:
+        limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_KEEP_S)
+        return httpx.AsyncHTTPTransport(verify=self._verify, limits=limits, trust_env=False)
+
+    async def _converse(self, transport: httpx.AsyncBaseTransport, wire: Wire) -> Raw:
+        request = httpx.Request(
+            wire.method,
+            self.origin + ("/" if wire.exact else wire.target),
+            headers=[_encoded(header) for header in (*_OWN_HEADERS, *wire.headers)],
+            content=wire.content,
+            extensions={"target": wire.target.encode("latin-1", "replace")} if wire.exact else {},
+        )
+        if wire.content == b"":
+            request.headers["Content-Length"] = "0"  # an empty body is a body, on DELETE too
+        response = await transport.handle_async_request(request)
         try:
             body, truncated = await _read(response)
         finally:
@@ -131,26 +126,62 @@ class Transport:
         return Raw(response.status_code, shown, body, truncated)
 
 
+def _encoded(header: tuple[str, str]) -> tuple[bytes, bytes]:
+    """A character stands for its byte, as in latin-1; what has none there is sent as UTF-8."""
+    name, value = header
+    try:
+        return name.encode("ascii"), value.encode("latin-1")
+    except UnicodeEncodeError:
+        return name.encode(), value.encode()
+
+
 async def _read(response: httpx.Response) -> tuple[bytes, bool]:
     """The decoded body, at most MAX_BODY bytes of it, however far it would inflate."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
-    inflate = zlib.decompressobj(wbits=47) if encoding in ("gzip", "x-gzip", "deflate") else None
+    inflater = Inflater() if encoding in ("gzip", "x-gzip", "deflate") else None
     body = bytearray()
     async for chunk in response.aiter_raw():
         room = MAX_BODY - len(body) + 1
-        body += inflate.decompress(chunk, room) if inflate else chunk[:room]
+        body += inflater.feed(chunk, room) if inflater else chunk[:room]
         if len(body) > MAX_BODY:
             return bytes(body[:MAX_BODY]), True
+    if inflater is not None and not inflater.whole:
+        raise ValueError(f"its {encoding} stream ends too early")
     return bytes(body), False
 
 
-def _verification(tls: Tls) -> ssl.SSLContext | bool:
+class Inflater:
+    """gzip (any number of members, RFC 1952 section 2.2) or deflate, never more at once than asked for."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(wbits=47)
+        self._begun = False
+
+    @property
+    def whole(self) -> bool:
+        return self._stream.eof or not self._begun
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        """What a chunk inflates to; what goes beyond `room` bytes is lost. Raises zlib.error."""
+        found = b""
+        while chunk and len(found) < room:
+            if self._stream.eof:
+                if not chunk.startswith(b"\x1f"):
+                    break  # padding behind the last member
+                self._stream = zlib.decompressobj(wbits=47)
+            self._begun = True
+            found += self._stream.decompress(chunk, room - len(found))
+            chunk = self._stream.unused_data
+        return found
+
+
+def _verification(tls: Tls) -> ssl.SSLContext:
+    """Made once: reading the store of certificates takes longer than a request."""
+    context = ssl.create_default_context(cafile=str(tls.ca_file) if tls.ca_file else None)
     if not tls.verify:
-        context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-        return context
-    return ssl.create_default_context(cafile=str(tls.ca_file)) if tls.ca_file else True
+    return context
 
 
 def _describe(error: BaseException) -> str:

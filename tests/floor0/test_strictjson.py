@@ -18,8 +18,12 @@ CASES = Path(__file__).parents[3] / "shared" / "json-parsing" / "test_parsing"
 TOO_DEEP = {"n_structure_100000_opening_arrays.json", "n_structure_open_array_object.json"}
 
 names = st.text("ab~/é", max_size=3)
-leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8)
-values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3), max_leaves=6)
+leaves = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8)
+)
+values = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3), max_leaves=6
+)
 few = settings(max_examples=40, deadline=None)
 
 
@@ -69,7 +73,9 @@ def test_only_the_lenient_reader_forgives(raw: bytes) -> None:
         parse(raw)
 
 
-@pytest.mark.parametrize("raw", [b"", b" \t\r\n", b"{} {}", b"{}\x00", b"{}\x0c", b"'a'", b"\xff", '"é"'.encode("utf-16")])
+@pytest.mark.parametrize(
+    "raw", [b"", b" \t\r\n", b"{} {}", b"{}\x00", b"{}\x0c", b"'a'", b"\xff", '"é"'.encode("utf-16")]
+)
 def test_neither_reader_forgives(raw: bytes) -> None:
     """Nothing, more than one value, and another encoding are no JSON by any reading."""
     for reader in (parse, parse_leniently):
@@ -203,7 +209,15 @@ def test_a_difference_is_named_within_both(left: Any, right: Any) -> None:
 
 @pytest.mark.parametrize(
     ("value", "name"),
-    [(None, "null"), (True, "a boolean"), (0, "a number"), (0.5, "a number"), ("", "a string"), ([], "an array"), ({}, "an object")],
+    [
+        (None, "null"),
+        (True, "a boolean"),
+        (0, "a number"),
+        (0.5, "a number"),
+        ("", "a string"),
+        ([], "an array"),
+        ({}, "an object"),
+    ],
 )
 def test_kinds_are_named_in_words(value: Any, name: str) -> None:
     """The six JSON types, and a boolean is no number."""
