@@ -14,7 +14,7 @@ import zlib
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import aiohttp
 import httpx
@@ -49,7 +49,7 @@ class Transport:
     def __init__(self, base_url: str, *, tls: Tls = Tls(), timeout_s: float = 10.0) -> None:
         parts = urlsplit(base_url)
         self.origin = f"{parts.scheme}://{parts.netloc}"
-        self.prefix = parts.path.rstrip("/")
+        self.prefix = quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
         self._verify = _verification(tls) if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._timeout_s = timeout_s
         self._stack = AsyncExitStack()

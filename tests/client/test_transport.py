@@ -289,7 +289,7 @@ def test_a_body_of_exactly_the_bound_is_whole(
     monkeypatch.setattr(transports, "MAX_BODY", BOUND)
 
     async def main() -> Raw:
-        script = lambda arrived: answer(body=b"a" * BOUND)  # noqa: E731
+        script = lambda arrived: answer(body=b"a" * BOUND)
         async with scripted(script) as target, Transport(target.url, timeout_s=8) as transport:
             return await transport.send(wire(exact=exact))
 
@@ -368,8 +368,26 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSL
     """A certificate for 127.0.0.1 that nobody trusts, and a server's context with it."""
     folder = tmp_path_factory.mktemp("tls")
     made = subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-        + ["-keyout", "key.pem", "-out", "cert.pem", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"],
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-days",
+            "2",
+            "-keyout",
+            "key.pem",
+            "-out",
+            "cert.pem",
+            "-subj",
+            "/CN=test",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+        ],
         cwd=folder,
         capture_output=True,
     )
