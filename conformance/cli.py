@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,15 +20,39 @@ Exit codes:
 """
 
 
+_INTERRUPTED = 130
+_MOST_WORKERS = 64
+
+
 class Commands(click.Group):
-    """Turns every error that a person can mend into one line and its exit code."""
+    """Turns whatever goes wrong into one line and its exit code; none of Python's own looks like a verdict."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except ConformanceError as error:
-            click.echo(f"error: {error}", err=True)
+            _say(str(error))
             ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            _say("interrupted")
+            ctx.exit(_INTERRUPTED)
+        except (click.exceptions.Exit, click.Abort, click.ClickException, BrokenPipeError):
+            raise
+        except Exception as error:  # noqa: BLE001 the last one to catch it
+            _say(f"the suite erred: {_described(error)} (CONFORMANCE_TRACEBACK=1 shows where)")
+            ctx.exit(ConformanceError.exit_code)
+
+
+def _say(text: str) -> None:
+    click.echo(f"error: {' '.join(text.split())}", err=True)
+
+
+def _described(error: Exception) -> str:
+    if os.environ.get("CONFORMANCE_TRACEBACK"):
+        import traceback
+
+        click.echo(traceback.format_exc(), err=True)
+    return f"{type(error).__name__}: {error}"
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -43,29 +69,82 @@ def main() -> None:
     """
 
 
+class Workers(click.ParamType[str]):
+    """A number of processes, or `auto`."""
+
+    name = "workers"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        number = int(value) if value.isascii() and value.isdigit() else 0
+        if value not in ("", "auto") and not 1 <= number <= _MOST_WORKERS:
+            self.fail(f"{value!r} is neither a number from 1 to {_MOST_WORKERS} nor 'auto'.", param, ctx)
+        return value
+
+
 def _run_options(command: Any) -> Any:
     options = [
-        click.option("--report-dir", type=click.Path(path_type=Path), metavar="DIR", help="An empty folder for the reports [reports/TARGET-TIME]."),
-        click.option("--concurrency", type=click.IntRange(1, 512), metavar="N", help="Requests in flight at once [16]."),
-        click.option("--deadline", "deadline_s", type=click.FloatRange(min=1), metavar="SECONDS", help="End the run after so long."),
-        click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="For generated requests."),
-        click.option("-k", "keyword", default="", metavar="EXPRESSION", help="Only checks whose names match, as in pytest."),
-        click.option("-m", "markers", default="", metavar="EXPRESSION", help="Only these tiers or levels: stable, 'required and not candidate'."),
+        click.option(
+            "--report-dir",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="An empty folder for the reports [reports/TARGET-TIME].",
+        ),
+        click.option(
+            "--concurrency", type=click.IntRange(1, 512), metavar="N", help="Requests in flight at once [16]."
+        ),
+        click.option(
+            "--deadline",
+            "deadline_s",
+            type=click.FloatRange(min=1),
+            metavar="SECONDS",
+            help="End the run after so long.",
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(0, 2**32 - 1),
+            metavar="N",
+            help="For generated requests; an equal seed gives equal ones.",
+        ),
+        click.option(
+            "-k", "keyword", default="", metavar="EXPRESSION", help="Only checks whose names match, as in pytest."
+        ),
+        click.option(
+            "-m",
+            "markers",
+            default="",
+            metavar="EXPRESSION",
+            help="Only these tiers or levels: stable, 'required and not candidate'.",
+        ),
         click.option("--only", multiple=True, metavar="NAME", help="Only this check on this operation; repeatable."),
-        click.option("-n", "workers", default="", metavar="N", help="Split the run over N processes (pytest-xdist)."),
+        click.option(
+            "-n",
+            "workers",
+            type=Workers(),
+            default="",
+            metavar="N",
+            help="Split the run over N processes, or 'auto' (pytest-xdist).",
+        ),
         click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure."),
         click.option("--lf", "last_failed", is_flag=True, help="Only what failed the last time."),
         click.option("-q", "--quiet", is_flag=True, help="Print only the report's path."),
-    ]  # fmt: skip
+    ]
     for option in reversed(options):
         command = option(command)
     return command
 
 
 @main.command(epilog=_EXIT_CODES)
-@click.option("--profile", required=True, type=click.Path(path_type=Path), metavar="FILE", help="What the target says about itself (TOML).")
+@click.option(
+    "--profile",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What the target says about itself (TOML).",
+)
 @click.option("--base-url", metavar="URL", help="Instead of the profile's base_url; may have a path prefix.")
-@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Overrides one of the profile's [variables].")
+@click.option(
+    "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Overrides one of the profile's [variables]."
+)
 @_run_options
 def run(**given: Any) -> None:
     """Certify a running service.
@@ -83,7 +162,9 @@ def run(**given: Any) -> None:
 
 
 @main.command(epilog=_EXIT_CODES)
-@click.option("--variant", default="", metavar="ID", help="Let the reference read the interface in this other legitimate way.")
+@click.option(
+    "--variant", default="", metavar="ID", help="Let the reference read the interface in this other legitimate way."
+)
 @click.option("--fault", default="", metavar="ID", help="Seed this fault, to see what a failure looks like.")
 @_run_options
 def demo(variant: str, fault: str, **given: Any) -> None:
@@ -97,11 +178,21 @@ def demo(variant: str, fault: str, **given: Any) -> None:
     """
     from conformance import embedded, running
 
-    with embedded.reference(variant=variant, fault=fault) as service, embedded.environment(service.environment):
+    again = [
+        "conformance",
+        "demo",
+        *(f"--{kind}={name}" for kind, name in (("variant", variant), ("fault", fault)) if name),
+    ]
+    with (
+        running.terminated_like_interrupted(),
+        embedded.reference(variant=variant, fault=fault) as service,
+        embedded.environment(service.environment),
+    ):
         asked = running.Asked(
             profile=embedded.bundled_profiles() / "reference.toml",
             base_url=service.base_url,
             variables=(f"control={service.control_url}",),
+            command=shlex.join(again),
             **given,
         )
         status = running.run(asked, running.console())
@@ -115,7 +206,9 @@ def demo(variant: str, fault: str, **given: Any) -> None:
 @click.option("--database", metavar="URL", help="A SQLAlchemy URL, such as sqlite:///shop.db [SQLite in memory].")
 @click.option("--variant", multiple=True, metavar="ID", help="Another legitimate reading of the interface; repeatable.")
 @click.option("--fault", multiple=True, metavar="ID", help="A seeded defect; repeatable.")
-def serve(host: str, port: int, control_port: int, database: str | None, variant: tuple[str, ...], fault: tuple[str, ...]) -> None:
+def serve(
+    host: str, port: int, control_port: int, database: str | None, variant: tuple[str, ...], fault: tuple[str, ...]
+) -> None:
     """Run the reference service by itself, until Ctrl-C.
 
     Prints its addresses and the environment variables that profiles/reference.toml reads its keys from. Every variant
@@ -134,7 +227,9 @@ def serve(host: str, port: int, control_port: int, database: str | None, variant
 
 @main.command(name="list")
 @click.argument("words", nargs=-1)
-@click.option("--level", type=click.Choice(["required", "declared", "recommended", "observed"]), help="Only this level.")
+@click.option(
+    "--level", type=click.Choice(["required", "declared", "recommended", "observed"]), help="Only this level."
+)
 @click.option("--operation", metavar="ID", help="Only what applies to this operation.")
 @click.option("--checks", is_flag=True, help="Also the checks of each requirement.")
 def list_(words: tuple[str, ...], level: str | None, operation: str | None, checks: bool) -> None:
@@ -182,10 +277,10 @@ def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None
       conformance report reports/mine-20260102-030405
       conformance report reports/mine-20260102-030405 --format html -o /tmp/page
     """
-    from conformance.judge.run import load
     from conformance.reports import write_reports
+    from conformance.session import recovered
 
-    for path in write_reports(load(run_dir), output or run_dir, formats or None):
+    for path in write_reports(recovered(run_dir), output or run_dir, formats or None):
         click.echo(path)
 
 

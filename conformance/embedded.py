@@ -1,4 +1,4 @@
-"""The embedded default target: the reference service as a process of its own, and the profiles that ship with the suite."""
+"""The embedded default target: the reference service as a process of its own, and the profiles beside it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from conformance.errors import ConformanceError
+from conformance.errors import ConformanceError, UsageError
 
 READY_S: Final = 30.0
+_CHILD: Final = """
+import os, signal, sys, threading
+sys.path.append(sys.argv.pop(1))
+def end_with_parent():
+    os.read(0, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+threading.Thread(target=end_with_parent, daemon=True).start()
+from conformance.reference.__main__ import main
+sys.exit(main())
+"""
+"""`python -m conformance.reference`, but ends with us, however we end, and takes no module from the current folder."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +50,16 @@ def reference(*, fault: str = "", variant: str = "", extra: tuple[str, ...] = ()
 
     Raises ConformanceError where it does not come up.
     """
-    command = [sys.executable, "-m", "conformance.reference", *extra]
+    command = [sys.executable, "-P", "-c", _CHILD, str(Path(__file__).parent.parent), *extra]
     command += [f"--fault={fault}"] if fault else []
     command += [f"--variant={variant}"] if variant else []
     process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         told = json.loads(_first_line(process))
@@ -83,7 +99,18 @@ def _first_line(process: subprocess.Popen[str]) -> str:
         selector.register(process.stdout, selectors.EVENT_READ)
         line = process.stdout.readline() if selector.select(READY_S) else ""
     if not line:
-        process.kill()
-        problem = (process.stderr.read().strip().splitlines() or [f"said nothing within {READY_S:g} s"])[-1]
-        raise ConformanceError(f"the reference service did not start: {problem}")
+        raise _not_started(process)
     return line
+
+
+def _not_started(process: subprocess.Popen[str]) -> ConformanceError:
+    """Its own exit code tells whose fault it was: 2 for an id that there is not."""
+    assert process.stderr is not None
+    try:
+        exit_code = process.wait(timeout=1)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        exit_code = ConformanceError.exit_code
+    told = process.stderr.read().strip().splitlines()
+    kind = UsageError if exit_code == UsageError.exit_code else ConformanceError
+    return kind(told[-1] if told else f"the reference service said nothing within {READY_S:g} s")

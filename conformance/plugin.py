@@ -8,30 +8,87 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+from _pytest.mark.expression import Expression  # there is no public way to tell a wrong expression from a right one
 
 import conformance.checks
 from conformance.checks.registry import Instance
 from conformance.engine.engine import Stopped
-from conformance.errors import ConformanceError
+from conformance.errors import ConformanceError, JournalError, UsageError
 from conformance.judge.verdict import EXIT_CODES, EXIT_INTERRUPTED
-from conformance.model import Level, Outcome, Result, Run, Stability
+from conformance.model import Level, Outcome, Result, Run, Stability, Verdict
 from conformance.reach import reach
 from conformance.session import Options, Session
 
 _CHECKS = Path(conformance.checks.__path__[0])
 _SHORT = {"warned": "W", "inconclusive": "I", "inapplicable": "-", "untested": "U", "broken": "B"}
-_INTERRUPTED_KEY = "conformance_interrupted"
+BROKEN = EXIT_CODES[Verdict.BROKEN]
+USAGE = UsageError.exit_code
+_N = TypeVar("_N", int, float)
+
+
+@dataclass
+class Ending:
+    """How a session came to its end, other than by having run what was selected. A pytest plugin of its own."""
+
+    failure: str = ""
+    """Why this is no verdict on the target."""
+    exit_code: int = BROKEN
+    interrupted: bool = False
+    others_failed: bool = False
+    """Tests that are none of the suite's, run in the same session."""
+
+    def fail(self, why: str, exit_code: int = BROKEN) -> None:
+        """The first reason stays."""
+        if not self.failure:
+            self.failure, self.exit_code = why, exit_code
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not report.failed:
+            return
+        outcome = getattr(report, "conformance_outcome", "")
+        if outcome == "crashed" or (not outcome and _is_check(report.nodeid)):
+            self.fail(f"the suite erred: {_last_line(report.longreprtext)} ({report.nodeid})")
+        elif not outcome:
+            self.others_failed = True
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.fail(f"the suite erred: {_last_line(report.longreprtext)} ({report.nodeid})")
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self.fail(erred(excinfo.value))
+
 
 session_key = pytest.StashKey[Session]()
 run_key = pytest.StashKey[Run]()
+ending_key = pytest.StashKey[Ending]()
 
 
-class CheckFailed(Exception):
+class CheckFailed(Exception):  # noqa: N818 it is a finding about the target, not an error of ours
     """A check failed; the message is all there is to say."""
+
+
+def erred(error: BaseException) -> str:
+    """An exception that nobody foresaw, in one line."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f" at {Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}" if trace else ""
+    return f"the suite erred: {type(error).__name__}: {_last_line(str(error))}{place}"
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or [""])[-1].removeprefix("E").strip()
+
+
+def _is_check(nodeid: str) -> bool:
+    file = nodeid.partition("::")[0]
+    return f"/{file}".endswith(f"/checks/{Path(file).name}") and Path(file).name.startswith("check_")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,24 +99,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--conformance-var", metavar="NAME=VALUE", action="append", default=[], help="overrides one of [variables]"
     )
     group.addoption("--conformance-report-dir", metavar="DIR", help="an empty folder for the reports")
-    group.addoption("--conformance-concurrency", metavar="N", type=int, help="requests in flight at once")
-    group.addoption("--conformance-deadline", metavar="SECONDS", type=float, help="the whole run")
-    group.addoption("--conformance-seed", metavar="N", type=int, help="for generated requests")
+    group.addoption("--conformance-concurrency", metavar="N", help="requests in flight at once")
+    group.addoption("--conformance-deadline", metavar="SECONDS", help="the whole run")
+    group.addoption("--conformance-seed", metavar="N", help="for generated requests")
     group.addoption(
         "--conformance-only", metavar="NAME", action="append", default=[], help="just the item of that name; repeatable"
     )
 
 
 def options_of(config: pytest.Config) -> Options:
-    """Raises pytest.UsageError on an option that makes no sense."""
+    """Raises UsageError on an option that makes no sense."""
     get = config.getoption
     if not get("--conformance-profile"):
-        raise pytest.UsageError("--conformance-profile FILE is needed: it says what the target leaves open")
+        raise UsageError("no profile was given", where="--conformance-profile", hint="name the target's TOML file")
     variables = {}
     for pair in get("--conformance-var"):
         name, equals, value = pair.partition("=")
         if not equals:
-            raise pytest.UsageError(f"--conformance-var {pair}: NAME=VALUE is needed")
+            raise UsageError(f"{pair!r} sets nothing", where="--conformance-var", hint="write NAME=VALUE")
         variables[name] = value
     told = getattr(config, "workerinput", {}).get("conformance", {})
     report_dir = told.get("directory") or get("--conformance-report-dir")
@@ -68,18 +125,36 @@ def options_of(config: pytest.Config) -> Options:
         base_url=get("--conformance-base-url"),
         variables=variables,
         report_dir=Path(report_dir) if report_dir else None,
-        concurrency=get("--conformance-concurrency"),
-        deadline_s=get("--conformance-deadline"),
-        seed=told.get("seed", get("--conformance-seed")),
+        concurrency=_number(config, "--conformance-concurrency", int, 1),
+        deadline_s=_number(config, "--conformance-deadline", float, 0.0),
+        seed=told.get("seed", _number(config, "--conformance-seed", int, 0)),
+        command=told.get("command", ""),
         worker=getattr(config, "workerinput", {}).get("workerid", ""),
+        share=tuple(told.get("share", (0, 1))),
         run=told.get("run", ""),
     )
+
+
+def _number(config: pytest.Config, option: str, kind: type[_N], least: _N) -> _N | None:
+    """Read here and not by argparse, whose exit status would mean something else."""
+    given = config.getoption(option)
+    if given is None:
+        return None
+    try:
+        number = kind(given)
+    except ValueError:
+        raise UsageError(f"{given!r} is no number", where=option) from None
+    if not least <= number < 2**32:
+        raise UsageError(f"{given} is out of bounds", where=option, hint=f"from {least} up")
+    return number
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for name in (*Stability, *Level):
         config.addinivalue_line("markers", f"{name.value}: checks of {name.value} operations or requirements")
-    if config.pluginmanager.hasplugin("dsession") or config.pluginmanager.hasplugin("xdist"):
+    config.stash[ending_key] = ending = Ending()
+    config.pluginmanager.register(ending, "conformance-ending")
+    if config.pluginmanager.hasplugin("xdist") or config.pluginmanager.hasplugin("xdist.plugin"):
         from conformance.sharing import Sharing
 
         config.pluginmanager.register(Sharing(config), "conformance-sharing")
@@ -87,21 +162,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    if session.config.option.collectonly and not session.config.getoption("--conformance-profile"):
-        raise pytest.UsageError("--conformance-profile FILE is needed to collect: cases depend on it")
+    config = session.config
+    if session_key in config.stash:  # the commands bring their own
+        return
     try:
-        made = Session(options_of(session.config))
-        if made.options.worker:
-            assert made.options.report_dir is not None
-            made.directory = made.options.report_dir
-        elif not session.config.option.collectonly:
-            reach(made.profile)
-            made.claim()
+        config.stash[session_key] = prepared(options_of(config), collect_only=config.option.collectonly)
     except ConformanceError as error:
         pytest.exit(str(error), returncode=error.exit_code)
-    except pytest.UsageError as error:
-        pytest.exit(str(error), returncode=2)
-    session.config.stash[session_key] = made
+    except Exception as error:  # noqa: BLE001 a crash of the suite has an exit status of its own
+        pytest.exit(erred(error), returncode=BROKEN)
+
+
+def prepared(options: Options, *, collect_only: bool = False) -> Session:
+    """A session that may begin: the profile is sound, the target answers, a report folder is claimed.
+
+    Raises ConformanceError.
+    """
+    made = Session(options)
+    assert made.instances is not None  # whatever is wrong with the checks themselves is wrong now
+    if made.options.worker:
+        assert made.options.report_dir is not None
+        made.directory = made.options.report_dir
+    elif not collect_only:
+        reach(made.profile)
+        made.claim()
+    return made
 
 
 # Collection
@@ -131,11 +216,15 @@ class CheckItem(pytest.Item):
         self.add_marker(level.value)
 
     def runtest(self) -> None:
-        __tracebackhide__ = True
         try:
             self.result = result = self.config.stash[session_key].result(self.instance)
         except Stopped as stopped:
             pytest.skip(f"not run: {stopped}")
+        except JournalError as error:
+            if self.config.stash[session_key].options.worker:
+                raise CheckFailed(str(error)) from None
+            self.config.stash[ending_key].fail(str(error))
+            pytest.exit(str(error), returncode=BROKEN)
         if result.outcome in (Outcome.FAILED, Outcome.BROKEN):
             raise CheckFailed(describe(result))
         if result.outcome in (Outcome.INCONCLUSIVE, Outcome.INAPPLICABLE, Outcome.UNTESTED):
@@ -180,6 +269,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: isinstance(item, CheckItem) and item.instance.check.exclusive)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    try:
+        if not hasattr(session.config, "workerinput"):
+            _read_expressions(session.config)
+        return (yield)
+    except (UsageError, pytest.UsageError) as error:  # pytest's own status for it means "unreachable" here
+        session.config.stash[ending_key].fail(str(error), USAGE)
+        pytest.exit(str(error), returncode=USAGE)
+
+
+def _read_expressions(config: pytest.Config) -> None:
+    """Before any worker trips over them. Raises UsageError."""
+    for option, text in (("-k", config.option.keyword), ("-m", config.option.markexpr)):
+        try:
+            if text:
+                Expression.compile(text)
+        except SyntaxError as error:
+            raise UsageError(f"{text!r} is no expression: {error.msg} at column {error.offset}", where=option) from None
+
+
 # Running
 
 
@@ -187,29 +297,47 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     config = session.config
     own = config.stash.get(session_key, None)
-    checks = [item.instance for item in session.items if isinstance(item, CheckItem)]
-    splits = bool(config.getoption("dist", "no") != "no")
-    if own is None or config.option.collectonly or (not checks and not splits):
+    if own is None or config.option.collectonly:
         return (yield)
+    checks = [item.instance for item in session.items if isinstance(item, CheckItem)]
     if own.options.worker:
         return (yield from _as_worker(own, checks, config))
-    interrupted = ""
+    splits = bool(config.getoption("dist", "no") != "no")
+    if not checks and not splits:
+        return (yield)
+    return (yield from _as_controller(own, None if splits else checks, session))
+
+
+def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.Session) -> Iterator[None]:
+    """`checks` is None where workers run them; the scheduler then writes the journal's first line."""
+    ending = session.config.stash[ending_key]
+    stopped = ""
     try:
-        own.write_head(checks if not splits else own.instances)
-        if not splits:
+        if checks is not None:
+            own.write_head(checks)
             own.start(checks)
         outcome = yield
-        interrupted = str(session.shouldfail or session.shouldstop or "")
+        stopped = str(session.shouldfail or session.shouldstop or "")
         return outcome
-    except KeyboardInterrupt:
-        interrupted = "SIGINT"
-        setattr(config, _INTERRUPTED_KEY, True)
+    except (pytest.Session.Interrupted, pytest.Session.Failed) as stop:  # -x and its kin
+        stopped = str(stop)
+        raise
+    except KeyboardInterrupt as signal:
+        ending.interrupted = True
+        stopped = str(signal) or "SIGINT"
+        raise
+    except pytest.exit.Exception as left:
+        stopped = str(left)
         raise
     except ConformanceError as error:
-        pytest.exit(str(error), returncode=error.exit_code)
+        ending.fail(str(error), BROKEN if isinstance(error, JournalError) else error.exit_code)
+        stopped = str(error)
+        pytest.exit(str(error), returncode=ending.exit_code)
+    except Exception as error:
+        stopped = erred(error)
+        raise
     finally:
-        own.finish(interrupted)
-        _conclude(session, own)
+        _conclude(session, own, stopped)
 
 
 def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> Iterator[None]:
@@ -222,10 +350,19 @@ def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> I
         own.finish()
 
 
-def _conclude(session: pytest.Session, own: Session) -> None:
+def _conclude(session: pytest.Session, own: Session, stopped: str) -> None:
     """The run out of its journal; the invariants, which are judged on all of it, reported as items of their own."""
-    own.join_workers()
-    run = own.assembled()
+    try:
+        try:
+            own.join_workers()
+        finally:
+            own.finish(stopped)
+        if not own.planned:
+            return
+        run = own.assembled()
+    except JournalError as error:
+        session.config.stash[ending_key].fail(str(error))
+        return
     session.config.stash[run_key] = run
     for result in run.results:
         if result.check.startswith("invariant::"):
@@ -247,7 +384,7 @@ def _report_invariant(config: pytest.Config, result: Result) -> None:
             keywords={},
             outcome="failed" if failed and call else "skipped" if skipped and call else "passed",
             longrepr=longrepr if call else None,
-            when=when,  # type: ignore[arg-type]
+            when=when,
             duration=0.0,
             start=time.time(),
             stop=time.time(),
@@ -262,7 +399,8 @@ def _report_invariant(config: pytest.Config, result: Result) -> None:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     report: Any = yield
     if isinstance(item, CheckItem) and call.when == "call":
-        report.conformance_outcome = item.result.outcome.value if item.result else Outcome.UNTESTED.value
+        without = "untested" if report.skipped else "crashed"
+        report.conformance_outcome = item.result.outcome.value if item.result else without
     return report  # type: ignore[no-any-return]
 
 
@@ -279,41 +417,47 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Reports are written, and the exit status becomes the suite's own (design, Exit codes)."""
     run = session.config.stash.get(run_key, None)
     own = session.config.stash.get(session_key, None)
-    if own is None or own.options.worker:
+    if own is None or own.options.worker or session.config.option.collectonly:
         return
     if run is None:
-        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and not session.config.option.collectonly:
-            session.exitstatus = 2
-        _forget(own)
-        return
+        own.forget()
+    else:
+        _write_reports(run, own, session.config.stash[ending_key])
+    session.exitstatus = _status(session, run)
+
+
+def _write_reports(run: Run, own: Session, ending: Ending) -> None:
     from conformance.reports import write_reports
 
     try:
         write_reports(run, own.directory)
     except ConformanceError as error:
-        print(f"\nreports: {error}")
-        session.exitstatus = 5
-        return
-    interrupted = getattr(session.config, _INTERRUPTED_KEY, False)
-    session.exitstatus = EXIT_INTERRUPTED if interrupted else EXIT_CODES[run.verdict]
+        ending.fail(f"{error}; `conformance report {own.directory}` makes them from the journal")
 
 
-def _forget(own: Session) -> None:
-    """A folder that was claimed for a run that never began."""
-    empty = [path for path in own.directory.glob("journal*.ndjson") if path.stat().st_size == 0]
-    for path in empty:
-        path.unlink()
-    if empty and not any(own.directory.iterdir()):
-        own.directory.rmdir()
+def _status(session: pytest.Session, run: Run | None) -> int:
+    ending = session.config.stash[ending_key]
+    told = session.exitstatus
+    if ending.failure:
+        return ending.exit_code
+    if ending.interrupted or (run is None and told is pytest.ExitCode.INTERRUPTED):
+        return EXIT_INTERRUPTED
+    if run is not None:
+        code = EXIT_CODES[run.verdict]
+        return int(pytest.ExitCode.TESTS_FAILED) if ending.others_failed and not code else code
+    return USAGE if told is pytest.ExitCode.NO_TESTS_COLLECTED else int(told)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     run = config.stash.get(run_key, None)
-    if run is None:
-        return
-    from conformance.reports.terminal import summary_lines
+    failure = config.stash[ending_key].failure
+    if run is not None or failure:
+        terminalreporter.section("conformance")
+    if run is not None:
+        from conformance.reports.terminal import summary_lines
 
-    terminalreporter.section("conformance")
-    for line in summary_lines(run):
-        terminalreporter.write_line(line)
-    terminalreporter.write_line(f"report: {config.stash[session_key].directory / 'report.html'}")
+        for line in summary_lines(run):
+            terminalreporter.write_line(line)
+        terminalreporter.write_line(f"report: {config.stash[session_key].directory / 'report.html'}")
+    if failure:
+        terminalreporter.write_line(f"error: {failure}", red=True)

@@ -15,20 +15,22 @@ def reach(profile: Profile) -> None:
     url = profile.base_url + _PATH
     verify: object = str(profile.tls.ca_file) if profile.tls.ca_file else profile.tls.verify
     timeout = min(profile.limits.timeout_s, 10.0)
-    for attempt in range(3):
+    for _ in range(3):
         try:
-            with httpx.Client(trust_env=False, verify=verify, timeout=timeout) as client:  # type: ignore[arg-type]
-                with client.stream("GET", url, headers={"Accept": "application/json"}):
-                    return
+            with (
+                httpx.Client(trust_env=False, verify=verify, timeout=timeout) as client,  # type: ignore[arg-type]
+                client.stream("GET", url, headers={"Accept": "application/json"}),
+            ):
+                return
         except httpx.ConnectError as error:
             problem, hint = f"cannot connect: {error}", "is the service running, and is this its address?"
         except httpx.ConnectTimeout:
-            problem, hint = f"no connection within {timeout:g} s", "is this its address, and may it be reached from here?"
+            problem, hint = f"no connection within {timeout:g} s", "is this its address, and reachable from here?"
         except (httpx.ReadTimeout, httpx.PoolTimeout, httpx.WriteTimeout):
             problem, hint = f"connected, but no answer within {timeout:g} s", "is this an HTTP service?"
             break
         except httpx.RemoteProtocolError as error:
-            problem, hint = f"does not speak HTTP: {error}", "is this the right port, and http or https as it should be?"
+            problem, hint = f"does not speak HTTP: {error}", "is it the right port, and http or https?"
         except (httpx.HTTPError, OSError) as error:
             problem, hint = f"no HTTP conversation: {error or type(error).__name__}", "is this an HTTP service?"
     raise Unreachable(problem, where=profile.base_url, hint=hint)

@@ -7,9 +7,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,10 +19,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from conformance import plugin
-from conformance.errors import UsageError
-from conformance.profile.loader import load_profile
+from conformance.errors import ConformanceError, UsageError
+from conformance.judge.verdict import EXIT_INTERRUPTED
+from conformance.model import Run
 from conformance.reports.terminal import summary
+from conformance.session import Options, Session
 
+_CRASH: Final = "suite-error.txt"
 _LINE_EVERY_S: Final = 5.0
 
 
@@ -43,41 +47,101 @@ class Asked:
     fail_fast: bool = False
     last_failed: bool = False
     quiet: bool = False
-    rest: Sequence[str] = field(default=())
+    command: str = ""
+    """What a person types to run this again; empty: made from the rest."""
+
+
+class Ended(ConformanceError):  # noqa: N818 it need not be an error
+    """The run is over, without a verdict on the target; says why, and how the command ends."""
+
+    def __init__(self, what: str, exit_code: int, **rest: str) -> None:
+        super().__init__(what, **rest)
+        self.exit_code = exit_code
 
 
 def run(asked: Asked, console: Console) -> int:
-    """Runs and reports; the exit code of design. Raises ConformanceError before anything was sent."""
-    variables = dict(pair.partition("=")[::2] for pair in asked.variables)
+    """Runs and reports; the exit code of design. Raises ConformanceError where there is no verdict to report."""
+    with terminated_like_interrupted():
+        made = plugin.prepared(_options(asked))
+        progress = ProgressLine(console, made, quiet=asked.quiet)
+        try:
+            status = int(_through_pytest(arguments(asked), progress))
+        finally:
+            progress.close()
+            made.forget()
+    if progress.run is not None:
+        if not asked.quiet:
+            console.print(summary(progress.run), highlight=False, soft_wrap=True)
+        console.print(f"report: {made.directory / 'report.html'}", highlight=False, markup=False, soft_wrap=True)
+    _judge_the_end(progress, status)
+    return status
+
+
+def _options(asked: Asked) -> Options:
     for pair in asked.variables:
         if "=" not in pair:
-            raise UsageError(f"--var {pair}", hint="write NAME=VALUE")
-    load_profile(asked.profile, base_url=asked.base_url, variables=variables)
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    progress = ProgressLine(console, quiet=asked.quiet)
-    with _terminated_like_interrupted():
-        status = int(pytest.main(arguments(asked), plugins=[progress]))
-    progress.close()
-    made = progress.session
-    if made is None or progress.run is None:
-        if progress.reason:
-            console.print(f"[bold red]error:[/] {progress.reason}", highlight=False, soft_wrap=True)
-        elif status == 2:
-            console.print("[bold red]error:[/] no check matches the selection", highlight=False)
-            console.print("       `conformance list` shows what there is", highlight=False)
-        return status
-    if not asked.quiet:
-        console.print(summary(progress.run), highlight=False, soft_wrap=True)
-    console.print(f"report: {made / 'report.html'}", highlight=False, soft_wrap=True)
-    return status
+            raise UsageError(f"{pair!r} sets nothing", where="--var", hint="write NAME=VALUE")
+    return Options(
+        profile=asked.profile,
+        base_url=asked.base_url,
+        variables=dict(pair.split("=", 1) for pair in asked.variables),
+        report_dir=asked.report_dir,
+        concurrency=asked.concurrency,
+        deadline_s=asked.deadline_s,
+        seed=asked.seed,
+        command=asked.command,
+    )
+
+
+def _through_pytest(given: list[str], progress: ProgressLine) -> int:
+    """pytest, of whose plugins and options only those take part that are asked for here."""
+    with _environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", PYTEST_ADDOPTS=None, PYTEST_PLUGINS=None):
+        return int(pytest.main(given, plugins=[progress]))
+
+
+@contextmanager
+def _environment(**wanted: str | None) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in wanted}
+    _set(wanted)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+
+
+def _judge_the_end(progress: ProgressLine, status: int) -> None:
+    """Raises Ended where pytest's status is no verdict."""
+    ending, crash = progress.ending, progress.crash
+    if ending is None or not progress.finished:  # pytest never came to run anything; it has said why
+        if status == pytest.ExitCode.INTERRUPTED:
+            raise Ended("interrupted before anything was sent", EXIT_INTERRUPTED)
+        raise Ended("nothing was run", plugin.USAGE if status != pytest.ExitCode.INTERNAL_ERROR else plugin.BROKEN)
+    if ending.failure:
+        hint = f"the traceback is in {crash}" if crash else ""
+        raise Ended(ending.failure, status, hint=hint)
+    if progress.run is None and not ending.interrupted:
+        raise Ended("no check matches the selection", status, hint="`conformance list --checks` shows what there is")
+
+
+def _cache(profile: Path) -> Path:
+    """Where pytest keeps what failed the last time: for each profile apart."""
+    own = f"{profile.stem}-{sha256(str(profile.resolve()).encode()).hexdigest()[:12]}"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "commerce-conformance" / own
 
 
 def arguments(asked: Asked) -> list[str]:
     """pytest's command line for a run: nothing of the current folder's configuration takes part."""
     package = Path(__file__).parent
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "commerce-conformance"
     given = ["-p", "conformance.plugin", "-p", "no:terminal", "-s", "-c", str(package / "isolated.ini")]
-    given += ["--rootdir", str(package), "-o", f"cache_dir={cache}", "--conformance-profile", str(asked.profile)]
+    given += ["--rootdir", str(package), "-o", f"cache_dir={_cache(asked.profile)}"]
+    given += ["--conformance-profile", str(asked.profile)]
     pairs: list[tuple[str, Any]] = [
         ("--conformance-base-url", asked.base_url),
         ("--conformance-report-dir", asked.report_dir),
@@ -96,15 +160,15 @@ def arguments(asked: Asked) -> list[str]:
         given += ["-p", "xdist.plugin", "-n", asked.workers]
     given += ["-x"] if asked.fail_fast else []
     given += ["--lf"] if asked.last_failed else []
-    return [*given, *asked.rest, str(package / "checks")]
+    return [*given, str(package / "checks")]
 
 
 @contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
+def terminated_like_interrupted() -> Iterator[None]:
     """SIGTERM ends a run as Ctrl-C does: with a report of what there is."""
 
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
+    def interrupt(number: int, _frame: object) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
 
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
@@ -116,55 +180,62 @@ def _terminated_like_interrupted() -> Iterator[None]:
 class ProgressLine:
     """A pytest plugin that says how far the run is: a live line on a terminal, a line now and then elsewhere."""
 
-    def __init__(self, console: Console, *, quiet: bool) -> None:
-        self.session: Path | None = None
-        self.run: Any = None
-        self.reason = ""
+    def __init__(self, console: Console, made: Session, *, quiet: bool) -> None:
+        self.run: Run | None = None
+        self.ending: plugin.Ending | None = None
+        self.crash: Path | None = None
+        self.finished = False
+        self._made = made
         self._console = console
         self._quiet = quiet
-        self._total = 0
         self._reported = 0
         self._failed = 0
         self._ended = threading.Event()
         self._ticker: threading.Thread | None = None
-        self._made: Any = None
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.stash[plugin.session_key] = self._made
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        self._made = session.config.stash.get(plugin.session_key, None)
-        self._total = len(session.items)
-        if self._made is None or self._quiet or not (self._total or session.config.getoption("dist", "no") != "no"):
+        splits = session.config.getoption("dist", "no") != "no"
+        if self._quiet or not (session.items or splits):
             return
+        checks = f"{len(session.items):,} checks, " if session.items else ""
         self._console.print(
             f"conformance of {self._made.profile.base_url}, profile {self._made.profile.name}: "
-            + (f"{self._total:,} checks, " if self._total else "")
-            + f"{self._made.concurrency} requests at once",
+            f"{checks}{self._made.concurrency} requests at once",
             highlight=False,
+            markup=False,
             soft_wrap=True,
         )
         self._ticker = threading.Thread(target=self._tick, daemon=True)
         self._ticker.start()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" and "::invariant" not in report.nodeid and "invariants.py" not in report.nodeid:
+        if report.when == "call" and "invariants.py" not in report.nodeid:
             self._reported += 1
             self._failed += report.failed
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    def pytest_internalerror(self, excrepr: object) -> bool:
+        """Kept for whoever mends the suite; nobody else wants to read it."""
+        text = self._made.secrets.clean(f"{excrepr}\n")
+        try:
+            path = self._made.directory / _CRASH
+            path.write_text(text)
+            self.crash = path
+        except OSError:
+            sys.stderr.write(text)
+        return True
+
+    def pytest_sessionfinish(self) -> None:
         self.close()
+        self.finished = True
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         self.run = config.stash.get(plugin.run_key, None)
-        made = config.stash.get(plugin.session_key, None)
-        self.session = made.directory if made is not None else None
-
-    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        if excinfo.typename == "Exit":
-            self.reason = str(excinfo.value)
-
-    def pytest_internalerror(self, excrepr: object) -> None:
-        self.reason = f"the suite erred: {str(excrepr).strip().splitlines()[-1]}"
+        self.ending = config.stash.get(plugin.ending_key, None)
 
     def close(self) -> None:
         self._ended.set()
@@ -175,29 +246,40 @@ class ProgressLine:
     def _state(self) -> tuple[int, str]:
         runtime = self._made.runtime
         done = max(self._made.done, self._reported)
-        requests = f"{runtime.flow.requests:,} requests" if runtime else ""
-        waited = f", waited {runtime.flow.waited_s:.0f} s for the target" if runtime and runtime.flow.waited_s >= 1 else ""
-        failed = f", {self._failed} failed" if self._failed else ""
-        return done, f"{requests}{failed}{waited}"
+        told = [f"{runtime.flow.requests:,} requests"] if runtime else []
+        told += [f"{self._failed} failed"] if self._failed else []
+        waited = runtime.flow.waited_s if runtime else 0
+        told += [f"waited {waited:.0f} s for the target"] if waited >= 1 else []
+        return done, ", ".join(told)
 
     def _tick(self) -> None:
         if self._console.is_terminal:
-            columns = (TextColumn("{task.completed}/{task.total}"), BarColumn(), TextColumn("{task.description}"))
-            with Progress(*columns, TimeElapsedColumn(), console=self._console, transient=True) as bar:
-                task = bar.add_task("", total=self._total or None)
-                while not self._ended.wait(0.1):
-                    done, text = self._state()
-                    bar.update(task, completed=done, description=text)
+            self._bar()
             return
         started = time.monotonic()
         while not self._ended.wait(_LINE_EVERY_S):
             done, text = self._state()
-            elapsed = time.monotonic() - started
-            self._console.print(f"  {done:,}/{self._total:,} checks, {text}, {elapsed:.0f} s", highlight=False)
+            total = f"/{self._made.planned:,}" if self._made.planned else ""
+            told = [f"{done:,}{total} checks", text, f"{time.monotonic() - started:.0f} s"]
+            self._console.print(f"  {', '.join(filter(None, told))}", highlight=False)
+
+    def _bar(self) -> None:
+        columns = (TextColumn("{task.completed}/{task.total}"), BarColumn(), TextColumn("{task.description}"))
+        with Progress(*columns, TimeElapsedColumn(), console=self._console, transient=True) as bar:
+            task = bar.add_task("", total=None)
+            while not self._ended.wait(0.1):
+                done, text = self._state()
+                bar.update(task, completed=done, total=self._made.planned or None, description=text)
+
+
+class _Console(Console):
+    """Goes on silently when nobody reads: `conformance run | head` must not end the run."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def console() -> Console:
     """Where a run talks to a person."""
-    return Console(file=sys.stdout, soft_wrap=True)
-
-
+    return _Console(file=sys.stdout, soft_wrap=True)

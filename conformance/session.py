@@ -9,10 +9,11 @@ import secrets as random_source
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,15 +25,16 @@ from conformance.client.journal import Journal
 from conformance.client.secrets import Secrets
 from conformance.contract import Contract, load_contract
 from conformance.engine.engine import Engine, Job
-from conformance.errors import JournalError, ReportDirError
+from conformance.errors import JournalError, ReportDirError, UsageError
 from conformance.judge.coverage import unreachable
-from conformance.judge.run import load
+from conformance.judge.run import assemble, load
 from conformance.model import SCHEMA_VERSION, ProfileInfo, Result, Run, Suite, to_json
 from conformance.profile.loader import load_profile
-from conformance.profile.model import Profile
+from conformance.profile.model import Fixture, Profile
 from conformance.profile.secrets import resolve_secret
 
 DEFAULT_CONCURRENCY: Final = 16
+_PARTS: Final = "journal-*.ndjson"
 _SPARE_LANES: Final = 4
 """Checks that wait for a fixture or a back-off leave their place in flight to these."""
 
@@ -48,8 +50,12 @@ class Options:
     concurrency: int | None = None
     deadline_s: float | None = None
     seed: int | None = None
+    command: str = ""
+    """How a person started this run, for the reports' "again"; empty: `conformance run` with these options."""
     worker: str = ""
     """The xdist worker's name; empty where the run is not split."""
+    share: tuple[int, int] = (0, 1)
+    """Which worker this is, and of how many: a run that is split sends no more than one that is not."""
     run: str = ""
 
 
@@ -69,21 +75,52 @@ def run_name() -> str:
     return "c" + format(int(time.time()), "x") + random_source.token_hex(2)
 
 
-def claim_directory(wanted: Path | None, target: str) -> Path:
-    """An empty folder for the reports. Raises ReportDirError where there is none to be had."""
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    directory = wanted or Path("reports") / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', target)}-{stamp}"
+def claim_directory(wanted: Path | None, target: str) -> tuple[Path, list[Path]]:
+    """An empty folder for the reports, and the folders that were made for it.
+
+    Raises ReportDirError where there is none to be had.
+    """
+    directory = wanted or _unused(Path("reports") / _folder_name(target))
+    made = [path for path in (directory, *directory.parents) if not path.exists()]
     hint = "name another one with --report-dir"
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if any(directory.iterdir()):
             raise ReportDirError("the report directory is not empty", where=str(directory), hint=hint)
-        probe = directory / journals.NAME
-        probe.touch()
+        (directory / journals.NAME).touch()
     except OSError as error:
+        _remove_empty(made)
         problem = f"the report directory cannot be used: {error.strerror}"
         raise ReportDirError(problem, where=str(directory), hint=hint) from None
-    return directory
+    return directory, made
+
+
+def _folder_name(target: str) -> str:
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', target)}-{stamp}"
+
+
+def _unused(directory: Path) -> Path:
+    """Two runs that begin in one second get a folder each."""
+    others = (directory.with_name(f"{directory.name}-{number}") for number in count(2))
+    return next(path for path in chain([directory], others) if not path.exists())
+
+
+def _remove_empty(directories: Iterable[Path]) -> None:
+    with contextlib.suppress(OSError):
+        for path in directories:
+            path.rmdir()
+
+
+def recovered(directory: Path) -> Run:
+    """The run in a report folder, with what the workers of a killed one left behind.
+
+    Raises JournalError where there is no journal that can be read.
+    """
+    if not directory.is_dir():
+        return load(directory)
+    parts = [directory / journals.NAME, *sorted(directory.glob(_PARTS))]
+    return assemble(chain.from_iterable(journals.read(path) for path in parts), str(parts[0]))
 
 
 class Session:
@@ -91,11 +128,16 @@ class Session:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.profile: Profile = load_profile(options.profile, base_url=options.base_url, variables=options.variables)
+        whole = load_profile(options.profile, base_url=options.base_url, variables=options.variables)
+        self.profile: Profile = _share_of(whole, *options.share)
         self.contract: Contract = load_contract()
         self.seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
         self.run = options.run or run_name()
         self.directory = Path()
+        self.planned = 0
+        """How many instances this run is about; 0 until that is known."""
+        self._started_at = now()
+        self._made: list[Path] = []
         self.secrets = Secrets()
         self._keys = {name: resolve_secret(one) for name, one in self.profile.credentials.items()}
         for name, key in self._keys.items():
@@ -111,7 +153,9 @@ class Session:
 
     @property
     def concurrency(self) -> int:
-        return self.options.concurrency or self.profile.limits.concurrency or DEFAULT_CONCURRENCY
+        _, workers = self.options.share
+        wanted = self.options.concurrency or self.profile.limits.concurrency or DEFAULT_CONCURRENCY
+        return max(1, wanted // workers)
 
     @property
     def done(self) -> int:
@@ -125,14 +169,26 @@ class Session:
     @property
     def again(self) -> str:
         """The command that runs this profile against this target once more."""
-        given = [f"--profile {shlex.quote(_shown(self.options.profile))}", f"--base-url {shlex.quote(self.profile.base_url)}"]
+        if self.options.command:
+            return self.options.command
+        given = [f"--profile {shlex.quote(_shown(self.options.profile))}"]
+        given += [f"--base-url {shlex.quote(self.profile.base_url)}"]
         given += [f"--var {shlex.quote(f'{name}={value}')}" for name, value in self.options.variables.items()]
         return " ".join(["conformance run", *given])
 
     # The controller's part
 
     def claim(self) -> None:
-        self.directory = claim_directory(self.options.report_dir, self.profile.name)
+        self.directory, self._made = claim_directory(self.options.report_dir, self.profile.name)
+
+    def forget(self) -> None:
+        """Takes back the folder of a run that never began."""
+        claimed = self.directory / journals.NAME
+        if self.directory == Path() or not claimed.is_file() or claimed.stat().st_size:
+            return
+        for path in (claimed, *self.directory.glob(_PARTS)):
+            path.unlink()
+        _remove_empty(self._made)
 
     def write_head(self, selected: Sequence[Instance]) -> None:
         """The journal's first line: which run this is, and all that is going to be judged."""
@@ -144,7 +200,7 @@ class Session:
             "profile": to_json(ProfileInfo(self.profile.name, self.profile.digest, _shown(self.options.profile))),
             "seed": self.seed,
             "run": self.run,
-            "started_at": now(),
+            "started_at": self._started_at,
             "filtered": everything != {instance.id for instance in selected},
             "requirements": [to_json(requirement) for requirement in self.contract.requirements.values()],
             "operations": [to_json(operation.info) for operation in self.contract.all],
@@ -153,6 +209,7 @@ class Session:
             "planned": [_planned(instance, self.contract, self.again) for instance in selected],
         }
         self.journal.append("run", self.secrets.deep(head))
+        self.planned = len(selected)
 
     @property
     def journal(self) -> Journal:
@@ -162,8 +219,10 @@ class Session:
         return self._journal
 
     def join_workers(self) -> None:
-        """The lines of all workers, behind the controller's own."""
-        for path in sorted(self.directory.glob("journal-*.ndjson")):
+        """The lines of all workers, behind the controller's own, where there is a run that they belong to."""
+        if not self.planned:
+            return
+        for path in sorted(self.directory.glob(_PARTS)):
             for record in journals.read(path):
                 kind = record.pop("kind")
                 self.journal.append(kind, record)
@@ -207,13 +266,15 @@ class Session:
         return self._engine.result(instance.id)
 
     def finish(self, interrupted: str = "") -> None:
-        """Ends the engine and writes the journal's last line."""
+        """Ends the engine and, where the run began, writes the journal's last line."""
         flow = self._runtime.flow if self._runtime else None
         if self._engine is not None:
             self._engine.stop(interrupted)
             interrupted = self._engine.stopped or (flow.exhausted if flow else "") or interrupted
             if self._engine.failure is not None:
                 interrupted = interrupted or f"the suite erred: {self._engine.failure}"
+        if not (self.planned or self.options.worker):
+            return
         with contextlib.suppress(JournalError):
             self.journal.append(
                 "end",
@@ -227,6 +288,40 @@ class Session:
             )
 
 
+def check_shareable(profile: Profile, workers: int) -> None:
+    """Raises UsageError where there are fewer fixtures of a static list than workers: two would use the same one."""
+    for states in profile.fixtures.values():
+        for fixture in states.values():
+            if fixture.values and not fixture.reusable and len(fixture.values) < workers:
+                raise UsageError(
+                    f"{workers} processes cannot share {len(fixture.values)} of them",
+                    where=f"fixtures.{fixture.name}",
+                    hint="list more values, or split the run less",
+                )
+
+
+def _share_of(profile: Profile, index: int, workers: int) -> Profile:
+    """The profile for one worker of several: together they keep the limits, and use no static fixture twice."""
+    if workers == 1:
+        return profile
+    limits = replace(
+        profile.limits,
+        max_requests=max(1, profile.limits.max_requests // workers),
+        rate=profile.limits.rate / workers if profile.limits.rate else None,
+    )
+    dealt = {
+        kind: {state: _dealt(fixture, index, workers) for state, fixture in states.items()}
+        for kind, states in profile.fixtures.items()
+    }
+    return replace(profile, limits=limits, fixtures=dealt)
+
+
+def _dealt(fixture: Fixture, index: int, workers: int) -> Fixture:
+    if not fixture.values or fixture.reusable:
+        return fixture
+    return replace(fixture, values=fixture.values[index % workers :: workers])
+
+
 def _job(instance: Instance) -> Job[Runtime, Result]:
     return Job(instance.id, lambda runtime: runner.run(instance, runtime), instance.check.exclusive)
 
@@ -234,7 +329,8 @@ def _job(instance: Instance) -> Job[Runtime, Result]:
 def _planned(instance: Instance, contract: Contract, again: str) -> dict[str, Any]:
     level = contract.requirements[instance.check.requirement].level
     blank = to_json(runner.blank_result(instance, level, again))
-    return {name: blank[name] for name in ("check", "requirement", "operation", "case", "outcome", "level", "reproduce")}
+    known = ("check", "requirement", "operation", "case", "outcome", "level", "reproduce")
+    return {name: blank[name] for name in known}
 
 
 def _shown(path: Path) -> str:

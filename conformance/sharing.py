@@ -5,7 +5,8 @@ Exclusive items go to one worker, when all the others have ended.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
@@ -13,6 +14,12 @@ from xdist.scheduler import LoadScheduling
 from xdist.workermanage import WorkerController
 
 from conformance.checks.registry import Instance, all_checks
+from conformance.errors import UsageError
+from conformance.session import Session, check_shareable
+
+
+_INTERRUPTED = "keyboard-interrupt"
+"""What pytest-xdist says of a worker that was ended by Ctrl-C."""
 
 
 def share_of(checks: Sequence[Instance], config: pytest.Config) -> list[Instance]:
@@ -20,27 +27,31 @@ def share_of(checks: Sequence[Instance], config: pytest.Config) -> list[Instance
     told = config.workerinput  # type: ignore[attr-defined]
     index, count = int(told["workerid"].removeprefix("gw")), int(told["workercount"])
     ordinary = [check for check in checks if not check.check.exclusive]
-    return [check for number, check in enumerate(ordinary) if number % count == index % count]
+    return ordinary[index::count] if index < count else []  # who replaces one that crashed is told what is left
 
 
 class SharedScheduling(LoadScheduling):
     """Deals the ordinary items out in turn, and the exclusive ones to whoever is left last."""
 
-    def __init__(self, config: pytest.Config, log: Any = None) -> None:
+    def __init__(self, config: pytest.Config, log: Any, begin: Callable[[Sequence[str]], None]) -> None:
         super().__init__(config, log)
         self._exclusive: list[int] = []
+        self._begun = False
+        self._begin = begin
 
     def schedule(self) -> None:
-        if self.collection is not None:
+        if self._begun:
             for node in self.nodes:
                 self.check_schedule(node)
             return
         if not self._check_nodes_have_same_collection():
             return
-        self.collection = next(iter(self.node2collection.values()))
+        collection: list[str] = next(iter(self.node2collection.values()))
+        self.collection, self._begun = collection, True
+        self._begin(collection)
         names = {check.name for check in all_checks() if check.exclusive}
-        alone = [i for i, nodeid in enumerate(self.collection) if nodeid.rpartition("::")[2].split("[")[0] in names]
-        ordinary = [i for i in range(len(self.collection)) if i not in set(alone)]
+        alone = [i for i, nodeid in enumerate(collection) if nodeid.partition("::")[2].split("[")[0] in names]
+        ordinary = [i for i in range(len(collection)) if i not in set(alone)]
         self._exclusive = alone
         nodes = sorted(self.nodes, key=lambda node: int(str(node.gateway.id).removeprefix("gw")))
         for index, node in enumerate(nodes):
@@ -57,7 +68,7 @@ class SharedScheduling(LoadScheduling):
             super().check_schedule(node, duration)
 
     def remove_node(self, node: WorkerController) -> str | None:
-        crashed = super().remove_node(node)
+        crashed: str | None = super().remove_node(node)
         self._maybe_send_exclusive()
         return crashed
 
@@ -81,14 +92,40 @@ class Sharing:
         self._config = config
 
     def pytest_configure_node(self, node: WorkerController) -> None:
-        from conformance.plugin import session_key
-
-        own = self._config.stash[session_key]
+        own = self._session
+        workers = int(node.workerinput["workercount"])
+        try:
+            check_shareable(own.profile, workers)
+        except UsageError as error:
+            pytest.exit(str(error), returncode=error.exit_code)
         node.workerinput["conformance"] = {
             "directory": str(own.directory.resolve()),
             "seed": own.seed,
             "run": own.run,
+            "command": own.again,
+            "share": (int(node.workerinput["workerid"].removeprefix("gw")), workers),
         }
 
+    def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
+        """A worker that crashed: what it was about to judge is not judged."""
+        if error and error != _INTERRUPTED:
+            from conformance.plugin import ending_key
+
+            told = " ".join(str(error).split())
+            self._config.stash[ending_key].fail(f"the suite erred: the process {node.gateway.id} ended: {told}")
+
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> SharedScheduling:
-        return SharedScheduling(config, log)
+        return SharedScheduling(config, log, self._begin)
+
+    def _begin(self, nodeids: Sequence[str]) -> None:
+        """The journal's first line, now that the workers have told what was selected."""
+        parts = (nodeid.partition("::") for nodeid in nodeids)
+        told = {f"{PurePosixPath(file).stem}::{name}" for file, _, name in parts}
+        if selected := [instance for instance in self._session.instances if instance.id in told]:
+            self._session.write_head(selected)
+
+    @property
+    def _session(self) -> Session:
+        from conformance.plugin import session_key
+
+        return self._config.stash[session_key]
