@@ -102,7 +102,7 @@ async def _effects(request: Request) -> Response:
 async def _rate_limit(request: Request) -> Response:
     limiter = _target(request).limiter
     if request.method == "DELETE":
-        limiter.restore()
+        await _target(request).run(limiter.restore)
         return JSONResponse({})
 
     def switch(options: JsonObject) -> JsonObject:

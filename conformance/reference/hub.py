@@ -20,7 +20,7 @@ from conformance.reference import registry
 from conformance.reference.call import Call, Request
 from conformance.reference.courier import Courier
 from conformance.reference.keys import KeyRing
-from conformance.reference.limiter import Limiter
+from conformance.reference.limiter import Limiter, SharedLimiter
 from conformance.reference.policy import Policy
 from conformance.reference.routes import Router
 from conformance.reference.store import MEMORY, Store
@@ -41,7 +41,7 @@ class Target:
 
     def answers_at_once(self, call: Call) -> bool:
         """Whether a call waits for nothing: no other process's transaction, and no work beside the database."""
-        if not call.operation or call.operation in self.policy.local:
+        if not call.operation or (call.operation in self.policy.local and not isinstance(self.limiter, SharedLimiter)):
             return True
         return self.store.private and not self.policy.overlap and not self.policy.idempotency.work_s
 
@@ -102,7 +102,15 @@ class Hub:
     def _make(self, name: str, prefix: bytes, store: Store) -> Target:
         policy = registry.resolve(name.partition("~")[0])
         self.courier.watch(store)
-        return Target(name, prefix, policy, store, self.keys, Limiter(), Router(policy.routes))
+        return Target(
+            name,
+            prefix,
+            policy,
+            store,
+            self.keys,
+            SharedLimiter(store) if self._shared else Limiter(),
+            Router(policy.routes),
+        )
 
     def close(self) -> None:
         self.courier.stop()

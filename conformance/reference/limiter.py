@@ -5,12 +5,19 @@ The default limit is so high that nobody meets it; the control app lowers it (`s
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
 import time
 from collections.abc import Callable
 
+from sqlalchemy import delete, insert, select
+
 from conformance.reference.call import Call
+from conformance.reference.store import Store
+from conformance.reference.tables import hits, meta
+
+_SWITCH = "rate_limit"
 
 
 class Limiter:
@@ -49,6 +56,48 @@ class Limiter:
             if now - start >= window_s:
                 start, count = now, 0
             self._windows[bucket] = (start, count + 1)
+        return count + 1, window_s - (now - start)
+
+
+class SharedLimiter(Limiter):
+    """Keeps its switch, and the counts of a lowered limit, in the store, for all processes on it.
+
+    The default limit, which nobody meets, is counted by each process for itself.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store = store
+
+    def set(self, limit: int, window_s: float) -> None:
+        with self._store.write() as db:
+            db.execute(delete(hits))
+            db.execute(delete(meta).where(meta.c.name == _SWITCH))
+            db.execute(insert(meta).values(name=_SWITCH, value=f"{limit} {window_s}"))
+
+    def restore(self) -> None:
+        with self._store.write() as db:
+            db.execute(delete(hits))
+            db.execute(delete(meta).where(meta.c.name == _SWITCH))
+
+    def limit(self, default: tuple[int, float]) -> tuple[int, float]:
+        with self._store.read() as db:
+            found = db.execute(select(meta.c.value).where(meta.c.name == _SWITCH)).scalar()
+        if found is None:
+            return default
+        limit, window_s = str(found).split()
+        return int(limit), float(window_s)
+
+    def hit(self, bucket: str, window_s: float, clock: Callable[[], float] = time.time) -> tuple[int, float]:
+        if self.limit((-1, 0.0))[0] < 0:
+            return super().hit(bucket, window_s)
+        now = clock()
+        with self._store.write() as db:
+            self._store.lock(db, hashlib.sha256(bucket.encode()).hexdigest())
+            row = db.execute(select(hits).where(hits.c.bucket == bucket)).first()
+            start, count = (row.window, row.number) if row and now - row.window < window_s else (now, 0)
+            db.execute(delete(hits).where(hits.c.bucket == bucket))
+            db.execute(insert(hits).values(bucket=bucket, window=start, number=count + 1))
         return count + 1, window_s - (now - start)
 
 

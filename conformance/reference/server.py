@@ -7,9 +7,10 @@ import json
 import signal
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -34,6 +35,28 @@ class JsonProtocol(H11Protocol):
         self.transport.close()
 
 
+class Service:
+    """Both apps over one hub, on sockets that listen already, in one background thread."""
+
+    def __init__(self, hub: Hub, sockets: Sequence[socket.socket]) -> None:
+        self._hub = hub
+        self._app = PublicApp(hub)
+        self._servers = [_Server(self._app), _Server(control_app(hub))]
+        self._thread = threading.Thread(target=_run, args=(self._servers, sockets), name="reference", daemon=True)
+
+    def start(self) -> bool:
+        """Whether both apps answer now."""
+        self._thread.start()
+        return all(server.ready.wait(START_TIMEOUT_S) for server in self._servers)
+
+    def stop(self) -> None:
+        for server in self._servers:
+            server.should_exit = True
+        self._thread.join(START_TIMEOUT_S)
+        self._app.close()
+        self._hub.close()
+
+
 class ReferenceServer:
     """The public app and the control app on two loopback ports, in one background thread.
 
@@ -54,8 +77,7 @@ class ReferenceServer:
         self._ports = (port, control_port)
         self._database = database
         self._name = target_name(variant, fault)
-        self._thread: threading.Thread | None = None
-        self._servers: list[_Server] = []
+        self._service: Service | None = None
         self.base_url = ""
         self.control_url = ""
         self.credentials: dict[str, str] = {}
@@ -69,27 +91,19 @@ class ReferenceServer:
 
     def start(self) -> None:
         """Returns once both ports answer. Raises ConformanceError where they cannot be had."""
-        sockets = [_bind(self._host, port) for port in self._ports]
-        self.base_url, self.control_url = (f"http://{self._host}:{bound.getsockname()[1]}" for bound in sockets)
+        sockets = listen(self._host, self._ports)
+        self.base_url, self.control_url = urls(sockets)
         hub = Hub(self._database, self._name)
         self.credentials = dict(hub.keys.secrets)
-        self._app = PublicApp(hub)
-        self._hub = hub
-        self._servers = [_Server(self._app), _Server(control_app(hub))]
-        self._thread = threading.Thread(target=_run, args=(self._servers, sockets), name="reference", daemon=True)
-        self._thread.start()
-        if not all(server.ready.wait(START_TIMEOUT_S) for server in self._servers):
+        self._service = Service(hub, sockets)
+        if not self._service.start():
             raise ConformanceError("the reference service did not start", where=self.base_url)
 
     def stop(self) -> None:
         """Ends both apps and closes the stores; safe to call twice."""
-        for server in self._servers:
-            server.should_exit = True
-        if self._thread is not None:
-            self._thread.join(START_TIMEOUT_S)
-            self._thread = None
-            self._app.close()
-            self._hub.close()
+        if self._service is not None:
+            self._service.stop()
+            self._service = None
 
 
 def target_name(variant: str | Sequence[str] | None, fault: str | Sequence[str] | None) -> str:
@@ -100,6 +114,24 @@ def target_name(variant: str | Sequence[str] | None, fault: str | Sequence[str] 
 
 def _listed(value: str | Sequence[str] | None) -> Sequence[str]:
     return () if value is None else (value,) if isinstance(value, str) else value
+
+
+def listen(host: str, ports: Sequence[int]) -> list[socket.socket]:
+    """Listening sockets. Raises ConformanceError where a port cannot be had."""
+    sockets: list[socket.socket] = []
+    try:
+        for port in ports:
+            sockets += [_bind(host, port)]
+    except ConformanceError:
+        for bound in sockets:
+            bound.close()
+        raise
+    return sockets
+
+
+def urls(sockets: Sequence[socket.socket]) -> list[str]:
+    names = [bound.getsockname()[:2] for bound in sockets]
+    return [f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}" for host, port in names]
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -163,8 +195,30 @@ def serve(
     fault: str | Sequence[str] | None = None,
     host: str = "127.0.0.1",
     as_json: bool = False,
+    workers: int = 1,
 ) -> int:
-    """Serves until SIGINT or SIGTERM; 0. Prints the URLs and one `export` line per credential, or one line of JSON."""
+    """Serves until SIGINT or SIGTERM; 0. Prints the URLs and one `export` line per credential, or one line of JSON.
+
+    Several workers are processes that share the ports and the database. Raises ConformanceError as `ReferenceServer`
+    does, and UsageError for several workers on a store in memory.
+    """
+    from conformance.reference.workers import Workers
+
+    server: ReferenceServer | Workers
+    if workers == 1:
+        server = ReferenceServer(port, control_port, database, variant, fault, host)
+    else:
+        server = Workers(workers, (port, control_port), database, target_name(variant, fault), host)
+    with until_signalled() as ended, server:
+        print(announcement(server, as_json), flush=True)
+        while not ended.wait(3600):
+            pass
+    return 0
+
+
+@contextmanager
+def until_signalled() -> Iterator[threading.Event]:
+    """An event that SIGINT and SIGTERM set, instead of what they did before."""
     ended = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -172,20 +226,22 @@ def serve(
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with ReferenceServer(port, control_port, database, variant, fault, host) as server:
-            print(announcement(server, as_json), flush=True)
-            while not ended.wait(3600):
-                pass
+        yield ended
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return 0
 
 
-def announcement(server: ReferenceServer, as_json: bool) -> str:
+class Announced(Protocol):
+    base_url: str
+    control_url: str
+    credentials: dict[str, str]
+
+
+def announcement(server: Announced, as_json: bool) -> str:
     if as_json:
-        urls = {"base_url": server.base_url, "control_url": server.control_url}
-        return json.dumps({**urls, "credentials": server.credentials})
+        addresses = {"base_url": server.base_url, "control_url": server.control_url}
+        return json.dumps({**addresses, "credentials": server.credentials})
     exports = [f"export {environment_name(name)}={secret}" for name, secret in server.credentials.items()]
     return "\n".join([f"service {server.base_url}", f"control {server.control_url}", *exports])
 

@@ -108,5 +108,5 @@ hits = Table(
     metadata,
     Column("bucket", String(200), primary_key=True),
     Column("window", Float, nullable=False),
-    Column("count", Integer, nullable=False),
+    Column("number", Integer, nullable=False),
 )
