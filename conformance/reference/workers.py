@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.connection
-import signal
 import socket
 import threading
 from collections.abc import Sequence
@@ -65,7 +64,7 @@ class Workers:
 def _work(sockets: Sequence[socket.socket], database: str, name: str, ready: Event) -> None:
     with until_signalled() as ended:
         service = Service(Hub(database, name, shared=True), sockets)
-        threading.Thread(target=_end_with_parent, daemon=True).start()
+        threading.Thread(target=_end_with_parent, args=(ended,), daemon=True).start()
         if service.start():
             ready.set()
             while not ended.wait(3600):
@@ -73,8 +72,8 @@ def _work(sockets: Sequence[socket.socket], database: str, name: str, ready: Eve
         service.stop()
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(ended: threading.Event) -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])
-        signal.raise_signal(signal.SIGTERM)
+        ended.set()
