@@ -33,13 +33,19 @@ class Journal:
     def append(self, kind: str, record: dict[str, Any]) -> None:
         line = json.dumps({"kind": kind, **record}, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
         with self._lock:
+            written = 0
             try:
-                written = os.write(self._file, line)
                 while written < len(line):
                     written += os.write(self._file, line[written:])
             except OSError as error:
+                self._take_back(written)
                 self._failed = error.strerror or "cannot be written"
                 raise JournalError(self._failed, where=str(self.path), hint="free some space and run again") from None
+
+    def _take_back(self, written: int) -> None:
+        """Removes the piece of a line that did not fit, so that a later one does not go on in the middle of it."""
+        if written:
+            os.ftruncate(self._file, os.fstat(self._file).st_size - written)
 
     @property
     def failed(self) -> str:

@@ -61,10 +61,19 @@ class Recorder:
     def _message(
         self, headers: tuple[tuple[str, str], ...], body: bytes, credential: str = "", truncated: bool = False
     ) -> Message:
-        text = self._secrets.clean(body[: BODY_LIMIT + 1024].decode("utf-8", "backslashreplace"))
+        text = self._body(body)
         cut = len(text) > BODY_LIMIT or len(body) > BODY_LIMIT
-        shown = tuple((name[:HEADER_LIMIT], self._header(name, value, credential)) for name, value in headers)
-        return Message(shown[:HEADER_COUNT], text[:BODY_LIMIT], len(body), truncated or cut)
+        shown = tuple(
+            (self._secrets.clean(name)[:HEADER_LIMIT], self._header(name, value, credential))
+            for name, value in headers[:HEADER_COUNT]
+        )
+        return Message(shown, text[:BODY_LIMIT], len(body), truncated or cut)
+
+    def _body(self, body: bytes) -> str:
+        """A little more than what is written, cleaned: a secret that is cut in two would not be known as one."""
+        margin = 4 * max(self._secrets.longest, 256)
+        text = self._secrets.clean(body[: BODY_LIMIT + margin].decode("utf-8", "backslashreplace"))
+        return text if len(body) <= BODY_LIMIT + margin else text[: max(0, len(text) - margin)]
 
     def _header(self, name: str, value: str, credential: str) -> str:
         if name.lower() in WHOLE_HEADERS:

@@ -1,41 +1,68 @@
 """What must appear in no file: credentials, and the codes, tickets, verifiers, proofs and tokens of a run.
 
-Long-lived secrets are few and are searched in every form in which a target could send them back. Short-lived ones are
-many: they are found as whole tokens, which costs one pass over a text however many there are.
+Long-lived secrets are few and are searched one by one. Short-lived ones are many: they are found by the last letters
+of their spellings, which costs one pass over a text however many there are.
 """
 
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, Final
-from urllib.parse import quote
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote, quote_plus
 
 MIN_LENGTH: Final = 6
-_TOKEN = re.compile(r"[A-Za-z0-9_~.+/=%-]{6,}")
-_TELLING = re.compile(
-    r'("[^"\\]*(?:secret|token|password|authorization|api_?key|private_?key|ticket|verifier)[^"\\]*"\s*:\s*")'
-    r'((?:[^"\\]|\\.){8,})(")',
-    re.IGNORECASE,
+_TELLING_ALONE: Final = 12
+"""A shorter passing secret may be part of a harmless word: it is taken out only where it stands by itself."""
+_MEMBER = re.compile(r'("((?:[^"\\]|\\.){1,80}+)"\s*+:\s*+")((?:[^"\\]|\\.){8,}+)(?:(")|\\?\Z)', re.DOTALL)
+"""A member of a JSON object whose value is a text, and be it cut off. Names are bounded, so that it costs no square."""
+_TELLING: Final = re.compile(
+    r"secret|token|password|authorization|api_?key|private_?key|ticket|verifier", re.IGNORECASE
 )
-_TOKEN_NAMES: Final = re.compile(r"(?:token_?type|kind|expires)", re.IGNORECASE)
+_NO_SECRET: Final = re.compile(r"token_?type|kind|expires", re.IGNORECASE)
 WHOLE_HEADERS: Final = frozenset({"authorization", "dpop", "cookie", "set-cookie", "proxy-authorization"})
 """Headers whose value is never written, whatever it holds."""
 
 
 def forms(secret: str) -> tuple[str, ...]:
-    """The spellings of one secret that a text may hold: as it is, URL-encoded, JSON-escaped, in base64 at any offset."""
-    raw = secret.encode()
-    found = {secret, quote(secret, safe=""), json.dumps(secret)[1:-1]}
+    """The spellings of one secret that a text may hold, the longest first.
+
+    As it is, URL-encoded, JSON- or HTML-escaped, in hexadecimal, in base64 at any offset.
+    """
+    raw = secret.encode("utf-8", "surrogatepass")
+    found = {secret, raw.hex(), raw.hex().upper(), html.escape(secret), raw.decode("ascii", "backslashreplace")}
+    found |= {quote(raw, safe=safe) for safe in ("", "/", "!'()*")} | {quote_plus(raw)}
+    found |= {re.sub("%[0-9A-F]{2}", lambda match: match.group().lower(), form) for form in found if "%" in form}
+    found |= {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    found |= {form.replace("/", "\\/") for form in found if "/" in form}
+    found |= _base64_cores(raw)
+    return tuple(sorted((form for form in found if len(form) >= MIN_LENGTH), key=len, reverse=True))
+
+
+def _base64_cores(raw: bytes) -> set[str]:
+    """The characters that stand for nothing but the secret, at each of the three offsets it may have."""
+    found = set()
     for offset in range(3):
         shifted = base64.b64encode(b"\0" * offset + raw)
-        start = (offset * 8 + 5) // 6
-        end = len(raw + b"\0" * offset) * 8 // 6
-        core = shifted[start:end].decode()
+        core = shifted[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6].decode()
         found |= {core, core.replace("+", "-").replace("/", "_")}
-    return tuple(sorted((form for form in found if len(form) >= MIN_LENGTH), key=len, reverse=True))
+    return found
+
+
+class _Spelling(NamedTuple):
+    form: str
+    label: str
+    alone: bool
+
+    def out_of(self, text: str) -> str:
+        if not self.alone:
+            return text.replace(self.form, self.label)
+        bounded = f"(?<![A-Za-z0-9]){re.escape(self.form)}(?![A-Za-z0-9])"
+        return re.sub(bounded, lambda _: self.label, text)
 
 
 class Secrets:
@@ -43,20 +70,29 @@ class Secrets:
 
     def __init__(self) -> None:
         self._lasting: list[tuple[str, str]] = []
-        self._passing: dict[str, str] = {}
+        self._passing: defaultdict[str, list[_Spelling]] = defaultdict(list)
+        """By the last MIN_LENGTH characters: proofs all begin alike, but end in their signatures."""
+        self._values: set[str] = set()
+        self.longest = 0
+        """The length of the longest spelling known."""
 
     def lasting(self, name: str, secret: str) -> None:
         """A credential of the profile; written as «credential:name»."""
         label = f"«credential:{name}»"
         self._lasting += [(form, label) for form in forms(secret)]
         self._lasting.sort(key=lambda pair: len(pair[0]), reverse=True)
+        self.longest = max(self.longest, *(len(form) for form, _ in self._lasting), 0)
 
     def passing(self, name: str, values: Iterable[str]) -> None:
         """What lives for one exchange or one fixture; written as «redacted:name»."""
         for value in values:
-            if isinstance(value, str) and len(value) >= MIN_LENGTH:
-                for form in forms(value):
-                    self._passing.setdefault(form, f"«redacted:{name}»")
+            if not isinstance(value, str) or len(value) < MIN_LENGTH or value in self._values:
+                continue
+            self._values.add(value)
+            for form in forms(value):
+                alone = form == value and len(value) < _TELLING_ALONE
+                self._passing[form[-MIN_LENGTH:]].append(_Spelling(form, f"«redacted:{name}»", alone))
+                self.longest = max(self.longest, len(form))
 
     def clean(self, text: str) -> str:
         """The text without any secret that is known, nor what its member's name says is one."""
@@ -66,20 +102,17 @@ class Secrets:
             if form in text:
                 text = text.replace(form, label)
         if self._passing:
-            text = _TOKEN.sub(self._token, text)
-        return _TELLING.sub(self._member, text) if '"' in text else text
+            text = self._without_passing(text)
+        return _MEMBER.sub(_without_telling, text) if '"' in text else text
 
-    def _token(self, match: re.Match[str]) -> str:
-        token = match.group()
-        if token in self._passing:
-            return self._passing[token]
-        parts = re.split(r"([=/.%+])", token)
-        return "".join(self._passing.get(part, part) for part in parts) if len(parts) > 1 else token
-
-    def _member(self, match: re.Match[str]) -> str:
-        if _TOKEN_NAMES.search(match[1]) or match[2].startswith("«"):
-            return match.group()
-        return f"{match[1]}«redacted»{match[3]}"
+    def _without_passing(self, text: str) -> str:
+        known = self._passing
+        endings = {text[at : at + MIN_LENGTH] for at in range(len(text) - MIN_LENGTH + 1)}
+        found = [spelling for ending in endings if ending in known for spelling in known[ending]]
+        for spelling in sorted(found, key=lambda one: len(one.form), reverse=True):
+            if spelling.form in text:
+                text = spelling.out_of(text)
+        return text
 
     def deep(self, value: Any) -> Any:
         """`clean` on every string of a JSON value."""
@@ -91,6 +124,9 @@ class Secrets:
             return [self.deep(item) for item in value]
         return value
 
-    def known(self) -> tuple[str, ...]:
-        """The spellings of every lasting secret, for the scan of answers."""
-        return tuple(form for form, _ in self._lasting)
+
+def _without_telling(match: re.Match[str]) -> str:
+    opening, name, value, closing = match.groups()
+    if not _TELLING.search(name) or _NO_SECRET.search(name) or value.startswith("«"):
+        return match.group()
+    return f"{opening}«redacted»{closing or ''}"

@@ -1,0 +1,249 @@
+"""Evidence is redacted, bounded and whole; the journal keeps every line that it was given, or says that it cannot."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.client.answer import Answer
+from conformance.client.journal import Journal, read
+from conformance.client.recorder import BODY_LIMIT, HEADER_COUNT, HEADER_LIMIT, Recorder, current_check
+from conformance.client.request import Request
+from conformance.client.secrets import WHOLE_HEADERS, Secrets
+from conformance.contract import load_contract
+from conformance.errors import JournalError
+from conformance.model import Exchange, Finding, from_json
+
+KEY = "sk_live_0123456789abcdef"
+REQUEST = Request(load_contract().operations["getApiKeyIdentity"], credential="full")
+
+
+def answer(**changes: Any) -> Answer:
+    plain = {"id": "x1", "request": REQUEST, "url": "http://t/a", "sent_headers": (), "sent_body": b"", "status": 200}
+    return Answer(**{**plain, **changes})
+
+
+def written(
+    tmp_path: Path, one: Answer, secrets: Secrets | None = None, findings: tuple[Finding, ...] = ()
+) -> Exchange:
+    """The exchange as it stands in the file, and nothing of it was changed on the way."""
+    if secrets is None:
+        secrets = Secrets()
+        secrets.lasting("full", KEY)
+    path = tmp_path / "journal.ndjson"
+    journal = Journal(path)
+    exchange = Recorder(journal, secrets, lambda _: (("STA-1",), findings)).record(one)
+    journal.close()
+    (line,) = read(path)
+    assert KEY not in path.read_text()
+    assert from_json(Exchange, line) == exchange
+    return exchange
+
+
+@pytest.mark.parametrize("name", sorted(WHOLE_HEADERS | {"Authorization", "DPoP", "Set-Cookie"}))
+def test_some_headers_are_never_written(tmp_path: Path, name: str) -> None:
+    """Whatever an Authorization, DPoP or Cookie header holds, in either direction, is not written."""
+    value = "nobody knows this value 4711"
+    exchange = written(tmp_path, answer(sent_headers=((name, value),), headers=((name, value),)))
+    assert value not in str(exchange)
+    assert exchange.response.headers == ((name, "«redacted»"),)
+    expected = "«credential:full»" if name.lower() == "authorization" else "«redacted»"
+    assert exchange.request.headers == ((name, expected),)
+
+
+def test_no_field_keeps_a_secret(tmp_path: Path) -> None:
+    """URL, headers and their names, bodies, trouble and findings: all are cleaned."""
+    exchange = written(
+        tmp_path,
+        answer(
+            url=f"http://t/a?key={KEY}",
+            sent_headers=(("X-Api-Key", KEY), (f"X-{KEY}", "a")),
+            sent_body=f'{{"k": "{KEY}"}}'.encode(),
+            headers=((f"X-{KEY}", "a"), ("Location", f"/{KEY}")),
+            body=f"<p>{KEY}</p>".encode(),
+            trouble=f"cannot {KEY}",
+        ),
+        findings=(Finding("ERR-2", "credential", f"repeats {KEY}"),),
+    )
+    assert str(exchange).count("«credential:full»") == 9
+
+
+def test_sizes_are_bounded(tmp_path: Path) -> None:
+    """However much came, an exchange is small, says what was cut, and how much there was."""
+    body = b"x" * 3_000_000
+    headers = tuple((f"X-{number}" + "n" * 9000, "v" * 90_000) for number in range(200))
+    exchange = written(tmp_path, answer(body=body, headers=headers, url="http://t/" + "u" * 90_000, trouble="t" * 9000))
+    assert (len(exchange.response.body), exchange.response.body_bytes) == (BODY_LIMIT, len(body))
+    assert exchange.response.truncated
+    assert len(exchange.response.headers) == HEADER_COUNT
+    assert all(len(name) <= HEADER_LIMIT and len(value) <= HEADER_LIMIT for name, value in exchange.response.headers)
+    assert max(len(exchange.url), len(exchange.trouble)) <= HEADER_LIMIT
+
+
+def test_what_fits_is_whole(tmp_path: Path) -> None:
+    """A body of just the limit is not called truncated; one byte more is."""
+    assert not written(tmp_path, answer(body=b"y" * BODY_LIMIT)).response.truncated
+    (tmp_path / "more").mkdir()
+    assert written(tmp_path / "more", answer(body=b"y" * (BODY_LIMIT + 1))).response.truncated
+
+
+@pytest.mark.parametrize("length", [40, 700, 3000])
+@pytest.mark.parametrize("lasting", [True, False])
+def test_a_secret_across_the_cut_is_not_written_in_part(tmp_path: Path, length: int, lasting: bool) -> None:
+    """Where the body is cut, and wherever a secret stands there, no piece of it is left over."""
+    secret = ("Zq7-" * length)[:length]
+    secrets = Secrets()
+    if lasting:
+        secrets.lasting("full", secret)
+    else:
+        secrets.passing("code", [secret])
+    for start in range(BODY_LIMIT - length - 40, BODY_LIMIT + 40, length // 3 + 7):
+        for filler in ("." * start, (secret + ".") * (start // (length + 1)) + "." * (start % (length + 1))):
+            folder = tmp_path / f"{start}-{filler[0] == '.'}"
+            folder.mkdir()
+            body = f"{filler}{secret}{'.' * 99}{secret * 5}{'.' * 30_000}".encode()
+            exchange = written(folder, answer(body=body), secrets)
+            assert "Zq7" not in exchange.response.body
+
+
+def test_the_member_across_the_cut_is_not_written_in_part(tmp_path: Path) -> None:
+    """A long token that nobody knew, cut off by the limit, is emptied all the same."""
+    body = b'{"pad": "' + b"." * (BODY_LIMIT - 100) + b'", "access_token": "' + b"Zq7-" * 9000 + b'"}'
+    assert "Zq7" not in written(tmp_path, answer(body=body)).response.body
+
+
+@pytest.mark.parametrize("body", [b"\xff\xfe\x00", b"\xed\xa0\x80", "\u2028 \x1b[31m".encode(), b"\r\n\n"])
+def test_bytes_of_any_kind_are_written_as_text(tmp_path: Path, body: bytes) -> None:
+    """What is no UTF-8 is escaped; the line stays one line."""
+    assert written(tmp_path, answer(body=body)).response.body == body.decode("utf-8", "backslashreplace")
+
+
+def test_an_exchange_names_the_check_it_was_sent_for(tmp_path: Path) -> None:
+    """Which check, why, after what, and what the invariants saw."""
+    token = current_check.set("check_a::b[c]")
+    try:
+        exchange = written(tmp_path, answer(purpose="control", status=None, trouble="reset"))
+    finally:
+        current_check.reset(token)
+    assert (exchange.check, exchange.purpose, exchange.judged) == ("check_a::b[c]", "control", ("STA-1",))
+    assert (exchange.status, exchange.trouble) == (None, "reset")
+
+
+# The journal
+
+
+def _file(tmp_path: Path, raw: bytes) -> Path:
+    path = tmp_path / "journal.ndjson"
+    path.write_bytes(raw)
+    return path
+
+
+def test_lines_are_whole_under_many_writers(tmp_path: Path) -> None:
+    """Threads that write at once do not mix their lines, however long these are."""
+    path = tmp_path / "journal.ndjson"
+    journal = Journal(path)
+
+    def write(number: int) -> None:
+        for line in range(50):
+            journal.append("exchange", {"n": number, "line": line, "text": "é\u2028\n" * 2000})
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    journal.close()
+    records = list(read(path))
+    assert len(records) == 200
+    assert all(record["text"] == "é\u2028\n" * 2000 for record in records)
+    assert [r["line"] for r in records if r["n"] == 2] == list(range(50))
+
+
+def test_a_line_is_in_the_file_as_soon_as_it_was_given(tmp_path: Path) -> None:
+    """A run that is killed keeps all that it had written: nothing waits in a buffer."""
+    journal = Journal(tmp_path / "journal.ndjson")
+    journal.append("run", {"a": 1})
+    assert list(read(journal.path)) == [{"kind": "run", "a": 1}]
+    journal.close()
+
+
+def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
+    """At whatever byte the last line was torn, the lines before it are read."""
+    whole = b'{"kind":"run"}\n'
+    torn = b'{"kind":"result","text":"\\u00e9"}'
+    for length in range(len(torn)):
+        assert list(read(_file(tmp_path, whole + torn[:length]))) == [{"kind": "run"}]
+    assert len(list(read(_file(tmp_path, whole + torn)))) == 2
+
+
+@pytest.mark.parametrize(
+    "bad", [b'{"kind":"resu', b"not json", b"[1]", b"null", b'{"no": "kind"}', b"\xff\xfe", b'"text"']
+)
+def test_a_damaged_middle_line_is_an_error(tmp_path: Path, bad: bytes) -> None:
+    """What is damaged in the middle was not torn by a kill: the file cannot be believed, and the line is named."""
+    path = _file(tmp_path, b'{"kind":"run"}\n' + bad + b'\n{"kind":"end"}\n')
+    with pytest.raises(JournalError, match="line 2") as raised:
+        list(read(path))
+    assert raised.value.where == str(path)
+
+
+def test_a_journal_that_is_not_there(tmp_path: Path) -> None:
+    """No file, a folder, no permission to create: JournalError, with the place."""
+    for path in (tmp_path / "none", tmp_path):
+        with pytest.raises(JournalError) as raised:
+            list(read(path))
+        assert str(path) in str(raised.value)
+    with pytest.raises(JournalError):
+        Journal(tmp_path / "no folder" / "journal.ndjson")
+
+
+def test_a_full_disk_is_told() -> None:
+    """Where the line cannot be written, JournalError says why, and the journal remembers."""
+    journal = Journal(Path("/dev/full"))
+    with pytest.raises(JournalError, match="No space left") as raised:
+        journal.append("run", {"a": 1})
+    assert "space" in raised.value.hint
+    assert journal.failed == "No space left on device"
+    journal.close()
+
+
+def test_a_disk_that_fills_up_keeps_the_lines_before(tmp_path: Path) -> None:
+    """A line that did not fit leaves nothing behind: all before it are read, and those that come when there is room."""
+    program = textwrap.dedent(
+        """
+        import resource, sys
+        from pathlib import Path
+        from conformance.client.journal import Journal
+        from conformance.errors import JournalError
+        journal = Journal(Path(sys.argv[1]))
+        try:
+            for number in range(1000):
+                journal.append("exchange", {"n": number})
+        except JournalError as error:
+            print(number, error.what)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
+        journal.append("end", {"n": number})
+        """
+    )
+    path = tmp_path / "journal.ndjson"
+
+    def small_files() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY))
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)], preexec_fn=small_files, capture_output=True, text=True, timeout=30
+    )
+    reached, _, what = done.stdout.strip().partition(" ")
+    assert what == "File too large", done.stderr
+    assert [record["n"] for record in read(path)] == list(range(int(reached) + 1))
+    assert json.loads(path.read_bytes().splitlines()[0])["n"] == 0

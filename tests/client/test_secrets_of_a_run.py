@@ -1,0 +1,192 @@
+"""No secret survives in any spelling; what is no secret does; and it costs little."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import random
+import string
+import time
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conformance.client.secrets import MIN_LENGTH, Secrets, forms
+
+few = settings(max_examples=30, deadline=None)
+secret_texts = st.text(string.ascii_letters + string.digits + "/+=-_.~:!@$ é\"\\&<'%{}", min_size=12, max_size=60)
+around = st.text('abc XYZ019/+=-_.:"{}&?\n', max_size=20)
+
+SPELLINGS: dict[str, Callable[[str], str]] = {
+    "raw": str,
+    "url": lambda s: quote(s, safe=""),
+    "url, slashes kept": quote,
+    "url, lower case": lambda s: "".join(c if c.isascii() and c.isalnum() else quote(c, safe="").lower() for c in s),
+    "form": quote_plus,
+    "json": lambda s: json.dumps(s)[1:-1],
+    "json, not ascii": lambda s: json.dumps(s, ensure_ascii=False)[1:-1],
+    "json, slashes escaped": lambda s: json.dumps(s, ensure_ascii=False)[1:-1].replace("/", "\\/"),
+    "html": html.escape,
+    "hex": lambda s: s.encode().hex(),
+    "HEX": lambda s: s.encode().hex().upper(),
+}
+
+
+def _known(secret: str, *, lasting: bool) -> Secrets:
+    secrets = Secrets()
+    if lasting:
+        secrets.lasting("full", secret)
+    else:
+        secrets.passing("code", [secret])
+    return secrets
+
+
+@pytest.mark.parametrize("lasting", [True, False], ids=["lasting", "passing"])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@given(secret=secret_texts, before=around, after=around)
+@few
+def test_no_spelling_survives(spelling: str, lasting: bool, secret: str, before: str, after: str) -> None:
+    """A secret is taken out of any text, however it is escaped there and whatever stands around it."""
+    shown = SPELLINGS[spelling](secret)
+    cleaned = _known(secret, lasting=lasting).clean(before + shown + after)
+    assert shown not in cleaned or shown in (before + after)
+    assert "«" in cleaned
+
+
+@pytest.mark.parametrize("lasting", [True, False], ids=["lasting", "passing"])
+@given(secret=secret_texts, before=st.binary(max_size=8), after=st.binary(max_size=8), urlsafe=st.booleans())
+@few
+def test_no_base64_survives(lasting: bool, secret: str, before: bytes, after: bytes, urlsafe: bool) -> None:
+    """Nor in base64, at whatever offset of what was encoded, in either alphabet, padded or not."""
+    encode = base64.urlsafe_b64encode if urlsafe else base64.b64encode
+    shown = encode(before + secret.encode() + after).decode()
+    cleaned = _known(secret, lasting=lasting).clean(f'{{"k":"{shown}"}}')
+    left = cleaned.replace('{"k":"', "").replace('"}', "")
+    pieces = left.replace("«credential:full»", " ").replace("«redacted:code»", " ").split()
+    assert "«" in left
+    assert sum(map(len, pieces)) <= len(shown) - len(secret.encode()) * 8 // 6 + 2
+
+
+def test_labels_name_the_credential() -> None:
+    """What was taken out is named, so that a reader knows what stood there."""
+    secrets = _known("sk_live_0123456789", lasting=True)
+    secrets.passing("session.ticket", ["tk-abcdefghijkl"])
+    assert secrets.clean("Bearer sk_live_0123456789!") == "Bearer «credential:full»!"
+    assert secrets.clean("ticket=tk-abcdefghijkl&x") == "ticket=«redacted:session.ticket»&x"
+
+
+def test_the_longer_secret_goes_first() -> None:
+    """Where one secret contains another, nothing of either stays."""
+    secrets = Secrets()
+    secrets.lasting("short", "sk_live_01")
+    secrets.lasting("long", "sk_live_0123456789")
+    secrets.passing("a", ["code-0123456789", "code-0123456789-and-more"])
+    assert secrets.clean("sk_live_0123456789 sk_live_01") == "«credential:long» «credential:short»"
+    assert secrets.clean("code-0123456789-and-more code-0123456789") == "«redacted:a» «redacted:a»"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "proof=a.b.c",
+        "x-PASSING-y",
+        "PASSINGPASSING",
+        "/PASSING/",
+        "%PASSING%",
+        '"PASSING"',
+        "code:PASSING",
+        "=PASSING=",
+    ],
+)
+def test_a_passing_secret_is_found_inside_longer_text(text: str) -> None:
+    """Neither neighbours nor separators hide it."""
+    secret = "a.b/c+d=e:f g%h_12345"
+    assert secret not in _known(secret, lasting=False).clean(text.replace("PASSING", secret))
+
+
+def test_short_passing_secrets_are_whole_words() -> None:
+    """A short one is taken out where it stands alone, not out of the middle of another word."""
+    secrets = _known("ticket7", lasting=False)
+    assert secrets.clean('{"t":"ticket7"} ticket71 myticket7 ticket7.') == (
+        '{"t":"«redacted:code»"} ticket71 myticket7 «redacted:code».'
+    )
+
+
+@given(st.text(max_size=200))
+@few
+def test_what_holds_no_secret_stays(text: str) -> None:
+    """Texts without secrets, and without members that tell of one, are written as they came."""
+    secrets = _known("sk_live_0123456789", lasting=True)
+    secrets.passing("code", ["code-0123456789abc"])
+    assert secrets.clean(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ('{"access_token":"abcdefgh.ijk"}', '{"access_token":"«redacted»"}'),
+        ('{"clientSecret" : "s3cr3t-s3cr3t"}', '{"clientSecret" : "«redacted»"}'),
+        ('{"a":"x","apiKey":"0123456789","b":1}', '{"a":"x","apiKey":"«redacted»","b":1}'),
+        ('{"api_key":"with \\" quotes \\\\"}', '{"api_key":"«redacted»"}'),
+        ('["a","password","b"]', '["a","password","b"]'),
+        ('["x" , {"password":"12345678"}]', '["x" , {"password":"«redacted»"}]'),
+        ('{"token_type":"DPoP-bound-token"}', '{"token_type":"DPoP-bound-token"}'),
+        ('{"ticketKind":"single-use"}', '{"ticketKind":"single-use"}'),
+        ('{"token":"short"}', '{"token":"short"}'),
+        ('{"message":"the token is wrong"}', '{"message":"the token is wrong"}'),
+        ('{"refresh_token":"cut off in the mid', '{"refresh_token":"«redacted»'),
+        ('{"refresh_token":"cut off after \\', '{"refresh_token":"«redacted»'),
+        ('{"token":"«credential:full»"}', '{"token":"«credential:full»"}'),
+    ],
+)
+def test_members_that_tell_of_a_secret(text: str, cleaned: str) -> None:
+    """A member whose name says that it holds a secret is emptied, even where nobody knew the value."""
+    assert Secrets().clean(text) == cleaned
+
+
+def test_deep_reaches_every_string() -> None:
+    """Names of members, nested values: all are cleaned; what is no string stays."""
+    secrets = _known("sk_live_0123456789", lasting=True)
+    deep = secrets.deep({"sk_live_0123456789": ["sk_live_0123456789", 1, None, {"a": "sk_live_0123456789"}]})
+    assert "sk_live" not in json.dumps(deep)
+    assert deep["«credential:full»"][1:3] == [1, None]
+
+
+def test_a_secret_too_short_to_be_one_is_left() -> None:
+    """Below MIN_LENGTH a text is no secret: taking it out would make every report unreadable."""
+    secrets = Secrets()
+    secrets.passing("code", ["a" * (MIN_LENGTH - 1), ""])
+    assert secrets.clean("aaaaa bbbbb") == "aaaaa bbbbb"
+    assert all(len(form) >= MIN_LENGTH for form in forms("abcdefg"))
+
+
+def test_cleaning_is_fast() -> None:
+    """2,000 texts of 1 KB, with 1,000 passing secrets and 10 lasting ones, take less than a second."""
+    source = random.Random(1)
+    letters = string.ascii_letters + string.digits
+    texts = ["".join(source.choices(letters + '{}":, ', k=1024)) for _ in range(200)]
+    secrets = Secrets()
+    secrets.passing("code", ("".join(source.choices(letters, k=32)) for _ in range(1000)))
+    for number in range(10):
+        secrets.lasting(f"c{number}", "".join(source.choices(letters, k=40)))
+    best = min(_seconds(secrets, texts) for _ in range(3))
+    assert best * 10 < 1
+
+
+def _seconds(secrets: Secrets, texts: list[str]) -> float:
+    started = time.process_time()
+    for text in texts:
+        secrets.clean(text)
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize("text", ['"' + "secret" * 20_000, '"secret"' * 20_000, '"secret":"' * 20_000, '"a\\' * 40_000])
+def test_hostile_text_costs_little(text: str) -> None:
+    """A text made to be searched for ever is cleaned in a moment."""
+    started = time.perf_counter()
+    Secrets().clean(text)
+    assert time.perf_counter() - started < 1
