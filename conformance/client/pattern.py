@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import random
 import string
+from collections.abc import Callable
 from re import _constants as kinds  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
-from typing import Any
+from typing import Any, Final
 
 _WORD = string.ascii_letters + string.digits
-_CATEGORIES = {
-    kinds.CATEGORY_DIGIT: string.digits,
-    kinds.CATEGORY_WORD: _WORD,
-    kinds.CATEGORY_SPACE: " ",
-    kinds.CATEGORY_NOT_DIGIT: string.ascii_letters,
-    kinds.CATEGORY_NOT_SPACE: _WORD,
-    kinds.CATEGORY_NOT_WORD: "-",
+_PRINTABLE = _WORD + "-_" + "".join(chr(code) for code in range(33, 127) if chr(code) not in _WORD + "-_") + " "
+"""What a header can carry, the likeliest first."""
+_CATEGORIES: Final[dict[Any, Callable[[str], bool]]] = {
+    kinds.CATEGORY_DIGIT: str.isdigit,
+    kinds.CATEGORY_NOT_DIGIT: lambda character: not character.isdigit(),
+    kinds.CATEGORY_WORD: lambda character: character in _WORD + "_",
+    kinds.CATEGORY_NOT_WORD: lambda character: character not in _WORD + "_",
+    kinds.CATEGORY_SPACE: str.isspace,
+    kinds.CATEGORY_NOT_SPACE: lambda character: not character.isspace(),
 }
-_MANY = 24
-"""How often something unbounded is repeated: long enough to be unique."""
+_MANY: Final = 24
+"""How often something unbounded, or bounded by a great number only, is repeated: long enough to be unique."""
 
 
 def sample(pattern: str, source: random.Random) -> str:
     """One matching text. Look-around and back references are not followed: the caller tests what it gets."""
-    return "".join(_write(node, source) for node in parser.parse(pattern))
+    return _all(parser.parse(pattern), source)
+
+
+def _all(nodes: Any, source: random.Random) -> str:
+    return "".join(_write(node, source) for node in nodes)
 
 
 def _write(node: tuple[Any, Any], source: random.Random) -> str:
@@ -32,31 +39,37 @@ def _write(node: tuple[Any, Any], source: random.Random) -> str:
         return chr(argument)
     if operation is kinds.ANY:
         return source.choice(_WORD)
+    if operation is kinds.NOT_LITERAL:
+        return _one_of([(kinds.NEGATE, None), (kinds.LITERAL, argument)], source)
     if operation is kinds.IN:
-        return source.choice(_members(argument))
+        return _one_of(argument, source)
     if operation in (kinds.MAX_REPEAT, kinds.MIN_REPEAT, kinds.POSSESSIVE_REPEAT):
         low, high, inner = argument
-        most = max(low, _MANY) if high is kinds.MAXREPEAT else high
-        return "".join(_write(child, source) for _ in range(most) for child in inner)
+        return "".join(_all(inner, source) for _ in range(max(low, min(high, _MANY))))
     if operation is kinds.SUBPATTERN:
-        return "".join(_write(child, source) for child in argument[-1])
+        return _all(argument[-1], source)
+    if operation is kinds.ATOMIC_GROUP:
+        return _all(argument, source)
     if operation is kinds.BRANCH:
-        return "".join(_write(child, source) for child in source.choice(argument[1]))
+        return _all(source.choice(argument[1]), source)
     return ""
 
 
-def _members(items: list[tuple[Any, Any]]) -> str:
-    allowed = ""
-    negated = False
-    for operation, argument in items:
-        if operation is kinds.NEGATE:
-            negated = True
-        elif operation is kinds.LITERAL:
-            allowed += chr(argument)
-        elif operation is kinds.RANGE:
-            allowed += "".join(chr(code) for code in range(argument[0], argument[1] + 1))
-        elif operation is kinds.CATEGORY:
-            allowed += _CATEGORIES[argument]
-    if negated:
-        allowed = "".join(character for character in _WORD + "-_" if character not in allowed)
-    return allowed or "x"
+def _one_of(items: list[tuple[Any, Any]], source: random.Random) -> str:
+    """A character of a class: a letter or digit where it has one, else whatever can be printed, else its first."""
+    negated = items[0][0] is kinds.NEGATE
+    allowed = [c for c in _PRINTABLE if any(_holds(item, c) for item in items) is not negated]
+    plain = [character for character in allowed if character in _WORD]
+    if plain or allowed:
+        return source.choice(plain or allowed)
+    operation, argument = items[0]
+    return chr(argument[0] if operation is kinds.RANGE else argument) if not negated else "\xa1"
+
+
+def _holds(item: tuple[Any, Any], character: str) -> bool:
+    operation, argument = item
+    if operation is kinds.LITERAL:
+        return bool(ord(character) == argument)
+    if operation is kinds.RANGE:
+        return bool(argument[0] <= ord(character) <= argument[1])
+    return operation is kinds.CATEGORY and _CATEGORIES[argument](character)
