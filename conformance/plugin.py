@@ -51,7 +51,7 @@ class Ending:
         if not report.failed:
             return
         outcome = getattr(report, "conformance_outcome", "")
-        if outcome == "crashed" or (not outcome and _is_check(report.nodeid)):
+        if outcome == "crashed":
             self.fail(f"the suite erred: {_last_line(report.longreprtext)} ({report.nodeid})")
         elif not outcome:
             self.others_failed = True
@@ -84,11 +84,6 @@ def erred(error: BaseException) -> str:
 
 def _last_line(text: str) -> str:
     return (text.strip().splitlines() or [""])[-1].removeprefix("E").strip()
-
-
-def _is_check(nodeid: str) -> bool:
-    file = nodeid.partition("::")[0]
-    return f"/{file}".endswith(f"/checks/{Path(file).name}") and Path(file).name.startswith("check_")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -199,7 +194,9 @@ class CheckFile(pytest.File):
         subject = self.path.stem
         for instance in self.config.stash[session_key].instances:
             if instance.check.subject == subject:
-                yield CheckItem.from_parent(self, name=instance.name, instance=instance)
+                # the node's id is said, not left to pytest, whose `--lf` would not know it again
+                nodeid = f"{self.nodeid}::{instance.name}"
+                yield CheckItem.from_parent(self, name=instance.name, nodeid=nodeid, instance=instance)
 
 
 class CheckItem(pytest.Item):
@@ -364,9 +361,16 @@ def _conclude(session: pytest.Session, own: Session, stopped: str) -> None:
         session.config.stash[ending_key].fail(str(error))
         return
     session.config.stash[run_key] = run
-    for result in run.results:
-        if result.check.startswith("invariant::"):
-            _report_invariant(session.config, result)
+    shown = [result for result in run.results if _is_shown(result, run)]
+    session.testscollected += len(shown)
+    for result in shown:
+        _report_invariant(session.config, result)
+
+
+def _is_shown(result: Result, run: Run) -> bool:
+    """Invariants; in a filtered run, of what was sent only."""
+    untested = result.outcome is Outcome.UNTESTED
+    return result.check.startswith("invariant::") and not (run.filtered and untested)
 
 
 def _report_invariant(config: pytest.Config, result: Result) -> None:
@@ -398,9 +402,9 @@ def _report_invariant(config: pytest.Config, result: Result) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     report: Any = yield
-    if isinstance(item, CheckItem) and call.when == "call":
-        without = "untested" if report.skipped else "crashed"
-        report.conformance_outcome = item.result.outcome.value if item.result else without
+    if isinstance(item, CheckItem) and (call.when == "call" or report.failed):
+        told = item.result if call.when == "call" else None
+        report.conformance_outcome = told.outcome.value if told else "untested" if report.skipped else "crashed"
     return report  # type: ignore[no-any-return]
 
 

@@ -17,7 +17,6 @@ from conformance.checks.registry import Instance, all_checks
 from conformance.errors import UsageError
 from conformance.session import Session, check_shareable
 
-
 _INTERRUPTED = "keyboard-interrupt"
 """What pytest-xdist says of a worker that was ended by Ctrl-C."""
 
