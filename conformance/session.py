@@ -235,6 +235,7 @@ class Session:
 
     def start(self, selected: Iterable[Instance]) -> None:
         """Begins to run everything that need not run alone."""
+        chosen = list(selected)
         settings = Settings(
             profile=self.profile,
             contract=self.contract,
@@ -244,6 +245,7 @@ class Session:
             run=f"{self.run}{self.options.worker}",
             concurrency=self.concurrency,
             seed=self.seed,
+            exclusive_operations=tuple(sorted({i.operation.id for i in chosen if i.check.exclusive})),
             again=self.again,
             prefix=f"{self.options.worker or 'x'}-" if self.options.worker else "x",
         )
@@ -257,7 +259,7 @@ class Session:
         deadline = self.options.deadline_s or self.profile.limits.deadline_s
         self._engine = Engine(open_runtime, workers=self.concurrency + _SPARE_LANES, deadline_s=deadline)
         self._engine.start()
-        self._engine.submit(_job(instance) for instance in selected if not instance.check.exclusive)
+        self._engine.submit(_job(instance) for instance in chosen if not instance.check.exclusive)
 
     def result(self, instance: Instance) -> Result:
         """Waits for an instance. Raises engine.Stopped, or whatever broke the suite."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -38,18 +39,11 @@ async def a_required_body_must_be_sent(case: Case, change: Change) -> None:
     await case.negative(request, change(request), refusals(case), "no body", any_refusal=True)
 
 
-def _form(request: Request) -> Request:
-    document = request.document
-    fields = {name: value if isinstance(value, str) else json.dumps(value) for name, value in document.items()}
-    return request.with_raw_body(urlencode(fields).encode(), "application/x-www-form-urlencoded")
-
-
 NOT_JSON: Mapping[str, Change] = {
     "truncated": lambda request: request.with_raw_body(_text(request)[:-1]),
     "trailing-garbage": lambda request: request.with_raw_body(_text(request) + b"]"),
     "second-value": lambda request: request.with_raw_body(_text(request) + b" {}"),
     "plain-text": lambda request: request.with_raw_body(b"not json at all"),
-    "form": _form,
 }
 
 
@@ -57,9 +51,33 @@ NOT_JSON: Mapping[str, Change] = {
 async def a_body_that_is_no_json_is_answered_400(case: Case, change: Change) -> None:
     """A required body must be JSON."""
     request = await case.arrange()
-    form_at_token_endpoint = change is _form and case.operation.auth == "oauth"  # RFC 6749 asks for one there
-    level = Level.RECOMMENDED if form_at_token_endpoint else None
-    await case.negative(request, change(request), refusals(case), "a body that is no JSON", any_refusal=True, level=level)
+    await case.negative(request, change(request), refusals(case), "a body that is no JSON", any_refusal=True)
+
+
+def _flat_bodies(case: Case, request: Request) -> list[dict[str, str]]:
+    """Bodies whose every member is a string, so that a form says the same: valid ones of the profile, or what is left."""
+    bodies = [request.body, *(case.runtime.arranger.rendered(request, template) for template in case.facts.bodies)]
+    flat = [body for body in bodies if isinstance(body, dict) and all(isinstance(item, str) for item in body.values())]
+    reduced = {name: item for name, item in request.body.items() if isinstance(item, str)}
+    return [*flat, reduced] if reduced else flat
+
+
+@check("BODY-2")
+async def a_form_is_answered_400(case: Case) -> None:
+    """What is good as JSON is refused as a form. At the token endpoint a warning: RFC 6749 asks for a form there."""
+    case.need(isinstance(case.facts.body, dict), f"operations.{case.operation.id}.body", "a JSON object is needed")
+    for index in range(1 + len(case.facts.bodies)):
+        tried = await case.arrange()
+        bodies = _flat_bodies(case, tried)
+        if index < len(bodies) and (await case.send(tried.with_body(bodies[index]), "flat body, as JSON")).ok:
+            break
+    else:
+        case.need(False, f"operations.{case.operation.id}.bodies", "a valid body of nothing but strings is needed")
+    request = await case.arrange()
+    request = request.with_body(_flat_bodies(case, request)[index])
+    form = request.with_raw_body(urlencode(request.document).encode(), "application/x-www-form-urlencoded")
+    level = Level.RECOMMENDED if case.operation.auth == "oauth" else None
+    await case.negative(request, form, refusals(case), "a form", any_refusal=True, level=level)
 
 
 @check("BODY-3", cases={"array": [], "string": "text", "number": 7, "null": None})
@@ -96,6 +114,14 @@ def _wrong_type(value: Any) -> Any:
     return 12345 if isinstance(value, str) else "12345"
 
 
+def _leave_out(where: str, request: Request) -> Request:
+    return request.with_body(pointer.remove(request.body, where))
+
+
+def _mistype(where: str, request: Request) -> Request:
+    return request.with_body(pointer.replace(request.body, where, _wrong_type(pointer.get(request.body, where))))
+
+
 def _contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, Change] | None]:
     """Each member that the schema requires, left out; each leaf that it types, given another type."""
     schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
@@ -107,17 +133,14 @@ def _contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tup
         return {(str(e.instance_path), str(e.schema_path)) for e in validator.iter_errors(value)}
 
     verifier = profile.oauth.code_verifier if profile.oauth else ""  # OA-2 asks about it
-    known, breaks = errors(body), {}
+    known = errors(body)
+    breaks: dict[str, tuple[str, Change] | None] = {}
     for where in _members(body):
         if where != verifier and errors(pointer.remove(body, where)) - known:
-            breaks[f"without{where}"] = where, lambda request, where=where: request.with_body(
-                pointer.remove(request.body, where)
-            )
+            breaks[f"without{where}"] = where, partial(_leave_out, where)
         wrong = _wrong_type(pointer.get(body, where))
         if where != verifier and errors(pointer.replace(body, where, wrong)) - known:
-            breaks[f"type{where}"] = where, lambda request, where=where: request.with_body(
-                pointer.replace(request.body, where, _wrong_type(pointer.get(request.body, where)))
-            )
+            breaks[f"type{where}"] = where, partial(_mistype, where)
     return breaks or {"": None}
 
 

@@ -110,7 +110,7 @@ async def a_hostile_id_is_no_way_anywhere(case: Case, change: Callable[[str], st
     """An id made to be read as a path gets neither another route's answer nor past authorization, and breaks nothing."""
     request = await case.arrange()
     name = case.operation.path_parameters[0]
-    hostile = replace(request, raw_path={name: change(request.path[name])}).with_fresh_key()
+    hostile = replace(request, raw_path={name: change(request.path[name])}, exact=True).with_fresh_key()
     answer = await case.stubborn(hostile, "hostile id", await case.arrange())
     _expect_survival(case, "a hostile id", answer, oversize=len(answer.url) > 4000)
     if answer.ok and case.operation.auth == "api_key":
@@ -130,6 +130,18 @@ def _is_another_route(case: Case, answer: Answer, own: Answer) -> bool:
 def _names(value: Any) -> set[str]:
     data = value.get("data") if isinstance(value, dict) else None
     return set(data) if isinstance(data, dict) else {"[]"} if isinstance(data, list) else set()
+
+
+@check("NF-1", on=("api-key path", "catalog path"))
+async def an_encoded_slash_is_no_path_separator(case: Case) -> None:
+    """An id that leads away and back again, its slashes encoded, is an unknown id: not the resource it leads to."""
+    request = await case.arrange()
+    name = case.operation.path_parameters[0]
+    collection = case.operation.path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
+    detour = replace(request, raw_path={name: f"..%2f{collection}%2f{request.path[name]}"}).with_fresh_key()
+    answer = await case.stubborn(detour, "an id with encoded slashes", await case.arrange())
+    if answer.ok:
+        raise case.violated("encoded slashes in an id were read as a path", answer, expected="404 or 400")
 
 
 @check("NF-1", on=("api-key path",), cases={"X-HTTP-Method-Override": "X-HTTP-Method-Override", "X-Method-Override": "X-Method-Override"})

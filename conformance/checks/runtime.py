@@ -39,6 +39,8 @@ class Settings:
     concurrency: int
     seed: int = 0
     prefix: str = "x"
+    exclusive_operations: tuple[str, ...] = ()
+    """The operationIds that the selected exclusive checks are about."""
     again: str = ""
     """The command that runs this again; what to run is added to it."""
 

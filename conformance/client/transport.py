@@ -20,6 +20,7 @@ import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
+from conformance.client.raw import Moment, abandon
 from conformance.client.request import Wire
 from conformance.profile.model import Tls
 
@@ -91,6 +92,10 @@ class Transport:
         except (ValueError, zlib.error) as error:
             raw = Raw(None, trouble=f"the answer cannot be read: {_describe(error)}")
         return Raw(raw.status, raw.headers, raw.body, raw.truncated, raw.trouble, time.perf_counter() - started)
+
+    async def abandon(self, wire: Wire, moment: Moment) -> bool:
+        """Sends a request and leaves it at `moment`; tells whether it came that far."""
+        return await abandon(self.origin, wire, moment, tls=self._verify, timeout_s=self._timeout_s)
 
     async def _exactly(self, wire: Wire) -> Raw:
         """On a lane of its own, which is used again only if all went well."""

@@ -1,0 +1,178 @@
+"""Provoking the rate limit of every operation, once in a run: what RATE-1, RATE-3, RATE-4 and IDEM-8 look at.
+
+All operations are limited one after the other, and only then is anything waited for: one recovery, not twenty. While
+one operation is asked whether it answers again, nothing else is sent, so that asking does not keep the limit up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from conformance.checks.case import Case
+from conformance.checks.effects import Oracle
+from conformance.checks.signals import Signal
+from conformance.client.answer import GATEWAY, Answer
+from conformance.client.arrange import MissingFact
+from conformance.client.recorder import current_check
+from conformance.client.request import Request
+from conformance.errors import FixtureError
+
+TAKEN = GATEWAY | {429}
+_AT_ONCE = 10
+_TRIES = 8
+_DEFAULT_RECOVERY_S = 2.0
+_MEMORY = "limits"
+
+Failure = Signal | MissingFact | FixtureError
+
+
+@dataclass(frozen=True)
+class Provoked:
+    """What a burst brought: the first 429, and how long it took until the operation answered again."""
+
+    limited: Answer
+    limited_at: float
+    recovered_after_s: float | None = None
+    last: Answer | None = None
+    spare: Answer | None = None
+    """A 429 to a good request that nothing else was sent of, where there was one."""
+    happened: int | None = None
+    """Effects of that request while it was limited, where the profile shows them."""
+    retried: Answer | None = None
+    """The same request, after the limit."""
+    after: int | None = None
+    """Effects of that retry."""
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    case: Case
+    request: Request
+    spare: Request | None
+    oracle: Oracle | None
+
+
+async def provoke(case: Case) -> Provoked:
+    """What became of the case's operation. Raises what stood in the way of limiting it."""
+    case.need(case.profile.rate_limit.provoke, "rate_limit.provoke = true", "permission to send a burst is needed")
+    memory = case.runtime.memory
+    if _MEMORY not in memory:
+        memory[_MEMORY] = await _limit_all(case)
+    told = memory[_MEMORY]
+    assert isinstance(told, Mapping)
+    outcome: Provoked | Failure = told[case.operation.id]
+    if not isinstance(outcome, Provoked):
+        raise outcome
+    case.answers.append(outcome.limited)
+    return outcome
+
+
+async def _limit_all(case: Case) -> dict[str, Provoked | Failure]:
+    """Every operation that the run's exclusive checks ask about."""
+    wanted = {*case.runtime.settings.exclusive_operations, case.operation.id}
+    cases = [Case(case.runtime, operation) for operation in case.contract.all if operation.id in wanted]
+    facts, fixtures = case.profile.rate_limit, case.runtime.fixtures
+    outcomes: dict[str, Provoked | Failure] = {}
+    prepared = [one for one in [await _prepare(own, outcomes) for own in cases] if one is not None]
+    if facts.prepare:
+        await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
+    try:
+        for one in prepared:
+            await _guarded(one, outcomes, _overrun)
+        for one in prepared:
+            await _guarded(one, outcomes, _recover)
+    finally:
+        if facts.restore:
+            await fixtures.http(facts.restore, {}, "rate_limit.restore")
+    for one in prepared:
+        await _guarded(one, outcomes, _retry)
+    return outcomes
+
+
+async def _prepare(case: Case, outcomes: dict[str, Provoked | Failure]) -> _Prepared | None:
+    """Everything that must exist beforehand: while the limit is up, nothing can be made."""
+    current_check.set(f"check_rate_limit[{case.operation.id}]")
+    try:
+        request = _with_spare_credential(case, await case.arrange())
+        if not case.operation.idempotent:
+            return _Prepared(case, request, None, None)
+        spare = _with_spare_credential(case, await case.arrange())
+        watched = case.operation.id in case.profile.effects
+        return _Prepared(case, request, spare, await Oracle.watching(case, spare) if watched else None)
+    except (Signal, MissingFact, FixtureError) as error:
+        outcomes[case.operation.id] = error
+        return None
+
+
+async def _guarded(one: _Prepared, outcomes: dict[str, Provoked | Failure], step: object) -> None:
+    name = one.case.operation.id
+    known = outcomes.get(name)
+    if known is not None and not isinstance(known, Provoked):
+        return
+    current_check.set(f"check_rate_limit[{name}]")
+    try:
+        outcomes[name] = await step(one, known)  # type: ignore[operator]
+    except (Signal, MissingFact, FixtureError) as error:
+        outcomes[name] = error
+
+
+def _with_spare_credential(case: Case, request: Request) -> Request:
+    """The request under the credential that the profile sets apart, where that may call the operation."""
+    credential = case.profile.credentials.get(case.profile.rate_limit.credential)
+    if not request.credential or credential is None or not credential.active:
+        return request
+    if case.operation.scope and case.operation.scope not in credential.scopes:
+        return request
+    return case.as_credential(request, credential.name)
+
+
+async def _overrun(one: _Prepared, _: Provoked | None) -> Provoked:
+    """The first 429 to a repeated request. Violated if the limiter answers otherwise, inapplicable if there is none."""
+    case, most, sent = one.case, one.case.profile.rate_limit.max_requests, 0
+    while sent < most:
+        now = min(_AT_ONCE, most - sent)
+        answers = await asyncio.gather(*(case.send(one.request, "burst", take=TAKEN) for _ in range(now)))
+        sent += now
+        limited = next((answer for answer in answers if answer.status == 429), None)
+        if limited is not None:
+            missed = await case.send(one.spare, "good and limited", take=TAKEN) if one.spare else None
+            spare = missed if missed is not None and missed.status == 429 else None
+            return Provoked(limited, time.monotonic(), spare=spare)
+        refused = [answer for answer in answers if answer.status in GATEWAY]
+        if len(refused) > now // 2:
+            raise case.violated("a limited request was answered as by a broken gateway", refused[-1], expected="429")
+    raise MissingFact("rate_limit.max_requests", f"{most} requests provoked no 429")
+
+
+async def _recover(one: _Prepared, known: Provoked | None) -> Provoked:
+    """Asks, ever more seldom, until the operation answers again or the bound since its 429 has passed."""
+    assert known is not None
+    bound, pause = one.case.profile.rate_limit.recovery_s or _DEFAULT_RECOVERY_S, 0.05
+    while True:
+        answer = await one.case.send(one.request, "recovery", take=TAKEN)
+        elapsed = time.monotonic() - known.limited_at
+        if answer.status not in TAKEN:
+            return replace(known, recovered_after_s=elapsed, last=answer)
+        if elapsed > bound:
+            return replace(known, last=answer)
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, 1.0)
+
+
+async def _retry(one: _Prepared, known: Provoked | None) -> Provoked:
+    """The good request that was limited, sent again; a few chance 429s are waited out."""
+    assert known is not None
+    if one.spare is None or known.spare is None or known.recovered_after_s is None:
+        return known
+    happened = await one.oracle.happened() if one.oracle else None
+    retried = await one.case.send(one.spare, "after the limit", take=TAKEN)
+    for _ in range(_TRIES):
+        if retried.status not in TAKEN:
+            break
+        await asyncio.sleep(0.2)
+        retried = await one.case.send(one.spare, "after the limit", take=TAKEN)
+    after = await one.oracle.happened() if one.oracle else None
+    return replace(known, happened=happened, retried=retried, after=after)
