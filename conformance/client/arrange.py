@@ -1,4 +1,4 @@
-"""Makes a request of an operation out of what the profile says: fixtures drawn, placeholders filled, key and proof new."""
+"""Makes a request of an operation out of what the profile says: fixtures drawn, placeholders filled, a new key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.client.request import NOTHING, Request, new_key
 from conformance.client.secrets import Secrets
 from conformance.contract import Contract, Operation
 from conformance.profile.model import Credential, Fixture, OperationFacts, Profile
-from conformance.profile.render import placeholders, render
+from conformance.profile.render import escape, placeholders, render
 from conformance.profile.sample import example
 
 
@@ -29,7 +29,13 @@ class Arranger:
     """Builds requests that ought to be answered 200."""
 
     def __init__(
-        self, profile: Profile, contract: Contract, keys: Mapping[str, str], secrets: Secrets, fixtures: Fixtures, run: str
+        self,
+        profile: Profile,
+        contract: Contract,
+        keys: Mapping[str, str],
+        secrets: Secrets,
+        fixtures: Fixtures,
+        run: str,
     ) -> None:
         self.profile = profile
         self.contract = contract
@@ -156,7 +162,7 @@ class Arranger:
         made = example(schema) if schema is not None else None
         if made is None:
             raise MissingFact(f"operations.{operation.id}.body", f"{operation.id} needs a valid body")
-        return made
+        return escape(made)  # text of a schema is no template
 
     def _require_path(self, operation: Operation, facts: OperationFacts) -> None:
         for name in operation.path_parameters:
@@ -169,7 +175,9 @@ class Arranger:
         if operation.query_parameters and not self.profile.search.query:
             raise MissingFact("search.query", f"{operation.id} needs a query that is answered 200")
 
-    def _query(self, operation: Operation, facts: OperationFacts, known: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    def _query(
+        self, operation: Operation, facts: OperationFacts, known: Mapping[str, Any]
+    ) -> tuple[tuple[str, str], ...]:
         declared = dict(self.profile.search.query) if operation.query_parameters else {}
         return tuple((name, _text(value)) for name, value in render({**declared, **facts.query}, known).items())
 

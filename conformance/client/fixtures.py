@@ -1,16 +1,19 @@
-"""Fixture providers: a static list, an HTTP call, a command, a Python callable, or operations of the interface itself."""
+"""Fixture providers: a static list, an HTTP call, a command, a Python callable, or operations of the interface."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import importlib
 import importlib.util
 import inspect
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import httpx
@@ -18,7 +21,7 @@ import httpx
 from conformance.errors import FixtureError
 from conformance.profile import pointer
 from conformance.profile.model import Fixture, HttpCall, Profile
-from conformance.profile.render import render
+from conformance.profile.render import MalformedPlaceholder, UnknownPlaceholder, render
 
 COMMAND_TIMEOUT_S: Final = 30.0
 _ATTEMPTS: Final = 4
@@ -35,10 +38,11 @@ class Fixtures:
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self._directory = profile.path.parent if profile.path else Path.cwd()
+        self._directory = profile.directory
         self._handed: Counter[str] = Counter()
         self._shared: dict[str, asyncio.Task[Members]] = {}
         self._http: httpx.AsyncClient | None = None
+        self._functions: dict[str, Callable[..., Any]] = {}
 
     async def aclose(self) -> None:
         for task in self._shared.values():
@@ -64,12 +68,15 @@ class Fixtures:
 
     async def fresh(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
         """A fixture that nothing else uses. Raises FixtureError, `exhausted` where a static list has run out."""
-        given = await self._provide(fixture, scope)
+        try:
+            given = await self._provide(fixture, scope)
+        except (UnknownPlaceholder, MalformedPlaceholder) as error:
+            raise FixtureError(str(error), where=_key(fixture)) from None
         if fixture.members:
-            try:
-                return {name: pointer.get(given, where) for name, where in fixture.members.items()}
-            except KeyError as error:
-                raise FixtureError(f"the provider's answer has nothing at {error}", where=_key(fixture)) from None
+            for where in fixture.members.values():
+                if not pointer.has(given, where):
+                    raise FixtureError(f"the provider's answer has nothing at {where}", where=_key(fixture))
+            return {name: pointer.get(given, where) for name, where in fixture.members.items()}
         if not isinstance(given, dict):
             raise FixtureError("the provider gave no JSON object", where=_key(fixture))
         return given
@@ -144,8 +151,11 @@ class Fixtures:
         try:
             output, _ = await asyncio.wait_for(process.communicate(), COMMAND_TIMEOUT_S)
         except TimeoutError:
-            process.kill()
             raise FixtureError(f"{arguments[0]} took over {COMMAND_TIMEOUT_S:g} s", where=_key(fixture)) from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
         if process.returncode:
             raise FixtureError(f"{arguments[0]} ended with {process.returncode}", where=_key(fixture))
         try:
@@ -154,13 +164,17 @@ class Fixtures:
             raise FixtureError(f"{arguments[0]} printed no JSON", where=_key(fixture)) from None
 
     async def _python(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
-        function = _load(fixture, self._directory)
+        if fixture.python not in self._functions:
+            self._functions[fixture.python] = _load(fixture, self._directory)
+        function = self._functions[fixture.python]
         try:
             if inspect.iscoroutinefunction(function):
                 return await function(context=dict(scope))
-            return await asyncio.to_thread(function, context=dict(scope))
-        except Exception as error:
-            raise FixtureError(f"{fixture.python} raised {type(error).__name__}: {error}", where=_key(fixture)) from error
+            given = await asyncio.to_thread(function, context=dict(scope))
+            return await given if inspect.isawaitable(given) else given
+        except (Exception, SystemExit) as error:
+            problem = f"{fixture.python} raised {type(error).__name__}: {error}"
+            raise FixtureError(problem, where=_key(fixture)) from error
 
 
 def _key(fixture: Fixture) -> str:
@@ -175,16 +189,29 @@ def _json(response: httpx.Response, where: str) -> Any:
 
 
 def _load(fixture: Fixture, directory: Path) -> Callable[..., Any]:
+    """The callable, out of a module that is executed once: what it counts or keeps, it keeps for the whole run."""
     module_name, _, name = fixture.python.rpartition(":")
     try:
-        if module_name.endswith(".py"):
-            spec = importlib.util.spec_from_file_location(Path(module_name).stem, directory / module_name)
-            if spec is None or spec.loader is None:
-                raise ImportError(module_name)
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-        else:
-            module = importlib.import_module(module_name)
+        file = module_name.endswith(".py")
+        module = _module(directory / module_name) if file else importlib.import_module(module_name)
         return getattr(module, name)  # type: ignore[no-any-return]
-    except (ImportError, AttributeError, OSError) as error:
-        raise FixtureError(f"cannot load {fixture.python}: {error}", where=_key(fixture)) from None
+    except (Exception, SystemExit) as error:
+        problem = f"cannot load {fixture.python}: {type(error).__name__}: {error}"
+        raise FixtureError(problem, where=_key(fixture)) from error
+
+
+def _module(path: Path) -> ModuleType:
+    path = path.resolve()
+    name = f"conformance_fixtures_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{path.name} is no Python file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses and pickle look there
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]

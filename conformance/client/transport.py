@@ -27,6 +27,7 @@ from conformance.profile.model import Tls
 MAX_BODY: Final = 4 * 1024 * 1024
 USER_AGENT: Final = "commerce-conformance"
 _OWN_HEADERS: Final = (("User-Agent", USER_AGENT), ("Accept-Encoding", "gzip"))
+_NO_TLS: Final = Tls()
 _HEADER_BYTES: Final = 64 * 1024
 _KEEP_S: Final = 4.0
 """How long an idle connection is kept: shorter than servers do, so that none is closed just as it is used."""
@@ -47,7 +48,7 @@ class Raw:
 class Transport:
     """Sends wires to one base URL. Use as an async context manager."""
 
-    def __init__(self, base_url: str, *, tls: Tls = Tls(), timeout_s: float = 10.0) -> None:
+    def __init__(self, base_url: str, *, tls: Tls = _NO_TLS, timeout_s: float = 10.0) -> None:
         parts = urlsplit(base_url)
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self.prefix = quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")

@@ -1,4 +1,4 @@
-"""Proofs as RFC 9449 has them, and altered ones that differ in just that, verified by another library than wrote them."""
+"""Proofs as RFC 9449 has them, and altered ones that differ in just that, verified by another library."""
 
 from __future__ import annotations
 
