@@ -44,6 +44,8 @@ class Answer:
     at: float = 0.0
     duration_s: float = 0.0
     purpose: str = ""
+    nonce: str = ""
+    """The DPoP nonce that its proof was made with."""
 
     @property
     def ok(self) -> bool:

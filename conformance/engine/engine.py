@@ -71,7 +71,7 @@ class Engine(Generic[R, T]):
         try:
             return self._futures[key].result()
         except CancelledError:
-            raise Stopped(self.stopped or "the engine ended") from self._failure
+            raise Stopped(self.stopped or "it was cancelled, or the engine ended") from self._failure
 
     def stop(self, reason: str = "") -> None:
         """Ends every job that is not done, and the loop. The first reason stays."""
@@ -88,7 +88,7 @@ class Engine(Generic[R, T]):
         return self._failure
 
     def _cancel_all(self) -> None:
-        for future in self._futures.values():
+        for future in list(self._futures.values()):  # the other thread may be adding some
             future.cancel()
 
     def _run(self) -> None:
@@ -110,6 +110,8 @@ class Engine(Generic[R, T]):
     async def _serve(self) -> None:
         self._ordinary: asyncio.Queue[Job[R, T]] = asyncio.Queue()
         self._alone: asyncio.Queue[Job[R, T]] = asyncio.Queue()
+        self._left = 0
+        self._turn = asyncio.Condition()
         async with self._opened() as runtime:
             self._ready.set()
             try:
@@ -122,24 +124,35 @@ class Engine(Generic[R, T]):
 
     def _queue(self, jobs: list[Job[R, T]]) -> None:
         for job in jobs:
+            self._left += not job.exclusive
             (self._alone if job.exclusive else self._ordinary).put_nowait(job)
 
     async def _lane(self, runtime: R) -> None:
         while True:
             job = await self._ordinary.get()
+            async with self._turn:  # held by an exclusive job for as long as it runs
+                pass
             await self._one(job, runtime)
-            self._ordinary.task_done()
+            async with self._turn:
+                self._left -= 1
+                self._turn.notify_all()
 
     async def _exclusive_lane(self, runtime: R) -> None:
         while True:
             job = await self._alone.get()
-            await self._ordinary.join()
-            await self._one(job, runtime)
+            async with self._turn:
+                await self._turn.wait_for(lambda: not self._left)
+                await self._one(job, runtime)
 
     async def _one(self, job: Job[R, T], runtime: R) -> None:
         future = self._futures[job.key]
+        task = asyncio.current_task()
         try:
             future.set_result(await job.work(runtime))
+        except asyncio.CancelledError:
+            if task is None or task.cancelling():
+                raise
+            future.cancel()  # not we were cancelled, but something that the job waited for
         except Exception as error:
             future.set_exception(error)
         self.done += 1

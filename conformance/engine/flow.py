@@ -12,8 +12,8 @@ from typing import Final
 
 from conformance.client.answer import Answer
 from conformance.client.arrange import MissingFact
-from conformance.client.recorder import Recorder
 from conformance.client.raw import Moment
+from conformance.client.recorder import Recorder
 from conformance.client.request import Request, Wire
 from conformance.client.secrets import Secrets
 from conformance.client.transport import Transport
@@ -21,6 +21,8 @@ from conformance.engine.gate import Gate, Pacer
 from conformance.profile.model import Limits
 
 GATEWAY_ATTEMPTS: Final = 4
+_CHALLENGES: Final = 3
+"""So many DPoP nonces are followed for one answer: with several requests in flight the first may be spent already."""
 _LONGEST_WAIT_S: Final = 5.0
 _LONGEST_RETRY_AFTER_S: Final = 30.0
 _DEAD_AFTER: Final = 60
@@ -62,7 +64,12 @@ class Flow:
         self._began = time.perf_counter()
 
     async def send(
-        self, request: Request, purpose: str = "", *, take: frozenset[int] = frozenset(), patience_s: float | None = None
+        self,
+        request: Request,
+        purpose: str = "",
+        *,
+        take: frozenset[int] = frozenset(),
+        patience_s: float | None = None,
     ) -> Answer:
         """One answer that is worth judging.
 
@@ -70,7 +77,7 @@ class Flow:
         it is. Raises BudgetExhausted, and MissingFact for a request that a read-only run must not send.
         """
         patience = self._limits.patience_s if patience_s is None else patience_s
-        limited = troubled = 0
+        limited = troubled = challenges = 0
         waited = 0.0
         first = ""
         while True:
@@ -86,8 +93,9 @@ class Flow:
                 wait = 0.1 * 2**troubled
                 if troubled >= GATEWAY_ATTEMPTS:
                     return answer
-            elif (challenged := self._challenged(answer)) is not None:
-                request, wait = challenged, 0.0
+            elif self._challenged(answer) and challenges < _CHALLENGES:
+                challenges += 1
+                wait = 0.0
             else:
                 return answer
             waited += wait
@@ -97,32 +105,30 @@ class Flow:
     async def abandon(self, request: Request, moment: Moment) -> bool:
         """Sends a request whose answer nobody waits for; tells whether it was sent as far as `moment` says."""
         self._check_budget(request)
-        self.waited_s += await self._pace()
+        paced = await self._pace()
+        self.waited_s += paced
         async with self.gate:
             self.requests += 1
             wire, _ = self._written(request)
             return await self._transport.abandon(wire, moment)
 
     def _back_off(self, answer: Answer, attempt: int) -> float:
-        told = _retry_after(answer.header("Retry-After"))
-        if told is not None:
-            return min(told, _LONGEST_RETRY_AFTER_S) + random.uniform(0, 0.05)
-        return random.uniform(0.5, 1) * float(min(_LONGEST_WAIT_S, 0.05 * 2**attempt))
+        own = random.uniform(0.5, 1) * float(min(_LONGEST_WAIT_S, 0.05 * 2**attempt))
+        told = _retry_after(answer.header("Retry-After")) or 0.0
+        return max(own, min(told, _LONGEST_RETRY_AFTER_S) + random.uniform(0, 0.05))
 
-    def _challenged(self, answer: Answer) -> Request | None:
-        """The request with the nonce that a server demanded (RFC 9449 section 8), once for each new nonce."""
-        proof = answer.request.proof
+    def _challenged(self, answer: Answer) -> bool:
+        """Whether a server demanded another nonce than the request had (RFC 9449 section 8). A new one is kept."""
         nonce = answer.header("DPoP-Nonce")
-        if nonce is None or not 0 < len(nonce) < 1024 or nonce == self.nonce:
-            return None
+        if nonce is None or not 0 < len(nonce) < 1024:
+            return False
         self.nonce = nonce
-        if proof is None or answer.status not in (400, 401):
-            return None
-        return answer.request
+        return answer.request.proof is not None and answer.status in (400, 401) and nonce != answer.nonce
 
     async def _once(self, request: Request, purpose: str, retry_of: str) -> Answer:
         self._check_budget(request)
-        self.waited_s += await self._pace()
+        paced = await self._pace()
+        self.waited_s += paced
         async with self.gate:
             self._check_budget(request)
             self.requests += 1
@@ -154,6 +160,7 @@ class Flow:
 
     async def _exchange(self, request: Request, purpose: str) -> Answer:
         wire, url = self._written(request)
+        nonce = self.nonce if request.proof is not None else ""
         at = time.perf_counter() - self._began
         raw = await self._transport.send(wire)
         return Answer(
@@ -170,6 +177,7 @@ class Flow:
             at=at,
             duration_s=raw.duration_s,
             purpose=purpose,
+            nonce=nonce,
         )
 
 
@@ -184,5 +192,3 @@ def _retry_after(value: str | None) -> float | None:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):
         return None
-
-

@@ -1,0 +1,396 @@
+"""The one way out: what is waited out, repeated, recorded, refused and bounded. Against a scripted target."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import json
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.client.answer import Answer
+from conformance.client.arrange import MissingFact
+from conformance.client.dpop import Proof, ProofKey
+from conformance.client.journal import Journal, read
+from conformance.client.recorder import Recorder
+from conformance.client.request import Request
+from conformance.client.secrets import Secrets
+from conformance.client.transport import Transport
+from conformance.contract import load_contract
+from conformance.engine import flow as module
+from conformance.engine.flow import BudgetExhausted, Flow
+from conformance.profile.model import Limits
+
+OPERATIONS = load_contract().operations
+IDENTITY = Request(OPERATIONS["getApiKeyIdentity"])
+CREATE = Request(OPERATIONS["createInstallationWebhook"], body={"url": "u"})
+TOKEN = Request(OPERATIONS["exchangeOAuthToken"], body={"code": "c"}, proof=Proof(ProofKey.new()))
+Work = Callable[[Flow], Awaitable[Any]]
+
+
+@pytest.fixture
+def through(scripted: Any, tmp_path: Path) -> Callable[..., Any]:
+    """`through(script, work, **limits)`: (what work gave, the target, the flow, the journal's exchanges)."""
+
+    def run(
+        script: Any, work: Work, concurrency: int = 8, **limits: Any
+    ) -> tuple[Any, Any, Flow, list[dict[str, Any]]]:
+        async def main() -> Any:
+            journal = Journal(tmp_path / "journal.ndjson")
+            secrets = Secrets()
+            recorder = Recorder(journal, secrets, lambda answer: ((), ()))
+            timeout_s = limits.pop("timeout_s", 2.0)
+            async with scripted(script) as target, Transport(target.url, timeout_s=timeout_s) as transport:
+                flow = Flow(transport, recorder, secrets, Limits(**limits), concurrency=concurrency)
+                try:
+                    return await work(flow), target, flow
+                finally:
+                    journal.close()
+
+        given, target, flow = asyncio.run(main())
+        return given, target, flow, list(read(tmp_path / "journal.ndjson"))
+
+    return run
+
+
+def one(request: Request = IDENTITY, **options: Any) -> Work:
+    return lambda flow: flow.send(request, "why", **options)
+
+
+def test_as_many_in_flight_as_allowed(through: Any, answer: Any) -> None:
+    """The target itself sees the limit reached, and never exceeded."""
+
+    async def script(arrived: Any) -> bytes:
+        await asyncio.sleep(0.03)
+        return answer()
+
+    async def work(flow: Flow) -> None:
+        await asyncio.gather(*(flow.send(IDENTITY) for _ in range(40)))
+
+    _, target, flow, exchanges = through(script, work, concurrency=8)
+    assert (target.most_in_flight, flow.gate.most_in_flight) == (8, 8)
+    assert len(exchanges) == flow.requests == 40
+    assert len({exchange["id"] for exchange in exchanges}) == 40
+
+
+def test_a_429_is_waited_out(through: Any, answer: Any) -> None:
+    """The answer that counts is the one after it; both are recorded, the second as the repeat of the first."""
+    answers = iter([answer(429), answer(429), answer(200)])
+    given, target, flow, exchanges = through(lambda arrived: next(answers), one())
+    assert (given.status, len(target.arrived)) == (200, 3)
+    assert [exchange["status"] for exchange in exchanges] == [429, 429, 200]
+    assert [exchange["retry_of"] for exchange in exchanges] == ["", "x1", "x1"]
+    assert flow.waited_s > 0
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_status_that_is_asked_for_is_taken(through: Any, answer: Any, status: int) -> None:
+    """A check of rate limits gets its 429 at once, a check of trouble its 503."""
+    given, target, _, _ = through(lambda arrived: answer(status), one(take=frozenset({429, 503})))
+    assert (given.status, len(target.arrived)) == (status, 1)
+
+
+def test_patience_has_an_end(through: Any, answer: Any) -> None:
+    """A 429 that persists is returned when the next wait would go beyond the patience."""
+    started = time.perf_counter()
+    given, target, flow, _ = through(lambda arrived: answer(429), one(), patience_s=0.3)
+    assert given.status == 429
+    assert 2 <= len(target.arrived) <= 6
+    assert flow.waited_s <= 0.3
+    assert time.perf_counter() - started < 1.5
+
+
+def test_patience_can_be_given_by_call(through: Any, answer: Any) -> None:
+    """No patience, no second try."""
+    _, target, _, _ = through(lambda arrived: answer(429), one(patience_s=0.0))
+    assert len(target.arrived) == 1
+
+
+def test_retry_after_zero_is_no_invitation_to_hammer(through: Any, answer: Any) -> None:
+    """`Retry-After: 0` shortens no wait: the own back-off stays."""
+    _, target, _, _ = through(lambda arrived: answer(429, Retry_After="0"), one(), patience_s=0.4)
+    assert len(target.arrived) <= 6
+
+
+def test_retry_after_in_seconds_is_honoured(through: Any, answer: Any) -> None:
+    """The wait is at least what the target asked for."""
+    answers = iter([answer(429, Retry_After="1"), answer(200)])
+    started = time.perf_counter()
+    given, _, flow, _ = through(lambda arrived: next(answers), one())
+    assert given.status == 200
+    assert 1.0 <= flow.waited_s < 1.3
+    assert time.perf_counter() - started >= 1.0
+
+
+def test_a_retry_after_beyond_patience_is_not_waited_for(through: Any, answer: Any) -> None:
+    """A day is more than anybody waits: the 429 is returned at once."""
+    started = time.perf_counter()
+    given, target, _, _ = through(lambda arrived: answer(429, Retry_After="86400"), one(), patience_s=5)
+    assert (given.status, len(target.arrived)) == (429, 1)
+    assert time.perf_counter() - started < 1
+
+
+def _in(seconds: float) -> Callable[[], str]:
+    """That date, when the test runs."""
+    return lambda: email.utils.formatdate(time.time() + seconds, usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high"),
+    [
+        (None, 0.05, 0.1),
+        ("7", 7, 7.1),
+        (" 7 ", 7, 7.1),
+        ("0", 0.05, 0.1),
+        ("86400", 30, 30.1),
+        ("9" * 5000, 30, 30.1),
+        ("-5", 0.05, 0.1),
+        ("1.5", 0.05, 0.1),
+        ("soon", 0.05, 0.1),
+        ("", 0.05, 0.1),
+        ("٣", 0.05, 0.1),
+        (_in(12), 10, 12.1),
+        (_in(-3600), 0.05, 0.1),
+        (_in(86400), 30, 30.1),
+        ("Wed, 99 Foo 2099 99:99:99 GMT", 0.05, 0.1),
+        ("Wed, 21 Oct 99999999999 07:28:00 GMT", 0.05, 30.1),
+    ],
+)
+def test_how_long_a_429_is_waited_out(value: Any, low: float, high: float) -> None:
+    """Seconds and dates are followed within bounds; whatever else stands there, the own back-off is."""
+    headers = () if value is None else (("Retry-After", value() if callable(value) else value),)
+    told = Answer("x1", IDENTITY, "u", (), b"", 429, headers)
+    flow = Flow(None, None, Secrets(), Limits(), concurrency=1)  # type: ignore[arg-type]
+    assert low <= flow._back_off(told, 1) <= high
+
+
+def test_the_own_back_off_grows_and_is_bounded() -> None:
+    """Twice as long each time, with jitter, up to a few seconds."""
+    flow = Flow(None, None, Secrets(), Limits(), concurrency=1)  # type: ignore[arg-type]
+    told = Answer("x1", IDENTITY, "u", (), b"", 429)
+    waits = [flow._back_off(told, attempt) for attempt in range(1, 40)]
+    assert all(wait <= module._LONGEST_WAIT_S for wait in waits)
+    assert min(waits[10:]) >= module._LONGEST_WAIT_S / 2
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gateway trouble is repeated without the pauses."""
+    real = asyncio.sleep
+    monkeypatch.setattr(module.asyncio, "sleep", lambda seconds: real(min(seconds, 0.01)))
+
+
+@pytest.mark.parametrize("trouble", [502, 503, 504, None])
+def test_gateway_trouble_is_repeated_and_recorded(through: Any, answer: Any, quick: None, trouble: int | None) -> None:
+    """502, 503, 504 and no answer at all are tried again; every try is in the journal."""
+    answers = iter([answer(trouble) if trouble else None] * 2 + [answer(200)])
+    given, _, _, exchanges = through(lambda arrived: next(answers), one())
+    assert given.status == 200
+    assert [exchange["status"] for exchange in exchanges] == [trouble, trouble, 200]
+    assert [exchange["retry_of"] for exchange in exchanges] == ["", "x1", "x1"]
+    assert all(exchange["purpose"] == "why" for exchange in exchanges)
+
+
+def test_gateway_trouble_that_stays_is_returned(through: Any, answer: Any, quick: None) -> None:
+    """After the last try the trouble itself is the answer."""
+    given, target, _, _ = through(lambda arrived: answer(503), one())
+    assert (given.status, len(target.arrived)) == (503, module.GATEWAY_ATTEMPTS)
+
+
+@pytest.mark.parametrize("status", [200, 201, 400, 401, 404, 409, 418, 500, 501, 505])
+def test_any_other_answer_is_final(through: Any, answer: Any, status: int) -> None:
+    """500 is the target's own word: it is not asked twice."""
+    given, target, _, _ = through(lambda arrived: answer(status), one())
+    assert (given.status, len(target.arrived)) == (status, 1)
+
+
+def test_a_repeat_is_the_same_request(through: Any, answer: Any, quick: None) -> None:
+    """Same key, same body: a repeat after trouble is what a careful client would send."""
+    answers = iter([None, answer(429), answer(200)])
+    _, target, _, _ = through(lambda arrived: next(answers), one(CREATE.with_header("Idempotency-Key", "k")))
+    assert {(arrived.body, *arrived.all("Idempotency-Key")) for arrived in target.arrived} == {(b'{"url":"u"}', "k")}
+
+
+# Budget
+
+
+def test_max_requests_is_a_bound(through: Any, answer: Any) -> None:
+    """Not one request more, however many are sent at once; the flow remembers what was exhausted."""
+
+    async def work(flow: Flow) -> list[Any]:
+        return await asyncio.gather(*(flow.send(IDENTITY) for _ in range(30)), return_exceptions=True)
+
+    given, target, flow, _ = through(lambda arrived: answer(), work, max_requests=11)
+    assert len(target.arrived) == 11
+    assert sum(isinstance(item, BudgetExhausted) for item in given) == 19
+    assert flow.exhausted == "max_requests = 11"
+
+
+def test_repeats_count_too(through: Any, answer: Any) -> None:
+    """A target that only limits uses up the budget, not more."""
+
+    async def work(flow: Flow) -> None:
+        with pytest.raises(BudgetExhausted):
+            await flow.send(IDENTITY)
+
+    _, target, _, _ = through(lambda arrived: answer(429), work, max_requests=3)
+    assert len(target.arrived) == 3
+
+
+def test_a_dead_target_ends_the_run(through: Any, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After so many exchanges in a row without an answer nothing more is sent."""
+    monkeypatch.setattr(module, "_DEAD_AFTER", 10)
+
+    async def work(flow: Flow) -> None:
+        with pytest.raises(BudgetExhausted, match="stopped answering"):
+            while True:
+                await flow.send(IDENTITY)
+
+    _, target, flow, _ = through(lambda arrived: None, work)
+    assert 10 <= len(target.arrived) <= 12
+    assert flow.exhausted == "the target stopped answering"
+
+
+def test_an_answer_now_and_then_is_a_living_target(
+    through: Any, answer: Any, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only silence in a row counts."""
+    monkeypatch.setattr(module, "_DEAD_AFTER", 3)
+    answers = iter([None, None, answer(200)] * 5)
+
+    async def work(flow: Flow) -> list[Answer]:
+        return [await flow.send(IDENTITY) for _ in range(5)]
+
+    given, _, _, _ = through(lambda arrived: next(answers), work)
+    assert {item.status for item in given} == {200}
+
+
+def test_read_only_sends_reads_only(through: Any, answer: Any) -> None:
+    """Whatever may change state is refused before it is sent, naming the key; another method on a read too."""
+
+    async def work(flow: Flow) -> None:
+        for request in (CREATE, replace(IDENTITY, method="POST")):
+            with pytest.raises(MissingFact) as raised:
+                await flow.send(request)
+            assert "read_only" in raised.value.key
+        await flow.send(IDENTITY)
+
+    _, target, _, _ = through(lambda arrived: answer(), work, read_only=True)
+    assert [arrived.method for arrived in target.arrived] == ["GET"]
+
+
+def test_the_rate_is_kept(through: Any, answer: Any) -> None:
+    """`rate` bounds how fast requests follow each other, whoever sends them; the waiting is counted."""
+
+    async def work(flow: Flow) -> float:
+        started = time.perf_counter()
+        await asyncio.gather(*(flow.send(IDENTITY) for _ in range(9)))
+        return time.perf_counter() - started
+
+    took, _, flow, _ = through(lambda arrived: answer(), work, rate=40)
+    assert took >= 0.195
+    assert flow.waited_s == pytest.approx(sum(range(9)) / 40, rel=0.2)
+
+
+# DPoP nonces (RFC 9449 section 8)
+
+
+def nonce_of(arrived: Any) -> str | None:
+    import base64
+
+    claims = arrived.all("DPoP")[0].split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))).get("nonce")
+
+
+@pytest.mark.parametrize("status", [400, 401])
+def test_a_nonce_challenge_is_followed(through: Any, answer: Any, status: int) -> None:
+    """The request is repeated with the nonce, as a repeat; later requests carry it from the start."""
+
+    def script(arrived: Any) -> bytes:
+        return answer(200) if nonce_of(arrived) == "n1" else answer(status, DPoP_Nonce="n1")
+
+    async def work(flow: Flow) -> list[Answer]:
+        return [await flow.send(TOKEN), await flow.send(TOKEN)]
+
+    given, target, _, exchanges = through(script, work)
+    assert [item.status for item in given] == [200, 200]
+    assert [nonce_of(arrived) for arrived in target.arrived] == [None, "n1", "n1"]
+    assert [exchange["retry_of"] for exchange in exchanges] == ["", "x1", ""]
+
+
+def test_requests_in_flight_when_the_nonce_came_follow_it_too(through: Any, answer: Any) -> None:
+    """Several were challenged with one nonce at once: each is repeated with it."""
+
+    async def script(arrived: Any) -> bytes:
+        await asyncio.sleep(0.02)
+        return answer(200) if nonce_of(arrived) == "n1" else answer(401, DPoP_Nonce="n1")
+
+    async def work(flow: Flow) -> list[Answer]:
+        return await asyncio.gather(*(flow.send(TOKEN) for _ in range(6)))
+
+    given, _, _, _ = through(script, work)
+    assert {item.status for item in given} == {200}
+
+
+def test_the_same_nonce_is_no_new_challenge(through: Any, answer: Any) -> None:
+    """A refusal that repeats the nonce which the proof had is a refusal."""
+    given, target, _, _ = through(lambda arrived: answer(401, DPoP_Nonce="n1"), one(TOKEN))
+    assert (given.status, len(target.arrived)) == (401, 2)
+
+
+def test_challenges_without_end_are_bounded(through: Any, answer: Any) -> None:
+    """A target that answers every proof with another nonce gets a few, and is then taken at its word."""
+    count = iter(range(1000))
+    given, target, _, _ = through(lambda arrived: answer(401, DPoP_Nonce=f"n{next(count)}"), one(TOKEN))
+    assert given.status == 401
+    assert len(target.arrived) == 1 + module._CHALLENGES
+
+
+def test_a_nonce_in_a_200_is_kept_for_later(through: Any, answer: Any) -> None:
+    """RFC 9449 section 8.2: the next nonce may come with any answer."""
+
+    async def work(flow: Flow) -> None:
+        await flow.send(TOKEN)
+        await flow.send(TOKEN)
+
+    _, target, _, _ = through(lambda arrived: answer(200, DPoP_Nonce="next"), work)
+    assert [nonce_of(arrived) for arrived in target.arrived] == [None, "next"]
+
+
+@pytest.mark.parametrize("nonce", ["", "n" * 2000])
+def test_an_unusable_nonce_is_ignored(through: Any, answer: Any, nonce: str) -> None:
+    """Empty, or longer than anything sensible: no nonce."""
+    given, target, flow, _ = through(lambda arrived: answer(401, DPoP_Nonce=nonce), one(TOKEN))
+    assert (given.status, len(target.arrived), flow.nonce) == (401, 1, "")
+
+
+def test_a_request_without_a_proof_is_not_challenged(through: Any, answer: Any) -> None:
+    """A nonce in somebody else's 401 repeats nothing."""
+    _, target, _, _ = through(lambda arrived: answer(401, DPoP_Nonce="n1"), one(IDENTITY))
+    assert len(target.arrived) == 1
+
+
+def test_proofs_are_secrets_and_new_each_time(through: Any, answer: Any, tmp_path: Path) -> None:
+    """No proof stands in the journal, even where the target sends it back; a repeat has another one."""
+    answers = iter([429, 200])
+
+    def script(arrived: Any) -> bytes:
+        return answer(next(answers), {"proof": arrived.all("DPoP")[0]})
+
+    _, target, _, _ = through(script, one(TOKEN))
+    proofs = [arrived.all("DPoP")[0] for arrived in target.arrived]
+    written = (tmp_path / "journal.ndjson").read_text()
+    assert len(set(proofs)) == 2
+    assert not any(proof in written for proof in proofs)
+
+
+def test_copies_of_a_proof_are_header_lines_of_their_own(through: Any, answer: Any) -> None:
+    """Two proofs are two DPoP headers, byte for byte."""
+    proof = replace(TOKEN.proof, copies=2) if TOKEN.proof else None
+    _, target, _, _ = through(lambda arrived: answer(), one(TOKEN.with_proof(proof)))
+    assert len(target.arrived[0].all("DPoP")) == 2
