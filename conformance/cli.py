@@ -200,7 +200,7 @@ def demo(variant: str, fault: str, **given: Any) -> None:
 
 
 @main.command()
-@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", default=8765, show_default=True, help="The public interface; 0 takes a free one.")
 @click.option("--control-port", default=8766, show_default=True, help="Fixtures and ground truth; 0 takes a free one.")
 @click.option("--database", metavar="URL", help="A SQLAlchemy URL, such as sqlite:///shop.db [SQLite in memory].")

@@ -340,7 +340,7 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
 def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> Iterator[None]:
     from conformance.sharing import share_of
 
-    own.start(share_of(checks, config))
+    own.at_first = share_of(checks, config)  # not before the controller asks: its first line comes first
     try:
         return (yield)
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import random
 import re
@@ -25,7 +26,7 @@ from conformance.client.journal import Journal
 from conformance.client.secrets import Secrets
 from conformance.contract import Contract, load_contract
 from conformance.engine.engine import Engine, Job
-from conformance.errors import JournalError, ReportDirError, UsageError
+from conformance.errors import ConformanceError, JournalError, ReportDirError, UsageError
 from conformance.judge.coverage import unreachable
 from conformance.judge.run import assemble, load
 from conformance.model import SCHEMA_VERSION, ProfileInfo, Result, Run, Suite, to_json
@@ -126,9 +127,9 @@ def recovered(directory: Path) -> Run:
 class Session:
     """A run that is being made. `start`, then `result` for each instance, then `finish`."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, profile: Profile | None = None) -> None:
         self.options = options
-        whole = load_profile(options.profile, base_url=options.base_url, variables=options.variables)
+        whole = profile or load_profile(options.profile, base_url=options.base_url, variables=options.variables)
         self.profile: Profile = _share_of(whole, *options.share)
         self.contract: Contract = load_contract()
         self.seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
@@ -142,6 +143,8 @@ class Session:
         self._keys = {name: resolve_secret(one) for name, one in self.profile.credentials.items()}
         for name, key in self._keys.items():
             self.secrets.lasting(name, key)
+        self.at_first: Sequence[Instance] = ()
+        """What is begun, where nothing is yet, when the first result is asked for."""
         self._engine: Engine[Runtime, Result] | None = None
         self._journal: Journal | None = None
         self._runtime: Runtime | None = None
@@ -252,6 +255,7 @@ class Session:
 
         @contextlib.asynccontextmanager
         async def open_runtime() -> Any:
+            asyncio.get_running_loop().set_exception_handler(_unheard)
             async with opened(settings) as runtime:
                 self._runtime = runtime
                 yield runtime
@@ -263,6 +267,8 @@ class Session:
 
     def result(self, instance: Instance) -> Result:
         """Waits for an instance. Raises engine.Stopped, or whatever broke the suite."""
+        if self._engine is None:
+            self.start(self.at_first)
         assert self._engine is not None
         self._engine.submit([_job(instance)])
         return self._engine.result(instance.id)
@@ -322,6 +328,12 @@ def _dealt(fixture: Fixture, index: int, workers: int) -> Fixture:
     if not fixture.values or fixture.reusable:
         return fixture
     return replace(fixture, values=fixture.values[index % workers :: workers])
+
+
+def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What ends a run is told once, by whoever waited for it; not again by each task that nobody waits for any more."""
+    if not isinstance(context.get("exception"), ConformanceError):
+        loop.default_exception_handler(context)
 
 
 def _job(instance: Instance) -> Job[Runtime, Result]:
