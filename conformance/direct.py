@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from conformance.checks.registry import Instance
 from conformance.engine.engine import Stopped
 from conformance.model import Run
+from conformance.profile.loader import profile_from_document
+from conformance.profile.model import Profile
 from conformance.session import Options, Session
 
 
-def judge(options: Options, select: Callable[[Instance], bool] = lambda instance: True) -> Run:
+def judge(
+    options: Options, select: Callable[[Instance], bool] = lambda instance: True, *, profile: Profile | None = None
+) -> Run:
     """Certifies one target with the checks that `select` lets through. `options.report_dir` keeps the journal.
 
-    Raises ConformanceError as a run from the command line does.
+    `profile` stands in for the one in `options`' file. Raises ConformanceError as a run from the command line does.
     """
-    session = Session(options)
+    session = Session(options, profile)
     session.claim()
     return complete(session, [instance for instance in session.instances if select(instance)])
 
@@ -34,6 +40,30 @@ def complete(session: Session, selected: Iterable[Instance]) -> Run:
     finally:
         session.finish()
     return session.assembled()
+
+
+def patched_profile(options: Options, patch: Mapping[str, Any]) -> Profile:
+    """The options' profile with a patch merged into its document: tables deeply, and None takes a key away."""
+    document = tomllib.loads(options.profile.read_text(encoding="utf-8"))
+    return profile_from_document(
+        _merged(document, patch),
+        directory=options.profile.parent,
+        path=options.profile,
+        base_url=options.base_url,
+        variables=options.variables,
+    )
+
+
+def _merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(document)
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        elif isinstance(value, Mapping) and isinstance(merged.get(name), Mapping):
+            merged[name] = _merged(merged[name], value)
+        else:
+            merged[name] = value
+    return merged
 
 
 def reference_options(base_url: str, control_url: str, target: str, profile: Path, report_dir: Path) -> Options:
