@@ -88,6 +88,17 @@ class Answer:
         except strictjson.JsonError:
             return NO_VALUE
 
+    @cached_property
+    def too_deep(self) -> bool:
+        """Nested so deeply that nothing is known of the body, not even that it is no JSON."""
+        try:
+            strictjson.parse_leniently(self.body)
+        except strictjson.TooDeep:
+            return True
+        except strictjson.JsonError:
+            return False
+        return False
+
     @property
     def data(self) -> Any:
         """The envelope's `data`, or NO_VALUE."""

@@ -78,7 +78,7 @@ class Invariants:
             yield Finding("ENV-1", "too-long", "the body is longer than any reader should take")
             return
         if answer.value is NO_VALUE:
-            if answer.ok:
+            if answer.ok and not answer.too_deep:
                 problem = answer.strict_error or "cannot be parsed"
                 yield Finding("ENV-1", "not-json", f"the body is no JSON (RFC 8259): {problem}")
             return
@@ -121,6 +121,8 @@ class Invariants:
         value = answer.value
         if not answer.body.strip():
             yield Finding("ERR-1", f"empty:{status}", f"the {status} has an empty body")
+        elif value is NO_VALUE and answer.too_deep:
+            return
         elif value is NO_VALUE:
             yield Finding("ERR-1", f"not-json:{status}", f"the body of the {status} is no JSON")
         elif not isinstance(value, dict) or not value:
@@ -136,7 +138,7 @@ class Invariants:
             yield Finding("ERR-1", SHAPE_CODE, shape, Level.OBSERVED)
 
     def _no_leak(self, answer: Answer) -> Findings:
-        text = answer.body.decode("utf-8", "replace")
+        text = _said(answer.body, answer.value)
         shown = text + "\n" + "\n".join(value for _, value in answer.headers)
         for sent in self._sent_keys(answer):
             if sent in shown:
@@ -145,7 +147,7 @@ class Invariants:
         if answer.ok:
             return
         for kind, piece in leaks(text):
-            if piece not in answer.sent_body.decode("utf-8", "replace"):
+            if piece not in _said(answer.sent_body, _value_of(answer.sent_body)):
                 yield Finding("ERR-2", kind, f"the error gives away: {piece}", Level.RECOMMENDED)
         if self._echoes_secret_member(answer, text):
             yield Finding("ERR-2", "secret", "the error repeats a code, ticket or verifier", Level.RECOMMENDED)
@@ -172,6 +174,28 @@ class Invariants:
         if value is None or (value.strip().isascii() and value.strip().isdigit()) or _http_date(value):
             return
         yield Finding("RATE-2", "retry-after", f"Retry-After is {value[:60]!r}: neither seconds nor a date (RFC 9110)")
+
+
+def _value_of(body: bytes) -> Any:
+    try:
+        return strictjson.parse_leniently(body)
+    except strictjson.JsonError:
+        return NO_VALUE
+
+
+def _said(body: bytes, value: Any) -> str:
+    """A body as it was written, and below it each of its strings as they are meant: without JSON's escapes."""
+    left = [value]
+    texts = [body.decode("utf-8", "replace")]
+    while left:
+        part = left.pop()
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            left += [*part, *part.values()]
+        elif isinstance(part, list):
+            left += part
+    return "\n".join(texts)
 
 
 def _http_date(value: str) -> bool:
