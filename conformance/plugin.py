@@ -152,6 +152,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.pluginmanager.hasplugin("xdist") or config.pluginmanager.hasplugin("xdist.plugin"):
         from conformance.sharing import Sharing
 
+        config.option.maxworkerrestart = "0"  # a process that crashed has spoilt the run: nobody takes its place
         config.pluginmanager.register(Sharing(config), "conformance-sharing")
 
 

@@ -27,7 +27,9 @@ def share_of(checks: Sequence[Instance], config: pytest.Config) -> list[Instance
     index, count = int(told["workerid"].removeprefix("gw")), int(told["workercount"])
     ordinary = [check for check in checks if not check.check.exclusive]
     exclusive = [check for check in checks if check.check.exclusive]
-    return (ordinary[index::count] if index < count else []) + exclusive  # who replaces one that crashed is told what is left
+    return (
+        ordinary[index::count] if index < count else []
+    ) + exclusive  # who replaces one that crashed is told what is left
 
 
 class SharedScheduling(LoadScheduling):

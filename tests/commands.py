@@ -75,16 +75,19 @@ class Desk:
 
     def pytest(self, *given: object, prefix: str = "", target: Sequence[str] | None = None, **rest: Any) -> Done:
         """`pytest -p conformance.plugin --pyargs conformance.checks`, with only those plugins that are named."""
-        given_target = self.target(prefix) if target is None else target
-        pointed = [
-            option.replace("--", "--conformance-", 1) if option[:2] == "--" else option for option in given_target
-        ]
-        command = ["-m", "pytest", "-p", "conformance.plugin", "--pyargs", "conformance.checks", "-c", self._ini()]
-        command += [*pointed, *map(str, given)]
         alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **rest.pop("env", {})}
+        command = self.pytest_command(*given, prefix=prefix, target=target)
         return self._finish(self.started(command, env=alone, **rest))
 
-    def _ini(self) -> str:
+    def pytest_command(self, *given: object, prefix: str = "", target: Sequence[str] | None = None) -> list[str]:
+        """The options of `target` are those of `conformance run`; they are called otherwise here."""
+        wanted = self.target(prefix) if target is None else target
+        pointed = [word.replace("--", "--conformance-", 1) if word[:2] == "--" else word for word in wanted]
+        command = ["-m", "pytest", "-p", "conformance.plugin", "--pyargs", "conformance.checks", "-c", self.ini()]
+        return [*command, *pointed, *map(str, given)]
+
+    def ini(self) -> str:
+        """A configuration that says nothing, so that none is looked for further up."""
         path = self.place / "pytest.ini"
         path.write_text("[pytest]\n")
         return str(path)
