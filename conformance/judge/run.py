@@ -54,7 +54,7 @@ def assemble(records: Iterable[Mapping[str, Any]], where: str = "journal") -> Ru
         if head is None:
             raise JournalError("has no first line that says which run it is", where=where)
         return _run(head, ends, exchanges, results)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise JournalError(f"has a line of another shape: {error}", where=where) from error
 
 
