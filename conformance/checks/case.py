@@ -158,7 +158,8 @@ class Case:
         allowed = tuple(allowed)
         expected = " or ".join(str(status) for status in allowed)
         message = message or f"{self.operation.id} with {purpose} was not answered {expected}"
-        reproof = control or request
+        # with a key of its own: a target may keep a refusal under its key, and answer it again
+        reproof = (control or request).with_fresh_key()
         answer = await self.stubborn(defective, purpose, reproof)
         wrong = self.violated(message, answer, expected=expected, level=level)
         if 200 <= (answer.status or 0) < 300:

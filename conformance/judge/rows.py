@@ -125,9 +125,12 @@ def _unseen(blank: Result, exchanges: Sequence[Exchange], results: Sequence[Resu
         return replace(blank, outcome=Outcome.INAPPLICABLE, message=lacking[0].message, fact=lacking[0].fact)
     if not exchanges:
         return replace(blank, message="nothing was sent")
-    what = "no 200" if blank.requirement in _OF_SUCCESS else "no error" if blank.requirement == "ERR-1" else "no answer"
-    outcome = Outcome.INCONCLUSIVE if blank.requirement != "ERR-1" else Outcome.UNTESTED
-    return replace(blank, outcome=outcome, message=f"{what} was seen", cause=f"control:{blank.operation}")
+    if blank.requirement == "ERR-1":
+        return replace(blank, outcome=Outcome.INAPPLICABLE, message="no error was seen", fact="rate_limit.provoke = true")
+    what = "no 200" if blank.requirement in _OF_SUCCESS else "no answer"
+    return replace(
+        blank, outcome=Outcome.INCONCLUSIVE, message=f"{what} was seen", cause=f"control:{blank.operation}"
+    )
 
 
 def _drifting_shapes(evidence: Evidence) -> dict[str, tuple[Exchange, str]]:

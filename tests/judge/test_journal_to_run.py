@@ -310,7 +310,7 @@ def test_another_kind_is_not_explained() -> None:
         ("ENV-2", [], [], Outcome.UNTESTED, "nothing was sent"),
         ("ENV-2", [exchange(1, 401)], [], Outcome.INCONCLUSIVE, "no 200 was seen"),
         ("STA-2", [exchange(1, 401)], [], Outcome.INCONCLUSIVE, "no 200 was seen"),
-        ("ERR-1", [exchange(1)], [], Outcome.UNTESTED, "no error was seen"),
+        ("ERR-1", [exchange(1)], [], Outcome.INAPPLICABLE, "no error was seen"),
         ("STA-1", [exchange(1, None, judged=())], [], Outcome.INCONCLUSIVE, "no answer was seen"),
         ("ENV-4", [exchange(1)], [], Outcome.INAPPLICABLE, "the profile has no schema for the answer"),
         ("RATE-2", [exchange(1)], [], Outcome.INAPPLICABLE, "no 429 was seen"),

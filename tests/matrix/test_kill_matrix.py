@@ -1,0 +1,60 @@
+"""Sharp: each seeded fault turns the requirement red that it violates. Sound: no legitimate variant fails.
+
+A fault is shown here to the checks of its own requirement, and a fault of an invariant to the checks that bring about
+every status; the whole matrix, every fault and variant against every check, is a command of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.checks.registry import Instance
+from conformance.direct import judge, patched_profile, reference_options
+from conformance.embedded import Embedded, bundled_profiles
+from conformance.judge.rows import INVARIANTS
+from conformance.model import Outcome, Verdict
+from conformance.reference.registry import Fault, Variant, faults, variants
+
+RED = (Outcome.FAILED, Outcome.WARNED)
+EVERY_STATUS = {
+    "AUTH-1": ("absent", "one-character-changed"), "SCO-1": ("none",), "NF-1": ("",), "PUB-3": ("",), "BODY-1": ("absent",), "BODY-2": ("truncated",),
+    "BODY-4": (), "BODY-6": ("charset",), "SRCH-1": ("q",), "IDEM-4": (), "VER-1": ("",), "ENV-2": (), "ENV-3": (),
+    "OA-2": ("wrong",), "RATE-1": ("",),
+}  # fmt: skip
+"""Requirement -> the cases that show every status of every operation to the invariants; () for all."""
+VARIANTS = ("D01", "D02", "D04", "D07", "D09", "D11", "D14", "D17", "D20", "D28")
+
+
+def _shown(fault: Fault, instance: Instance) -> bool:
+    requirement = instance.check.requirement
+    if fault.requirement not in INVARIANTS:
+        return requirement == fault.requirement
+    if fault.operations and instance.operation.id not in fault.operations:
+        return False
+    return requirement in EVERY_STATUS and (not EVERY_STATUS[requirement] or instance.case in EVERY_STATUS[requirement])
+
+
+@pytest.mark.parametrize("fault", faults().values(), ids=lambda fault: fault.id)
+def test_a_fault_is_killed_by_the_requirement_that_it_violates(fault: Fault, served: Embedded, tmp_path: Path) -> None:
+    """One seeded defect, its requirement red, and nothing broken in the suite itself."""
+    options = reference_options(
+        served.base_url, served.control_url, fault.id, bundled_profiles() / "reference.toml", tmp_path / "run"
+    )
+    run = judge(options, lambda instance: _shown(fault, instance))
+    red = {result.requirement for result in run.results if result.outcome in RED}
+    assert fault.requirement in red, [(r.requirement, r.operation, r.outcome.value, r.message) for r in run.results][:20]
+    assert not [result for result in run.results if result.outcome is Outcome.BROKEN]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_legitimate_variant_is_conformant(name: str, served: Embedded, tmp_path: Path) -> None:
+    """Another way to fill in what the interface leaves open is certified like the first, with nothing inconclusive."""
+    variant: Variant = variants()[name]
+    options = reference_options(
+        served.base_url, served.control_url, name, bundled_profiles() / "reference.toml", tmp_path / "run"
+    )
+    run = judge(options, profile=patched_profile(options, variant.profile))
+    bad = [result for result in run.results if result.outcome not in (Outcome.PASSED, Outcome.INAPPLICABLE, Outcome.WARNED)]
+    assert run.verdict is Verdict.CONFORMANT, [(r.requirement, r.operation, r.outcome.value, r.message) for r in bad][:20]
