@@ -58,7 +58,7 @@ class ScriptedTarget:
     async def __aenter__(self) -> ScriptedTarget:
         self._tasks: set[asyncio.Task[None]] = set()
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=2**24)
-        self.url = "http://127.0.0.1:{}".format(self._server.sockets[0].getsockname()[1])
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(self, *_: object) -> None:

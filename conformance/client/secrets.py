@@ -10,6 +10,7 @@ import base64
 import html
 import json
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
@@ -75,13 +76,15 @@ class Secrets:
         self._values: set[str] = set()
         self.longest = 0
         """The length of the longest spelling known."""
+        self._shortest = sys.maxsize
 
     def lasting(self, name: str, secret: str) -> None:
         """A credential of the profile; written as «credential:name»."""
         label = f"«credential:{name}»"
-        self._lasting += [(form, label) for form in forms(secret)]
+        for form in forms(secret):
+            self._lasting.append((form, label))
+            self._measure(form)
         self._lasting.sort(key=lambda pair: len(pair[0]), reverse=True)
-        self.longest = max(self.longest, *(len(form) for form, _ in self._lasting), 0)
 
     def passing(self, name: str, values: Iterable[str]) -> None:
         """What lives for one exchange or one fixture; written as «redacted:name»."""
@@ -92,23 +95,24 @@ class Secrets:
             for form in forms(value):
                 alone = form == value and len(value) < _TELLING_ALONE
                 self._passing[form[-MIN_LENGTH:]].append(_Spelling(form, f"«redacted:{name}»", alone))
-                self.longest = max(self.longest, len(form))
+                self._measure(form)
+
+    def _measure(self, form: str) -> None:
+        self.longest = max(self.longest, len(form))
+        self._shortest = min(self._shortest, len(form))
 
     def clean(self, text: str) -> str:
         """The text without any secret that is known, nor what its member's name says is one."""
-        if len(text) < MIN_LENGTH:
-            return text
-        for form, label in self._lasting:
-            if form in text:
-                text = text.replace(form, label)
-        if self._passing:
+        if len(text) >= self._shortest:
+            for form, label in self._lasting:
+                if form in text:
+                    text = text.replace(form, label)
             text = self._without_passing(text)
         return _MEMBER.sub(_without_telling, text) if '"' in text else text
 
     def _without_passing(self, text: str) -> str:
-        known = self._passing
         endings = {text[at : at + MIN_LENGTH] for at in range(len(text) - MIN_LENGTH + 1)}
-        found = [spelling for ending in endings if ending in known for spelling in known[ending]]
+        found = [spelling for ending in self._passing.keys() & endings for spelling in self._passing[ending]]
         for spelling in sorted(found, key=lambda one: len(one.form), reverse=True):
             if spelling.form in text:
                 text = spelling.out_of(text)

@@ -139,7 +139,7 @@ class Shop:
     ],
 )
 def test_what_a_negative_concludes(judged: Any, answer: Any, good: Any, bad: Any, outcome: Outcome, cause: str) -> None:
-    """Failed only if the control holds and the defect got through or was refused wrongly; trouble only if tied to it."""
+    """Failed only if the control holds and the defect got through or was refused wrongly; trouble if tied to it."""
     result, _ = judged(Shop(answer, good, bad), absent_key)
     assert (result.outcome, result.cause) == (outcome, cause), result.message
     assert result.message or outcome is Outcome.PASSED
