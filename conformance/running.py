@@ -23,7 +23,7 @@ from conformance.errors import ConformanceError, UsageError
 from conformance.judge.verdict import EXIT_INTERRUPTED
 from conformance.model import Run
 from conformance.reports.terminal import summary
-from conformance.session import Options, Session
+from conformance.session import Options, Session, check_shareable
 
 _CRASH: Final = "suite-error.txt"
 _LINE_EVERY_S: Final = 5.0
@@ -63,6 +63,8 @@ def run(asked: Asked, console: Console) -> int:
     """Runs and reports; the exit code of design. Raises ConformanceError where there is no verdict to report."""
     with terminated_like_interrupted():
         made = plugin.prepared(_options(asked))
+        if asked.workers.isdigit():
+            _check_shareable(made, int(asked.workers))
         progress = ProgressLine(console, made, quiet=asked.quiet)
         try:
             status = int(_through_pytest(arguments(asked), progress))
@@ -75,6 +77,14 @@ def run(asked: Asked, console: Console) -> int:
         console.print(f"report: {made.directory / 'report.html'}", highlight=False, markup=False, soft_wrap=True)
     _judge_the_end(progress, status)
     return status
+
+
+def _check_shareable(made: Session, workers: int) -> None:
+    try:
+        check_shareable(made.profile, workers)
+    except UsageError:
+        made.forget()
+        raise
 
 
 def _options(asked: Asked) -> Options:
@@ -120,7 +130,7 @@ def _judge_the_end(progress: ProgressLine, status: int) -> None:
     """Raises Ended where pytest's status is no verdict."""
     ending, crash = progress.ending, progress.crash
     if ending is None or not progress.finished:  # pytest never came to run anything; it has said why
-        if status == pytest.ExitCode.INTERRUPTED:
+        if progress.interrupted:
             raise Ended("interrupted before anything was sent", EXIT_INTERRUPTED)
         raise Ended("nothing was run", plugin.USAGE if status != pytest.ExitCode.INTERNAL_ERROR else plugin.BROKEN)
     if ending.failure:
@@ -185,6 +195,7 @@ class ProgressLine:
         self.ending: plugin.Ending | None = None
         self.crash: Path | None = None
         self.finished = False
+        self.interrupted = False
         self._made = made
         self._console = console
         self._quiet = quiet
@@ -216,6 +227,9 @@ class ProgressLine:
         if report.when == "call" and "invariants.py" not in report.nodeid:
             self._reported += 1
             self._failed += report.failed
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self.interrupted = isinstance(excinfo.value, KeyboardInterrupt)
 
     def pytest_internalerror(self, excrepr: object) -> bool:
         """Kept for whoever mends the suite; nobody else wants to read it."""

@@ -327,7 +327,7 @@ def _share_of(profile: Profile, index: int, workers: int) -> Profile:
 def _dealt(fixture: Fixture, index: int, workers: int) -> Fixture:
     if not fixture.values or fixture.reusable:
         return fixture
-    return replace(fixture, values=fixture.values[index % workers :: workers])
+    return replace(fixture, values=fixture.values[index::workers])
 
 
 def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

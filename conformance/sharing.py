@@ -22,14 +22,12 @@ _INTERRUPTED = "keyboard-interrupt"
 
 
 def share_of(checks: Sequence[Instance], config: pytest.Config) -> list[Instance]:
-    """What this worker will be sent of the ordinary checks, and all exclusive ones: those run when they are asked for."""
+    """The ordinary checks that this worker will be sent, and all exclusive ones: those run when they are asked for."""
     told = config.workerinput  # type: ignore[attr-defined]
     index, count = int(told["workerid"].removeprefix("gw")), int(told["workercount"])
     ordinary = [check for check in checks if not check.check.exclusive]
     exclusive = [check for check in checks if check.check.exclusive]
-    return (
-        ordinary[index::count] if index < count else []
-    ) + exclusive  # who replaces one that crashed is told what is left
+    return ordinary[index::count] + exclusive
 
 
 class SharedScheduling(LoadScheduling):

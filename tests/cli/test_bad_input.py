@@ -176,7 +176,6 @@ SELECTIONS = {
     "no such name": (["--only", "no_such_check[here]"], "no check matches"),
     "no expression": (["-k", "and and"], "-k: 'and and'"),
     "nothing, over two processes": (["-k", "no_such_check", "-n", "2"], "no check matches"),
-    "no expression, over two processes": (["-m", "stable or (", "-n", "2"], "-m: 'stable or ('"),
 }
 
 

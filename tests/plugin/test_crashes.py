@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -84,11 +87,18 @@ def test_a_check_that_raises_is_broken(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "source",
-    [CASES_RAISE, HOOK_RAISES, RESULT_RAISES, OPENING_RAISES, REPORT_RAISES, ASSEMBLY_RAISES],
-    ids=["cases", "hook", "result", "opening", "report", "assembly"],
+    ("source", "prefix"),
+    [
+        (CASES_RAISE, ""),
+        (HOOK_RAISES, ""),
+        (HOOK_RAISES, "F031"),
+        (RESULT_RAISES, ""),
+        (OPENING_RAISES, ""),
+        (REPORT_RAISES, "F031"),
+        (ASSEMBLY_RAISES, ""),
+    ],
+    ids=["cases", "hook", "hook, bad target", "result", "opening", "report, bad target", "assembly"],
 )
-@pytest.mark.parametrize("prefix", ["", "F031"], ids=["good target", "bad target"])
 def test_whatever_crashes_is_exit_5(desk: Desk, source: str, prefix: str) -> None:
     """pytest's own statuses for it, 1 and 3, would read as nonconformant and incomplete."""
     given = [*sabotaged(desk, source), "-k", AUTH, *OUT]
@@ -121,10 +131,6 @@ def test_a_crash_under_the_command_is_one_line(desk: Desk, module: str, name: st
 
 def test_a_worker_that_is_killed_makes_the_run_the_suites_trouble(desk: Desk) -> None:
     """What it was about to judge is not judged; the run ends all the same."""
-    import os
-    import signal
-    import time
-
     process = desk.started(
         ["-m", "conformance.cli", "run", *desk.target(), "-q", "-n", "2", "-k", "check_bodies", "--report-dir", "out"]
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from conformance.profile.loader import load_profile
 from conformance.errors import UsageError
+from conformance.profile.loader import load_profile
 from conformance.session import Options, Session, check_shareable
 from tests.commands import REFERENCE, Desk, results, run_json
 
@@ -96,7 +96,7 @@ def test_no_two_processes_use_the_same_fixture_of_a_list(desk: Desk) -> None:
     dealt = [[value["id"] for value in Session(one).profile.fixtures["cart"]["open"].values] for one in options]
     assert dealt == [["a", "c"], ["b"]]
     assert len(Session(options[1]).profile.fixtures["merchant"]["stocked"].values) == 1
-    with pytest.raises(UsageError, match="fixtures.cart.open: 4 processes cannot share 3"):
+    with pytest.raises(UsageError, match=r"fixtures\.cart\.open: 4 processes cannot share 3"):
         check_shareable(load_profile(desk.place / "mine.toml"), 4)
 
 
