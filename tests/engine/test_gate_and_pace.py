@@ -147,7 +147,6 @@ def test_the_pace_is_kept() -> None:
 
     starts = asyncio.run(main())
     assert starts[-1] - starts[0] >= 0.095
-    assert all(later - earlier >= 0.004 for earlier, later in zip(starts[:-2], starts[2:], strict=True))
 
 
 @pytest.mark.parametrize("rate", [None, 0])

@@ -116,12 +116,12 @@ def test_brackets_in_strings_are_no_depth() -> None:
 )
 def test_hostile_text_costs_little(raw: bytes) -> None:
     """A megabyte made to be slow is judged in a moment."""
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         parse(raw)
     except JsonError:
         pass
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 def test_huge_numbers_keep_their_value() -> None:
