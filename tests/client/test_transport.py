@@ -341,7 +341,7 @@ def test_a_wire_that_nobody_can_write_is_our_own_fault(scripted: Any) -> None:
     """A line break in a header or a blank in a target is no trouble of the target's: it is raised."""
 
     async def main() -> None:
-        async with scripted() as target, Transport(target.url, timeout_s=TIMEOUT_S) as transport:
+        async with scripted() as target, Transport(target.url, timeout_s=5) as transport:
             for bad in (Wire("GET", "/a", (("X", "a\r\nb"),), None, True), Wire("GET", "/a b", (), None, True)):
                 with pytest.raises(RuntimeError, match="cannot write"):
                     await transport.send(bad)
