@@ -1,4 +1,4 @@
-"""`conformance demo`: the reference service, certified in one command. What it promises is looked up in what it wrote."""
+"""`conformance demo`: the reference service, certified in one command, and all that it promises looked up."""
 
 from __future__ import annotations
 
