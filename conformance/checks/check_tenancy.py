@@ -36,3 +36,16 @@ async def a_key_of_another_installation_reaches_nothing_here(case: Case) -> None
     await case.negative(
         request, case.as_credential(request, others[0]), _HIDDEN, "a key of another installation", any_refusal=True
     )
+
+
+@check("TEN-1", on="listInstallationWebhookDeliveries")
+async def a_list_shows_nothing_of_another_installation(case: Case) -> None:
+    """The deliveries of this installation name no endpoint of another one."""
+    fixture = case.runtime.fixtures.find("webhook", "foreign")
+    case.need(fixture, "fixtures.webhook.foreign", "an endpoint of another installation is needed")
+    assert fixture is not None
+    theirs = [str(value) for value in (await case.runtime.fixtures.shared(fixture, {})).values() if len(str(value)) > 5]
+    case.need(theirs, "fixtures.webhook.foreign", "an id that cannot stand there by chance is needed")
+    answer = await case.control(await case.arrange())
+    if any(value in answer.body.decode("utf-8", "replace") for value in theirs):
+        raise case.violated("an endpoint of another installation is listed", answer, expected="nothing of it")
