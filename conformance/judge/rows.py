@@ -61,14 +61,21 @@ def _outranks(result: Result, finding: Finding) -> bool:
     )
 
 
-def invariant_results(requirements: Mapping[str, Requirement], evidence: Evidence) -> list[Result]:
-    """One result for each invariant and each operation that it applies to."""
+def invariant_results(
+    requirements: Mapping[str, Requirement], evidence: Evidence, *, only_seen: bool = False
+) -> list[Result]:
+    """One result for each invariant and each operation that it applies to.
+
+    `only_seen`: of a filtered run just those that looked at something; the rest was not asked for.
+    """
     drift = _drifting_shapes(evidence)
     results = []
     for name in INVARIANTS:
         requirement = requirements.get(name)
         for operation in requirement.operations if requirement else ():
             assert requirement is not None
+            if only_seen and not any(name in exchange.judged for exchange in evidence.exchanges.get(operation, ())):
+                continue
             blank = Result(f"invariant::{name}", name, operation, "", Outcome.UNTESTED, level=requirement.level)
             result = _judge(blank, evidence)
             if name == "ERR-1" and result.outcome is Outcome.PASSED and operation in drift:
@@ -120,9 +127,9 @@ def _unseen(blank: Result, exchanges: Sequence[Exchange], results: Sequence[Resu
     if blank.requirement in _WHY_UNSEEN and (blank.requirement == "RATE-2" or any(e.status == 200 for e in exchanges)):
         message, fact = _WHY_UNSEEN[blank.requirement]
         return replace(blank, outcome=Outcome.INAPPLICABLE, message=message, fact=fact)
-    lacking = [result for result in results if result.outcome is Outcome.INAPPLICABLE and result.fact]
-    if not exchanges and lacking and len(lacking) == len(results):
-        return replace(blank, outcome=Outcome.INAPPLICABLE, message=lacking[0].message, fact=lacking[0].fact)
+    if not exchanges and results and all(result.outcome is Outcome.INAPPLICABLE for result in results):
+        lacking = next((result for result in results if result.fact), results[0])
+        return replace(blank, outcome=Outcome.INAPPLICABLE, message=lacking.message, fact=lacking.fact)
     if not exchanges:
         return replace(blank, message="nothing was sent")
     if blank.requirement == "ERR-1":

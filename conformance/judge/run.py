@@ -11,7 +11,7 @@ from conformance.client import journal
 from conformance.errors import JournalError
 from conformance.judge.coverage import coverage, reasons
 from conformance.judge.rows import Evidence, invariant_results
-from conformance.judge.verdict import counts_of, requirement_rows, tiers_of, verdict_of, with_states
+from conformance.judge.verdict import counts_of, overall, requirement_rows, tiers_of, verdict_of, with_states
 from conformance.model import (
     Exchange,
     Latency,
@@ -69,10 +69,11 @@ def _run(
     interrupted = next((end["interrupted"] for end in ends if end.get("interrupted")), "" if ends else "killed")
     checked = list(told.values()) + _never_run(head["planned"], told, interrupted)
     evidence = Evidence.of(exchanges, checked)
-    results = (*checked, *invariant_results({r.id: r for r in requirements}, evidence))
+    results = (*checked, *invariant_results({r.id: r for r in requirements}, evidence, only_seen=bool(head["filtered"])))
     waivers = with_states((from_json(Waiver, item) for item in head["waivers"]), results, head["started_at"][:10])
     complete = bool(ends) and not interrupted
     whole = complete and not head["filtered"]
+    tiers = tiers_of(results, operations, waivers, whole=whole)
     seen = coverage(exchanges, [operation.id for operation in operations])
     return Run(
         suite=from_json(Suite, head["suite"]),
@@ -82,8 +83,8 @@ def _run(
         started_at=head["started_at"],
         finished_at=ends[-1]["finished_at"] if ends else "",
         complete=complete,
-        verdict=verdict_of(results, waivers, whole=whole),
-        tiers=tiers_of(results, operations, waivers, whole=whole),
+        verdict=overall(verdict_of(results, waivers, whole=whole), tiers),
+        tiers=tiers,
         counts=counts_of(results),
         requirements=requirement_rows(requirements, results),
         results=results,

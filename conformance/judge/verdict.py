@@ -105,6 +105,13 @@ def verdict_of(results: Sequence[Result], waivers: Iterable[Waiver], *, whole: b
     return Verdict.CONFORMANT
 
 
+def overall(verdict: Verdict, tiers: Mapping[str, Tier]) -> Verdict:
+    """The verdict of the whole, which is conformant only where each tier is: one of which nothing was judged is not."""
+    if verdict is Verdict.CONFORMANT and any(tier.verdict is not Verdict.CONFORMANT for tier in tiers.values()):
+        return Verdict.INCOMPLETE
+    return verdict
+
+
 def counts_of(results: Iterable[Result]) -> dict[str, int]:
     found = Counter(result.outcome for result in results)
     return {outcome.value: found[outcome] for outcome in Outcome}

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from conformance.reference.server import ReferenceServer
-from reference.support import Api
+from reference.support import Api, client
 
 _numbers = itertools.count()
 
@@ -22,8 +22,8 @@ def server() -> Iterator[ReferenceServer]:
 
 @pytest.fixture(scope="session")
 def http() -> Iterator[httpx.Client]:
-    with httpx.Client(timeout=15) as client:
-        yield client
+    with client() as shared:
+        yield shared
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import httpx
 from joserfc import jws
 from joserfc.jwk import ECKey, OctKey
 
-from reference.support import CHECKOUT, KEY, QUERY, VERIFIER, Api, P, fresh, proof
+from reference.support import CHECKOUT, KEY, QUERY, VERIFIER, Api, P, client, fresh, proof
 
 Look = Callable[[Api], Any]
 LISTS = ("searchPublicProducts", "listPublicMerchantCategories", "listPublicMerchantProducts")
@@ -153,9 +153,9 @@ def after_403(api: Api) -> int:
     return api.raw("revokePublicCart", **ready).status_code
 
 
-def parallel_duplicates(api: Api) -> tuple[set[int], int]:
+def parallel_duplicates(api: Api) -> tuple[set[int], bool]:
     answers = api.parallel("createInstallationWebhook", 6, one_key=True)
-    return {answer.status_code for answer in answers}, api.effects("createInstallationWebhook")
+    return {answer.status_code for answer in answers}, api.effects("createInstallationWebhook") == 1
 
 
 def parallel_worst(api: Api) -> int:
@@ -178,7 +178,7 @@ def replay_after_others(api: Api) -> bool:
 def replay_on_other_connections(api: Api) -> int:
     ready = api.prepare("createInstallationWebhook")
     for _ in range(12):
-        with httpx.Client() as http:
+        with client() as http:
             api.raw("createInstallationWebhook", **ready, http=http)
     return api.effects("createInstallationWebhook")
 

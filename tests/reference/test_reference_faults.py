@@ -85,7 +85,7 @@ SHOWN: dict[str, tuple[Callable[[Api], Any], Any, Any]] = {
     "F086": (look.replay_of("createInstallationWebhook"), (200, 200, True, 1), (200, 200, False, 1)),
     "F087": (look.after_429, 200, 429),
     "F089": (look.after_403, 200, 409),
-    "F092": (look.parallel_duplicates, ({200}, 1), ({200}, 6)),
+    "F092": (look.parallel_duplicates, ({200}, True), ({200}, False)),
     "F093": (look.parallel_worst, 200, 503),
     "F095": (look.replay_after_others, True, False),
     "F096": (look.replay_on_other_connections, 1, 2),

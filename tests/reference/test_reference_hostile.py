@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from reference.support import OPERATIONS, WRITES, Api, P, fresh, proof
+from reference.support import OPERATIONS, WRITES, Api, P, client, fresh, proof
 
 DECLARED = {200, 400, 401, 403, 404, 409, 429}
 
@@ -212,9 +212,9 @@ def test_fifty_clients_at_once_see_only_declared_answers(api_of: Callable[[str],
     keys = [fresh() for _ in range(20)]
     deadline = time.monotonic() + 2
 
-    def client(number: int) -> int:
+    def requests(number: int) -> int:
         choose, sent = random.Random(number), 0
-        with httpx.Client(timeout=30) as http:
+        with client() as http:
             own = Api(shared.server, shared.target, http)
             while time.monotonic() < deadline:
                 operation = choose.choice(sorted(OPERATIONS))
@@ -228,4 +228,4 @@ def test_fifty_clients_at_once_see_only_declared_answers(api_of: Callable[[str],
         return sent
 
     with ThreadPoolExecutor(50) as pool:
-        assert sum(pool.map(client, range(50))) > 100
+        assert sum(pool.map(requests, range(50))) > 100

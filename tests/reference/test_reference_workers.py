@@ -8,10 +8,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
-from reference.support import OPERATIONS, Api, fresh
+from reference.support import OPERATIONS, Api, client, fresh
 from reference.test_reference_durability import process
 
 
@@ -47,7 +46,7 @@ def test_a_limit_counts_over_both_workers(both: Api) -> None:
     both.http.post(f"{both.control}/rate-limit", json={"limit": 3, "window_s": 60})
     statuses = []
     for _ in range(8):
-        with httpx.Client(timeout=15) as http:
+        with client() as http:
             statuses.append(both.raw("getApiKeyIdentity", caller="limited", http=http).status_code)
     both.http.delete(f"{both.control}/rate-limit")
     assert statuses == [200] * 3 + [429] * 5

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conformance.model import Exchange, Message
 from conformance.reports.shaping.curl import curl, shell, variables
-from reports.build import OPERATIONS, PAYLOADS, exchange
+from tests.reports.build import OPERATIONS, PAYLOADS, exchange
 
 POST = exchange("x1", OPERATIONS[1])
 

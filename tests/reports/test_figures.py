@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conformance.model import Message, Outcome, Run
 from conformance.reports import html
-from reports.build import OPERATIONS, exchange, result, run_of
+from tests.reports.build import OPERATIONS, exchange, result, run_of
 
 MEASURED = """
 import json, resource, sys, time

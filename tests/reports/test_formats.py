@@ -20,7 +20,7 @@ from conformance.model import Outcome, Run
 from conformance.reports import FORMATS, allure, ctrf, har, junit, summary, write_reports
 from conformance.reports.terminal import summary as rich_summary
 from conformance.reports.terminal import summary_lines
-from reports.build import PAYLOADS, run_of
+from tests.reports.build import PAYLOADS, run_of
 
 SECRET_FREE = ("allure", "ctrf", "har", "html", "junit", "runjson", "summary")
 

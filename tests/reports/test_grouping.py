@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from conformance.model import Outcome, Run, Waiver
 from conformance.reports.shaping import grouping
-from reports.build import OPERATIONS, result, run_of
+from tests.reports.build import OPERATIONS, result, run_of
 
 IDENTITY, READINESS = "getApiKeyIdentity", "getInstallationCredentialReadiness"
 

@@ -13,7 +13,7 @@ import pytest
 
 from conformance.model import Outcome, Run
 from conformance.reports import html
-from reports.build import OPERATIONS, exchange, result, run_of
+from tests.reports.build import OPERATIONS, exchange, result, run_of
 
 
 class Page(HTMLParser):

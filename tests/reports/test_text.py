@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.reports.shaping.text import clean, cut, mapped, milliseconds, one_line, plural, utf8, visible
-from reports.build import PAYLOADS
+from tests.reports.build import PAYLOADS
 
 ANY = st.text(alphabet=st.characters(codec=None)) | st.sampled_from(PAYLOADS)
 

@@ -14,7 +14,7 @@ from conformance.reference.policy import Handler, Policy, evolve, with_idempoten
 from conformance.reference.registry import fault
 from conformance.reference.tables import records, reservations
 
-WORK_S = 0.03
+WORK_S = 0.06
 """How long the payment provider takes; long enough for a duplicate to come in meanwhile."""
 
 
