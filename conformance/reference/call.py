@@ -25,7 +25,7 @@ JsonObject = dict[str, Any]
 Headers = tuple[tuple[str, str], ...]
 
 
-class Refusal(Exception):  # noqa: N818 - an outcome, not a mistake
+class Refusal(Exception):
     """A request that is not carried out. `kind` is a key of `Policy.statuses` and the error's machine-readable code."""
 
     def __init__(self, kind: str, message: str, *, headers: Headers = ()) -> None:

@@ -123,7 +123,7 @@ class Api:
 
     server: ReferenceServer
     target: str = ""
-    http: httpx.Client = field(default_factory=lambda: client())
+    http: httpx.Client = field(default_factory=client)
 
     def __enter__(self) -> Self:
         return self
