@@ -16,7 +16,7 @@ from conformance.session import Options, Session
 
 
 def judge(
-    options: Options, select: Callable[[Instance], bool] = lambda instance: True, *, profile: Profile | None = None
+    options: Options, select: Callable[[Instance], bool] = lambda _: True, *, profile: Profile | None = None
 ) -> Run:
     """Certifies one target with the checks that `select` lets through. `options.report_dir` keeps the journal.
 

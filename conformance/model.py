@@ -285,7 +285,9 @@ def to_json(value: Any) -> Any:
     """A JSON value (dict, list, str, number, bool, None) of any value of this module."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
-            f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value) if not f.metadata.get("journal_only")
+            f.name: to_json(getattr(value, f.name))
+            for f in dataclasses.fields(value)
+            if not f.metadata.get("journal_only")
         }
     if isinstance(value, StrEnum):
         return value.value

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from conformance import plugin
+from conformance import items, plugin
 from conformance.errors import ConformanceError, UsageError
 from conformance.judge.verdict import EXIT_INTERRUPTED
 from conformance.model import Run
@@ -51,7 +51,7 @@ class Asked:
     """What a person types to run this again; empty: made from the rest."""
 
 
-class Ended(ConformanceError):  # noqa: N818 it need not be an error
+class Ended(ConformanceError):
     """The run is over, without a verdict on the target; says why, and how the command ends."""
 
     def __init__(self, what: str, exit_code: int, **rest: str) -> None:
@@ -132,7 +132,7 @@ def _judge_the_end(progress: ProgressLine, status: int) -> None:
     if ending is None or not progress.finished:  # pytest never came to run anything; it has said why
         if progress.interrupted:
             raise Ended("interrupted before anything was sent", EXIT_INTERRUPTED)
-        raise Ended("nothing was run", plugin.USAGE if status != pytest.ExitCode.INTERNAL_ERROR else plugin.BROKEN)
+        raise Ended("nothing was run", plugin.USAGE if status != pytest.ExitCode.INTERNAL_ERROR else items.BROKEN)
     if ending.failure:
         hint = f"the traceback is in {crash}" if crash else ""
         raise Ended(ending.failure, status, hint=hint)
@@ -192,7 +192,7 @@ class ProgressLine:
 
     def __init__(self, console: Console, made: Session, *, quiet: bool) -> None:
         self.run: Run | None = None
-        self.ending: plugin.Ending | None = None
+        self.ending: items.Ending | None = None
         self.crash: Path | None = None
         self.finished = False
         self.interrupted = False
@@ -205,7 +205,7 @@ class ProgressLine:
         self._ticker: threading.Thread | None = None
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        config.stash[plugin.session_key] = self._made
+        config.stash[items.session_key] = self._made
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
@@ -248,8 +248,8 @@ class ProgressLine:
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        self.run = config.stash.get(plugin.run_key, None)
-        self.ending = config.stash.get(plugin.ending_key, None)
+        self.run = config.stash.get(items.run_key, None)
+        self.ending = config.stash.get(items.ending_key, None)
 
     def close(self) -> None:
         self._ended.set()

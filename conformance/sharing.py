@@ -109,7 +109,7 @@ class Sharing:
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
         """A worker that crashed: what it was about to judge is not judged."""
         if error and error != _INTERRUPTED:
-            from conformance.plugin import ending_key
+            from conformance.items import ending_key
 
             told = " ".join(str(error).split())
             self._config.stash[ending_key].fail(f"the suite erred: the process {node.gateway.id} ended: {told}")
@@ -126,6 +126,6 @@ class Sharing:
 
     @property
     def _session(self) -> Session:
-        from conformance.plugin import session_key
+        from conformance.items import session_key
 
         return self._config.stash[session_key]

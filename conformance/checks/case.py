@@ -112,7 +112,7 @@ class Case:
 
     async def stubborn(self, request: Request, purpose: str, control: Request) -> Answer:
         """As `send`, but trouble that comes back while the control goes well is tied to the input: it is returned."""
-        for attempt in range(2):
+        for _ in range(2):
             answer = await self.runtime.flow.send(request, purpose)
             self.answers.append(answer)
             if answer.status == 429 or not answer.gateway_trouble:
@@ -151,7 +151,7 @@ class Case:
         control: Request | None = None,
         level: Level | None = None,
     ) -> Answer:
-        """`defective`, one defect away from `request`, is answered with one of `allowed`; then `request` still gets 200.
+        """`defective`, one defect off `request`, is answered with one of `allowed`; then `request` still gets 200.
 
         `any_refusal` lets an undeclared 4xx pass here: that it is undeclared is STA-1's question.
         """
@@ -177,5 +177,3 @@ class Case:
         if not good:
             raise wrong
         return answer
-
-

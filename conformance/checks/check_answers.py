@@ -1,4 +1,4 @@
-"""Answers of the less usual kind: resources with nothing in them, and statuses that tell defects apart (ENV-3, ENV-2, ERR-3)."""
+"""Answers of the less usual kind: empty resources, and statuses that tell defects apart (ENV-2, ENV-3, ERR-3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def _states(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, s
     """Every state, but `foreign`, of the fixture that the path names."""
     path = profile.operations.get(operation.id, OperationFacts()).path
     kinds = {name.partition(".")[0] for name in placeholders(dict(path))} & set(profile.fixtures)
-    found = {f"{kind}-{state}": (kind, state) for kind in kinds for state in profile.fixtures[kind] if state != "foreign"}
+    found = {
+        f"{kind}-{state}": (kind, state) for kind in kinds for state in profile.fixtures[kind] if state != "foreign"
+    }
     return dict(found) or {"": None}
 
 
@@ -65,4 +67,6 @@ async def defects_of_different_rows_have_different_statuses(case: Case) -> None:
     answers = [await case.send(bad.with_fresh_key(), what) for what, bad in defective.items()]
     await case.control(request)
     if len({answer.status for answer in answers}) == 1:
-        raise case.violated("defects of different kinds have one status", *answers, expected=f"one for each of {list(defective)}")
+        raise case.violated(
+            "defects of different kinds have one status", *answers, expected=f"one for each of {list(defective)}"
+        )

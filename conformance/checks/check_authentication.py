@@ -15,7 +15,17 @@ from conformance.profile.model import Profile
 
 _ANY_CASE = re.compile(r"[0-9a-fA-F-]+")
 """Keys that are numbers in hexadecimal mean the same in either case."""
-_ELSEWHERE = ("api_key", "apikey", "apiKey", "api-key", "key", "token", "access_token", "authorization", "Authorization")
+_ELSEWHERE = (
+    "api_key",
+    "apikey",
+    "apiKey",
+    "api-key",
+    "key",
+    "token",
+    "access_token",
+    "authorization",
+    "Authorization",
+)
 
 Change = Callable[[str], str]
 
@@ -40,7 +50,7 @@ NEAR_MISSES: Mapping[str, Change] = {
 
 
 def _defects(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, ...] | Change]:
-    """Absent, empty, and every near miss of the key; the format around no key where the profile's has anything there."""
+    """Absent, empty, every near miss of the key; the format around no key where the profile's has anything there."""
     scheme = profile.authorization.replace("{key}", "").strip()
     bare: dict[str, tuple[str, ...] | Change] = {"absent": (), "empty": ("",)}
     if scheme:

@@ -24,7 +24,7 @@ Change = Callable[[Request], Request]
 
 
 def refusals(case: Case) -> set[int]:
-    """How a bad body may be refused. Where the body carries the credential, its lack may be told as 401 or not found."""
+    """How a bad body may be refused. Where the body carries the credential, its lack may be a 401 or not found."""
     return {"api_key": {400}, "oauth": {400, 401}, "none": {400, 401, 403, 404}}[case.operation.auth]
 
 
@@ -55,7 +55,7 @@ async def a_body_that_is_no_json_is_answered_400(case: Case, change: Change) -> 
 
 
 def _flat_bodies(case: Case, request: Request) -> list[dict[str, str]]:
-    """Bodies whose every member is a string, so that a form says the same: valid ones of the profile, or what is left."""
+    """Bodies of nothing but strings, of which a form says the same: valid ones of the profile, or what is left."""
     bodies = [request.body, *(case.runtime.arranger.rendered(request, template) for template in case.facts.bodies)]
     flat = [body for body in bodies if isinstance(body, dict) and all(isinstance(item, str) for item in body.values())]
     reduced = {name: item for name, item in request.body.items() if isinstance(item, str)}
@@ -64,7 +64,7 @@ def _flat_bodies(case: Case, request: Request) -> list[dict[str, str]]:
 
 @check("BODY-2")
 async def a_form_is_answered_400(case: Case) -> None:
-    """What is good as JSON is refused as a form. At the token endpoint a warning: RFC 6749 asks for a form there."""
+    """What is good as JSON is refused as a form. At the token endpoint a warning: RFC 6749 asks for one there."""
     case.need(isinstance(case.facts.body, dict), f"operations.{case.operation.id}.body", "a JSON object is needed")
     for index in range(1 + len(case.facts.bodies)):
         tried = await case.arrange()
@@ -158,14 +158,22 @@ async def a_body_that_breaks_its_schema_is_answered_400(case: Case, broken: tupl
     await case.negative(request, bad, refusals(case), f"a body that breaks {schema} at {where}", any_refusal=True)
 
 
-@check("BODY-6", cases={
-    "charset": "application/json; charset=utf-8", "upper-case": "Application/JSON", "text-plain": "text/plain", "none": None,
-})  # fmt: skip
+_MEDIA_TYPES = {
+    "charset": "application/json; charset=utf-8",
+    "upper-case": "Application/JSON",
+    "text-plain": "text/plain",
+    "none": None,
+}
+
+
+@check("BODY-6", cases=_MEDIA_TYPES)
 async def other_media_types_are_recorded(case: Case, media_type: str | None) -> None:
     """What the target makes of good JSON under another media type is recorded."""
     request = await case.arrange()
-    as_sent = request.with_raw_body(_text(request), media_type) if media_type is None else replace(
-        request, media_type=media_type
+    as_sent = (
+        request.with_raw_body(_text(request), media_type)
+        if media_type is None
+        else replace(request, media_type=media_type)
     )
     answer = await case.stubborn(as_sent, f"Content-Type {media_type}", await case.arrange())
     case.note(f"JSON sent as {media_type or 'nothing'} is answered {answer.summary}")

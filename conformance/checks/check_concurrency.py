@@ -33,7 +33,7 @@ async def _watch(case: Case, request: Request) -> Oracle | None:
 
 @check("IDEM-7", cases={str(number): number for number in range(1, ROUNDS // 2 + 1)})
 async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
-    """Of several equal calls at once each is answered the same 200, 409 or 429; the key settles on the 200; one effect."""
+    """Equal calls at once are each answered the same 200, 409 or 429; the key settles on the 200; one effect."""
     request = await case.arrange()
     oracle = await _watch(case, request)
     answers = await _together(case, [request] * AT_ONCE, "duplicate at once")
@@ -41,7 +41,9 @@ async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
     good = [answer for answer in answers if answer.ok]
     settled = await replay(case, request, "after the duplicates")
     if broken:
-        raise case.violated("a duplicate at once was answered otherwise", settled, broken[0], expected="200, 409 or 429")
+        raise case.violated(
+            "a duplicate at once was answered otherwise", settled, broken[0], expected="200, 409 or 429"
+        )
     if not settled.ok:
         raise case.violated("the key did not settle on a 200", *answers[:2], settled, expected="200")
     for answer in good:
@@ -74,7 +76,9 @@ async def a_call_left_unanswered_can_be_repeated(case: Case, moment: Moment) -> 
         raise case.violated(f"a call left {moment} cannot be repeated", answer, expected="200")
     expect_same(case, answer, await replay(case, request))
     if oracle is not None and oracle.counts and (count := await oracle.happened()) != 1:
-        raise case.violated(f"a call left {moment} took effect {count} times", answer, expected="1", observed=str(count))
+        raise case.violated(
+            f"a call left {moment} took effect {count} times", answer, expected="1", observed=str(count)
+        )
 
 
 def _single_winners(profile: Profile, operation: Operation) -> Mapping[str, tuple[Transition, int] | None]:
@@ -92,10 +96,12 @@ async def one_of_several_at_once_wins(case: Case, told: tuple[Transition, int] |
     winners = [answer for answer in answers if answer.ok]
     if len(winners) > 1:
         raise case.violated("several rivals at once were answered 200", *winners, expected="at most one 200")
-    broken = [answer for answer in answers if not answer.ok and not (answer.declared and answer.refused or answer.status == 429)]
+    broken = [
+        answer
+        for answer in answers
+        if not answer.ok and not ((answer.declared and answer.refused) or answer.status == 429)
+    ]
     if broken:
         raise case.violated("a rival at once broke the answer", *winners, broken[0], expected="a declared 4xx")
     if not winners and not (await case.send(request.with_fresh_key(), "after the rivals")).ok:
         raise Inconclusive("none of the rivals won, nor the one that came after them", *answers[:2])
-
-

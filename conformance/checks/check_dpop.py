@@ -94,7 +94,7 @@ async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
 
 @check("OA-8", cases={"hour-old": 3600.0, "hour-ahead": -3600.0})
 async def a_proof_from_another_hour_is_refused(case: Case, age_s: float) -> None:
-    """A proof whose iat lies an hour off is refused (RFC 9449 section 4.3, condition 11), unless nonces give the time."""
+    """A proof whose iat is an hour off is refused (RFC 9449 section 4.3, condition 11), unless nonces tell the time."""
     request = await case.arrange()
     if case.runtime.flow.nonce:
         case.need(False, "", "the target judges age by nonces")
@@ -102,7 +102,9 @@ async def a_proof_from_another_hour_is_refused(case: Case, age_s: float) -> None
     if allowance is not None and allowance >= abs(age_s):
         case.need(False, "oauth.clock_allowance_s", "the profile allows more than an hour")
     bad = request.with_proof(replace(_proof(request), age_s=age_s))
-    await case.negative(request, bad, REFUSED, "a proof of another hour", any_refusal=True, control=await case.arrange())
+    await case.negative(
+        request, bad, REFUSED, "a proof of another hour", any_refusal=True, control=await case.arrange()
+    )
 
 
 @check("OA-8", cases={"ten-seconds-old": 10.0, "ten-seconds-ahead": -10.0})

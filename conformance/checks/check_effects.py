@@ -18,7 +18,9 @@ async def a_refused_write_has_no_effect(case: Case, unscoped: bool) -> None:
     case.need(not unscoped or names, "credentials", f"a key without the scope {case.operation.scope} is needed")
     request = await case.arrange()
     bad = case.as_credential(request, names[0]) if unscoped else request.with_authorization()
-    await has_no_effect(case, request, bad.with_fresh_key(), "a write without the scope" if unscoped else "a write without a key")
+    await has_no_effect(
+        case, request, bad.with_fresh_key(), "a write without the scope" if unscoped else "a write without a key"
+    )
 
 
 @check("BODY-8")

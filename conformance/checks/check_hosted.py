@@ -72,5 +72,9 @@ async def both_hosted_operations_answer_one_projection(case: Case) -> None:
     if shapes[0] != shapes[1]:
         observed = ", ".join(sorted(shapes[0] ^ shapes[1]))
         raise case.violated(
-            "the two projections have other members", consumed, cancelled, expected="the same members", observed=observed
+            "the two projections have other members",
+            consumed,
+            cancelled,
+            expected="the same members",
+            observed=observed,
         )

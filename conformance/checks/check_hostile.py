@@ -107,7 +107,7 @@ PATHS: Mapping[str, Callable[[str], str]] = {
 
 @check("NF-1", on=("api-key path", "catalog path"), cases=PATHS)
 async def a_hostile_id_is_no_way_anywhere(case: Case, change: Callable[[str], str]) -> None:
-    """An id made to be read as a path gets neither another route's answer nor past authorization, and breaks nothing."""
+    """An id made to be read as a path reaches no other route, gets not past authorization, and breaks nothing."""
     request = await case.arrange()
     name = case.operation.path_parameters[0]
     hostile = replace(request, raw_path={name: change(request.path[name])}, exact=True).with_fresh_key()
@@ -144,7 +144,11 @@ async def an_encoded_slash_is_no_path_separator(case: Case) -> None:
         raise case.violated("encoded slashes in an id were read as a path", answer, expected="404 or 400")
 
 
-@check("NF-1", on=("api-key path",), cases={"X-HTTP-Method-Override": "X-HTTP-Method-Override", "X-Method-Override": "X-Method-Override"})
+@check(
+    "NF-1",
+    on=("api-key path",),
+    cases={"X-HTTP-Method-Override": "X-HTTP-Method-Override", "X-Method-Override": "X-Method-Override"},
+)
 async def a_method_override_opens_no_other_operation(case: Case, header: str) -> None:
     """A header that names another method does not get past authentication, nor breaks the answer."""
     request = await case.arrange()

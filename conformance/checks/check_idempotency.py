@@ -47,7 +47,7 @@ def _lacking(request: Request, empty: bool) -> Request:
 
 @check("IDEM-3", cases={"absent": False, "empty": True})
 async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
-    """An operation that must be called idempotently refuses a call without a key, where the profile says that it does."""
+    """What must be called idempotently refuses a call without a key, where the profile says that it does."""
     idempotency = case.profile.idempotency
     case.need(idempotency, "idempotency", "the key's carrier is needed")
     assert idempotency is not None
@@ -73,7 +73,7 @@ async def a_key_on_another_resource_is_another_call(case: Case) -> None:
 
 
 def _siblings(profile: Profile, operation: Operation) -> Mapping[str, str]:
-    """Operations on the same kind of resource with the same request schema: only the operation tells the calls apart."""
+    """Operations on the same kind of resource with the same request schema: only their names tell calls apart."""
     family = {
         "PublicCartTransitionRequest": ("quotePublicCart", "revokePublicCart", "removePublicCartPromotion"),
     }.get(operation.request_schema, ())
@@ -92,7 +92,7 @@ async def a_key_on_another_operation_is_another_call(case: Case, sibling: str) -
 
 
 async def _expect_own_answer(case: Case, request: Request, pair: tuple[Answer, Answer]) -> None:
-    """Violated if a 200 to the re-used key is the first call's answer, though a call of its own is answered otherwise."""
+    """Violated if a 200 to the re-used key is the first call's answer, and a call of its own is answered otherwise."""
     first, second = pair
     if not second.ok:
         if second.status not in (400, 409) and not second.refused:
@@ -105,5 +105,9 @@ async def _expect_own_answer(case: Case, request: Request, pair: tuple[Answer, A
         case.note("answers do not show which resource they are about")
         return
     raise case.violated(
-        "the key's first answer was replayed for another call", first, own, second, expected="an answer of its own, or 409"
+        "the key's first answer was replayed for another call",
+        first,
+        own,
+        second,
+        expected="an answer of its own, or 409",
     )

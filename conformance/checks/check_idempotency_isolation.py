@@ -129,12 +129,16 @@ async def a_key_on_a_read_changes_nothing(case: Case) -> None:
     case.need(writers, "effects", "an operation whose effect this read shows is needed")
     write = await case.arrange(case.contract.operations[writers[0]])
     read = await case.arrange(given=given_of(write), proven=False)
-    keyed = read.with_header(idempotency.name, new_key(idempotency)) if idempotency.carrier == "header" else (
-        read.with_query(**{idempotency.name: new_key(idempotency)})
+    keyed = (
+        read.with_header(idempotency.name, new_key(idempotency))
+        if idempotency.carrier == "header"
+        else (read.with_query(**{idempotency.name: new_key(idempotency)}))
     )
     before = await case.control(keyed, "a read with a key")
     await case.control(write, "a change")
     fresh, again = await case.control(read, "a read without a key"), await case.control(keyed, "the keyed read again")
     values = [without(answer.value, case.volatile) for answer in (before, fresh, again)]
     if not strictjson.same(values[0], values[1]) and strictjson.same(values[0], values[2]):
-        raise case.violated("a read with a key was replayed", before, fresh, again, expected="the state after the change")
+        raise case.violated(
+            "a read with a key was replayed", before, fresh, again, expected="the state after the change"
+        )

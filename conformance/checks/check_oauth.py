@@ -35,10 +35,14 @@ async def the_exchange_answers_a_token_in_data(case: Case) -> None:
     request = await case.arrange()
     answer = await case.control(request)
     if not isinstance(answer.data, dict):
-        raise case.violated("the token is not in { data: object }", answer, expected="data: object", observed="no such data")
+        raise case.violated(
+            "the token is not in { data: object }", answer, expected="data: object", observed="no such data"
+        )
     where = oauth_of(case).access_token
     if where and not access_token(case, answer):
-        raise case.violated(f"there is no token at {where}", answer, expected="a token", observed="none", level=Level.DECLARED)
+        raise case.violated(
+            f"there is no token at {where}", answer, expected="a token", observed="none", level=Level.DECLARED
+        )
 
 
 _DEFECTIVE_VERIFIERS: dict[str, Callable[[str], str | None]] = {
@@ -61,7 +65,12 @@ async def a_defective_verifier_is_refused(case: Case, defect: Callable[[str], st
     verifier = defect(request.scope["pkce.verifier"])
     body = pointer.remove(request.body, where) if verifier is None else pointer.replace(request.body, where, verifier)
     await case.negative(
-        request, request.with_body(body), REFUSED, "a defective verifier", any_refusal=True, control=await case.arrange()
+        request,
+        request.with_body(body),
+        REFUSED,
+        "a defective verifier",
+        any_refusal=True,
+        control=await case.arrange(),
     )
 
 

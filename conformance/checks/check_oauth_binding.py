@@ -31,7 +31,9 @@ async def a_plain_challenge_is_of_no_use(case: Case) -> None:
     oauth_of(case)
     await case.runtime.controls.proven(case.operation)
     source = next(iter(case.profile.fixtures.get("oauth", {}).values()), None)
-    case.need(source and "{pkce.method}" in str(source), "fixtures.oauth", "a code source that takes {pkce.method} is needed")
+    case.need(
+        source and "{pkce.method}" in str(source), "fixtures.oauth", "a code source that takes {pkce.method} is needed"
+    )
     verifier = uuid.uuid4().hex * 2
     plain = {"pkce.method": "plain", "pkce.challenge": verifier, "pkce.verifier": verifier}
     try:
@@ -43,7 +45,10 @@ async def a_plain_challenge_is_of_no_use(case: Case) -> None:
     await case.negative(request, request, REFUSED, "a code of a plain challenge", control=await case.arrange())
 
 
-_SWAPS = {"client": ("other_client_id", "client_id_member"), "redirect-uri": ("other_redirect_uri", "redirect_uri_member")}
+_SWAPS = {
+    "client": ("other_client_id", "client_id_member"),
+    "redirect-uri": ("other_redirect_uri", "redirect_uri_member"),
+}
 
 
 @check("OA-5", cases=_SWAPS)
@@ -56,7 +61,9 @@ async def a_code_belongs_to_its_client_and_redirect_uri(case: Case, swap: tuple[
     request = await case.arrange()
     case.need(pointer.has(request.body, where), f"oauth.{swap[1]}", "the body has no such member")
     bad = request.with_body(pointer.replace(request.body, where, other))
-    await case.negative(request, bad, (*REFUSED, 403), f"another {swap[0]}", any_refusal=True, control=await case.arrange())
+    await case.negative(
+        request, bad, (*REFUSED, 403), f"another {swap[0]}", any_refusal=True, control=await case.arrange()
+    )
 
 
 @check("OA-7")
@@ -97,7 +104,9 @@ async def the_token_is_bound_to_the_proof_key(case: Case) -> None:
     if claims is not None:
         confirmed = claims.get("cnf", {}).get("jkt") if isinstance(claims.get("cnf"), dict) else None
         if confirmed != _proof(request).key.thumbprint:
-            raise case.violated("the token confirms another key", answer, expected="cnf.jkt of the proof's key", observed="another")
+            raise case.violated(
+                "the token confirms another key", answer, expected="cnf.jkt of the proof's key", observed="another"
+            )
     elif not oauth.token_type:
         raise Inconclusive("the token is opaque, and its type is not told", answer)
 
@@ -108,7 +117,9 @@ async def a_token_answer_is_not_cached(case: Case) -> None:
     answer = await case.control(await case.arrange())
     told = answer.header("Cache-Control") or ""
     if "no-store" not in told.lower():
-        raise case.violated("the token may be cached", answer, expected="Cache-Control: no-store", observed=told or "none")
+        raise case.violated(
+            "the token may be cached", answer, expected="Cache-Control: no-store", observed=told or "none"
+        )
 
 
 @check("OA-11")
@@ -128,7 +139,11 @@ async def another_key_holder_gets_no_token(case: Case) -> None:
     first = await case.control(await case.arrange())
     stranger = Proof(ProofKey.new(oauth.algorithms[0]))
     again = await case.send(first.request.with_proof(stranger), "the same call, another key's proof")
-    if again.ok and access_token(case, again) == access_token(case, first) or alike(case, first, again):
+    if (again.ok and access_token(case, again) == access_token(case, first)) or alike(case, first, again):
         raise case.violated(
-            "the holder of another key was given the token", first, again, expected="another answer", level=Level.DECLARED
+            "the holder of another key was given the token",
+            first,
+            again,
+            expected="another answer",
+            level=Level.DECLARED,
         )

@@ -9,7 +9,12 @@ from conformance.checks.registry import check
 from conformance.checks.runtime import control_failed
 from conformance.model import Level
 
-_CATALOG = ("searchPublicProducts", "listPublicMerchantCategories", "listPublicMerchantProducts", "getPublicRuntimeConfig")
+_CATALOG = (
+    "searchPublicProducts",
+    "listPublicMerchantCategories",
+    "listPublicMerchantProducts",
+    "getPublicRuntimeConfig",
+)
 
 
 async def needs_no_credential(case: Case) -> None:
@@ -38,14 +43,16 @@ async def a_bogus_credential_on_a_public_operation_is_recorded(case: Case) -> No
     answer = await case.stubborn(bogus, "bogus Authorization", request)
     case.note(f"a bogus Authorization is answered {answer.summary}")
     if answer.status is None or answer.status >= 500:
-        raise case.violated("a bogus Authorization broke the answer", answer, expected="200 or 401", level=Level.REQUIRED)
+        raise case.violated(
+            "a bogus Authorization broke the answer", answer, expected="200 or 401", level=Level.REQUIRED
+        )
 
 
 @check("PUB-3", on=("listPublicMerchantCategories", "listPublicMerchantProducts"))
 async def an_unknown_merchant_is_answered_404(case: Case) -> None:
-    """A merchant slug that names nobody is not found. An empty list is a warning: the text does not tie slugs to 404."""
+    """A slug that names nobody is not found. An empty list is a warning: the text does not tie slugs to 404."""
     request = await case.arrange()
-    unknown = {name: "no-such-merchant-7f3a" for name in case.operation.path_parameters} | dict(case.facts.unknown)
+    unknown = dict.fromkeys(case.operation.path_parameters, "no-such-merchant-7f3a") | dict(case.facts.unknown)
     answer = await case.stubborn(request.with_path(**unknown), "unknown slug", request)
     if answer.ok and answer.data == []:
         case.warn("an unknown slug is answered with an empty list", answer, expected="404")
@@ -59,7 +66,9 @@ async def the_operation_is_served_under_its_declared_path(case: Case) -> None:
     request = await case.arrange(proven=False)
     answer = await case.send(request, "control")
     if answer.status == 404:
-        elsewhere = replace(request, operation=replace(case.operation, path=case.operation.path.removeprefix("/api/v1")))
+        elsewhere = replace(
+            request, operation=replace(case.operation, path=case.operation.path.removeprefix("/api/v1"))
+        )
         outside = await case.send(elsewhere.with_fresh_key(), "outside /api/v1")
         if outside.ok or not case.operation.path_parameters:
             raise case.violated("the operation is not served under /api/v1", outside, answer, expected="200")

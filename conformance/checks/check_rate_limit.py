@@ -37,7 +37,9 @@ async def a_limit_recovers(case: Case) -> None:
 @check("RATE-4", on="idempotent", exclusive=True)
 async def a_limited_request_has_no_effect(case: Case) -> None:
     """What is answered 429 leaves everything as it was; sent again, it has one effect."""
-    case.need(case.operation.id in case.profile.effects, f"effects.{case.operation.id}", "a way to see the effect is needed")
+    case.need(
+        case.operation.id in case.profile.effects, f"effects.{case.operation.id}", "a way to see the effect is needed"
+    )
     provoked = await provoke(case)
     if provoked.spare is None or provoked.retried is None:
         raise Inconclusive("no good request was limited", provoked.limited)
@@ -45,7 +47,9 @@ async def a_limited_request_has_no_effect(case: Case) -> None:
         raise case.violated("a request that was answered 429 took effect", provoked.spare, expected="no effect")
     if provoked.retried.ok and provoked.after != 1:
         observed = str(provoked.after)
-        raise case.violated("sent again it took effect otherwise than once", provoked.retried, expected="1", observed=observed)
+        raise case.violated(
+            "sent again it took effect otherwise than once", provoked.retried, expected="1", observed=observed
+        )
 
 
 @check("IDEM-8", on="idempotent", exclusive=True)

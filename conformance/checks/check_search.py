@@ -79,7 +79,9 @@ async def page_size_bounds_every_page(case: Case, size: int) -> None:
             raise Inconclusive(f"pageSize {size} was answered {answer.summary}", answer)
         if len(_items(answer)) > size:
             observed = f"{len(answer.data)} items"
-            raise case.violated(f"page {page} is longer than pageSize", answer, expected=f"at most {size}", observed=observed)
+            raise case.violated(
+                f"page {page} is longer than pageSize", answer, expected=f"at most {size}", observed=observed
+            )
 
 
 @check("SRCH-5", cases={"category": "category", "merchant": "merchant"})
@@ -93,7 +95,9 @@ async def a_filter_narrows_the_result(case: Case, name: str) -> None:
     for item in _items(answer):
         found = pointer.get(item, where) if pointer.has(item, where) else None
         if found != value and not (isinstance(found, list) and value in found):
-            raise case.violated(f"an item of another {name} is listed", answer, expected=str(value), observed=str(found))
+            raise case.violated(
+                f"an item of another {name} is listed", answer, expected=str(value), observed=str(found)
+            )
     if not answer.data:
         raise Inconclusive(f"no item has the {name} {value!r}", answer)
 

@@ -44,6 +44,8 @@ async def patch_changes_only_what_it_names(case: Case) -> None:
     partial = update.with_body(case.runtime.arranger.rendered(update, webhooks.patch))
     answer = await case.control(partial, "partial update")
     for where in webhooks.kept:
-        before, after = (pointer.get(a.value, where) if pointer.has(a.value, where) else None for a in (created, answer))
+        before, after = (
+            pointer.get(a.value, where) if pointer.has(a.value, where) else None for a in (created, answer)
+        )
         if not strictjson.same(before, after):
             raise case.violated(f"PATCH changed {where}, which it did not name", created, answer, expected="unchanged")

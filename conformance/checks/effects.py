@@ -80,7 +80,10 @@ async def has_no_effect(case: Case, request: Request, refused: Request, purpose:
         raise Inconclusive(f"{purpose} was not refused", answer, cause=f"control:{case.operation.id}")
     if happened := await oracle.happened():
         raise case.violated(
-            f"{purpose} was answered {answer.summary} and yet took effect", answer, expected="no effect", observed=f"{happened}"
+            f"{purpose} was answered {answer.summary} and yet took effect",
+            answer,
+            expected="no effect",
+            observed=f"{happened}",
         )
     await case.control(request)
     if not await oracle.happened():

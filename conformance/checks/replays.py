@@ -66,7 +66,9 @@ async def replay(case: Case, request: Request, purpose: str = "replay") -> Answe
             return fresh
         same = await _settled(case, request, f"{purpose}, same proof")
         if same.status == 401 and fresh.status == 409:
-            raise Inconclusive("a retry needs a fresh proof, and with one it counts as another call (OA-11)", fresh, same)
+            raise Inconclusive(
+                "a retry needs a fresh proof, and with one it counts as another call (OA-11)", fresh, same
+            )
         return same if same.ok else fresh
     return await _settled(case, request, purpose)
 
@@ -102,7 +104,8 @@ def variations(case: Case, request: Request, where: str) -> list[Any]:
     from_others = [
         pointer.replace(request.body, where, pointer.get(other, where))
         for other in (case.runtime.arranger.rendered(request, template) for template in case.facts.bodies)
-        if pointer.has(other, where) and not strictjson.same(pointer.get(other, where), pointer.get(request.body, where))
+        if pointer.has(other, where)
+        and not strictjson.same(pointer.get(other, where), pointer.get(request.body, where))
     ]
     likely = [*from_others, *alternatives(request.body, schema).get(where, ())]
     leaf = pointer.get(request.body, where)

@@ -54,12 +54,14 @@ async def _conclude(instance: Instance, case: Case) -> Result:
         return replace(blank, outcome=Outcome.INAPPLICABLE, message=str(missing), fact=missing.key)
     except FixtureError as error:
         cause = error.where if error.where.startswith("control:") else f"fixture:{error.where}"
-        return replace(blank, outcome=Outcome.INCONCLUSIVE, message=str(error), cause=cause, exchanges=_ids(case.answers))
+        return replace(
+            blank, outcome=Outcome.INCONCLUSIVE, message=str(error), cause=cause, exchanges=_ids(case.answers)
+        )
     except BudgetExhausted as error:
         return replace(blank, outcome=Outcome.INCONCLUSIVE, message=f"not finished: {error}", cause=f"budget:{error}")
     except JournalError:
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever a check raises is told as our own fault
         where = traceback.extract_tb(error.__traceback__)[-1]
         message = f"the suite erred: {type(error).__name__}: {error} at {where.name}, line {where.lineno}"
         return replace(blank, outcome=Outcome.BROKEN, message=message, exchanges=_ids(case.answers))

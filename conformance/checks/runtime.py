@@ -133,5 +133,3 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
             yield Runtime(settings, flow, arranger, fixtures, validators)
         finally:
             await fixtures.aclose()
-
-

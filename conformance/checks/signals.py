@@ -18,7 +18,7 @@ class Signal(Exception):
 
 
 class Violated(Signal):
-    """The requirement does not hold. `level` overrides the requirement's own, where a profile fact binds more or less."""
+    """The requirement does not hold. `level` overrides its own, where a profile fact binds more or less."""
 
     def __init__(
         self, message: str, *answers: Answer, expected: str = "", observed: str = "", level: Level | None = None

@@ -49,9 +49,7 @@ class Recorder:
             check=current_check.get(),
             purpose=answer.purpose,
             judged=judged,
-            findings=tuple(
-                Finding(f.requirement, f.code, clean(f.message)[:HEADER_LIMIT], f.level) for f in findings
-            ),
+            findings=tuple(Finding(f.requirement, f.code, clean(f.message)[:HEADER_LIMIT], f.level) for f in findings),
             retry_of=retry_of,
         )
         self._journal.append("exchange", to_json(exchange))

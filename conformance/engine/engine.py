@@ -96,7 +96,7 @@ class Engine(Generic[R, T]):
             asyncio.run(self._supervise())
         except asyncio.CancelledError:
             pass
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - told to whoever waits, in their thread
             self._failure = error
         finally:
             self._ready.set()
@@ -153,6 +153,6 @@ class Engine(Generic[R, T]):
             if task is None or task.cancelling():
                 raise
             future.cancel()  # not we were cancelled, but something that the job waited for
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the job's own, delivered with its future
             future.set_exception(error)
         self.done += 1

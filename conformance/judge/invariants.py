@@ -130,9 +130,7 @@ class Invariants:
             yield Finding("ERR-1", f"not-object:{status}", f"the body of the {status} is {what}")
         elif self._validators.knows(ERROR_SCHEMA):
             if problem := self._validators.problem(ERROR_SCHEMA, value):
-                yield Finding(
-                    "ERR-1", f"schema:{status}", f"the {status} does not match {ERROR_SCHEMA} at {problem}"
-                )
+                yield Finding("ERR-1", f"schema:{status}", f"the {status} does not match {ERROR_SCHEMA} at {problem}")
         else:
             shape = json.dumps(sorted(value))
             yield Finding("ERR-1", SHAPE_CODE, shape, Level.OBSERVED)

@@ -133,11 +133,11 @@ def _unseen(blank: Result, exchanges: Sequence[Exchange], results: Sequence[Resu
     if not exchanges:
         return replace(blank, message="nothing was sent")
     if blank.requirement == "ERR-1":
-        return replace(blank, outcome=Outcome.INAPPLICABLE, message="no error was seen", fact="rate_limit.provoke = true")
+        return replace(
+            blank, outcome=Outcome.INAPPLICABLE, message="no error was seen", fact="rate_limit.provoke = true"
+        )
     what = "no 200" if blank.requirement in _OF_SUCCESS else "no answer"
-    return replace(
-        blank, outcome=Outcome.INCONCLUSIVE, message=f"{what} was seen", cause=f"control:{blank.operation}"
-    )
+    return replace(blank, outcome=Outcome.INCONCLUSIVE, message=f"{what} was seen", cause=f"control:{blank.operation}")
 
 
 def _drifting_shapes(evidence: Evidence) -> dict[str, tuple[Exchange, str]]:

@@ -69,7 +69,10 @@ def _run(
     interrupted = next((end["interrupted"] for end in ends if end.get("interrupted")), "" if ends else "killed")
     checked = list(told.values()) + _never_run(head["planned"], told, interrupted)
     evidence = Evidence.of(exchanges, checked)
-    results = (*checked, *invariant_results({r.id: r for r in requirements}, evidence, only_seen=bool(head["filtered"])))
+    results = (
+        *checked,
+        *invariant_results({r.id: r for r in requirements}, evidence, only_seen=bool(head["filtered"])),
+    )
     waivers = with_states((from_json(Waiver, item) for item in head["waivers"]), results, head["started_at"][:10])
     complete = bool(ends) and not interrupted
     whole = complete and not head["filtered"]

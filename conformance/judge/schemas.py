@@ -21,7 +21,7 @@ class Validators:
         return name in self._schemas
 
     def problem(self, name: str, value: Any) -> str:
-        """Where and why a value does not match, in one line; empty where it does. Raises KeyError on an unknown name."""
+        """Where and why a value does not match, in a line; empty where it does. Raises KeyError on an unknown name."""
         if name not in self._compiled:
             self._compiled[name] = jsonschema_rs.validator_for(self._schemas[name])
         try:

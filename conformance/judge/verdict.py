@@ -1,4 +1,4 @@
-"""Results -> outcomes of requirements, states of waivers, verdicts: the arithmetic of design, Run, verdict, exit code."""
+"""Results -> outcomes of requirements, states of waivers, verdicts (design, Run, verdict, exit code)."""
 
 from __future__ import annotations
 

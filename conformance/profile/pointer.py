@@ -81,7 +81,7 @@ def _key(value: JsonValue, token: str, pointer: str) -> str | int:
 
 
 def _is_index(token: str) -> bool:
-    return token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")
+    return token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")  # noqa: S105
 
 
 def _rebuild(value: JsonValue, path: list[str], pointer: str, new: JsonValue) -> JsonValue:

@@ -19,9 +19,9 @@ from conformance.reference.registry import Fault, Variant, faults, variants
 
 RED = (Outcome.FAILED, Outcome.WARNED)
 EVERY_STATUS = {
-    "AUTH-1": ("absent", "one-character-changed"), "SCO-1": ("none",), "NF-1": ("",), "PUB-3": ("",), "BODY-1": ("absent",), "BODY-2": ("truncated",),
-    "BODY-4": (), "BODY-6": ("charset",), "SRCH-1": ("q",), "IDEM-4": (), "VER-1": ("",), "ENV-2": (), "ENV-3": (),
-    "OA-2": ("wrong",), "RATE-1": ("",),
+    "AUTH-1": ("absent", "one-character-changed"), "SCO-1": ("none",), "NF-1": ("",), "PUB-3": ("",),
+    "BODY-1": ("absent",), "BODY-2": ("truncated",), "BODY-4": (), "BODY-6": ("charset",), "SRCH-1": ("q",),
+    "IDEM-4": (), "VER-1": ("",), "ENV-2": (), "ENV-3": (), "OA-2": ("wrong",), "RATE-1": ("",),
 }  # fmt: skip
 """Requirement -> the cases that show every status of every operation to the invariants; () for all."""
 VARIANTS = ("D01", "D02", "D04", "D07", "D09", "D11", "D14", "D17", "D20", "D28")
@@ -44,7 +44,9 @@ def test_a_fault_is_killed_by_the_requirement_that_it_violates(fault: Fault, ser
     )
     run = judge(options, lambda instance: _shown(fault, instance))
     red = {result.requirement for result in run.results if result.outcome in RED}
-    assert fault.requirement in red, [(r.requirement, r.operation, r.outcome.value, r.message) for r in run.results][:20]
+    assert fault.requirement in red, [(r.requirement, r.operation, r.outcome.value, r.message) for r in run.results][
+        :20
+    ]
     assert not [result for result in run.results if result.outcome is Outcome.BROKEN]
 
 
@@ -56,5 +58,9 @@ def test_a_legitimate_variant_is_conformant(name: str, served: Embedded, tmp_pat
         served.base_url, served.control_url, name, bundled_profiles() / "reference.toml", tmp_path / "run"
     )
     run = judge(options, profile=patched_profile(options, variant.profile))
-    bad = [result for result in run.results if result.outcome not in (Outcome.PASSED, Outcome.INAPPLICABLE, Outcome.WARNED)]
-    assert run.verdict is Verdict.CONFORMANT, [(r.requirement, r.operation, r.outcome.value, r.message) for r in bad][:20]
+    bad = [
+        result for result in run.results if result.outcome not in (Outcome.PASSED, Outcome.INAPPLICABLE, Outcome.WARNED)
+    ]
+    assert run.verdict is Verdict.CONFORMANT, [(r.requirement, r.operation, r.outcome.value, r.message) for r in bad][
+        :20
+    ]

@@ -1,0 +1,113 @@
+"""The documents say what the code does: README, the gate, the template profile."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from conformance.checks.registry import all_checks
+from conformance.cli import main
+from conformance.contract import load_contract
+from conformance.model import Verdict
+from conformance.reports import FORMATS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_is_short() -> None:
+    """The first hour fits in 150 lines."""
+    assert README.count("\n") <= 150
+
+
+@pytest.mark.parametrize("name", sorted(main.commands))
+def test_every_command_is_in_the_readme(name: str) -> None:
+    """A command that the README does not name is not known to anybody."""
+    assert re.search(rf"`(conformance )?{name}\b", README) or f"conformance {name} " in README
+
+
+@pytest.mark.parametrize(
+    "command", sorted(set(re.findall(r"conformance ((?:{})\b[^`\n|]*)".format("|".join(main.commands)), README)))
+)
+def test_every_option_in_the_readme_exists(command: str) -> None:
+    """What the README tells people to type is understood."""
+    name, *words = command.replace("[", " ").replace("]", " ").split()
+    known = {
+        option for parameter in main.commands[name].params for option in (*parameter.opts, *parameter.secondary_opts)
+    }
+    assert {word for word in words if word.startswith("-")} <= known
+
+
+@pytest.mark.parametrize(
+    "command", sorted(main.commands.values(), key=lambda command: str(command.name)), ids=lambda c: c.name
+)
+def test_every_command_has_examples(command: click.Command) -> None:
+    """`--help` shows how a command is used."""
+    assert "conformance " + str(command.name) in str(command.help)
+
+
+def test_the_readme_names_every_verdict_and_exit_code() -> None:
+    """A pipeline is written from this table."""
+    table = dict(re.findall(r"^\| (\d+) \| (.*) \|$", README, re.MULTILINE))
+    assert set(table) == {"0", "1", "2", "3", "4", "5", "130"}
+    assert all(any(f"`{verdict.value}`" in row for row in table.values()) for verdict in Verdict)
+
+
+@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", README, re.DOTALL), ids=["check", "fault"])
+def test_a_recipe_shows_code_that_exists(block: str) -> None:
+    """A recipe is taken from the source, word for word."""
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "conformance").rglob("*.py"))
+    assert block.strip() in sources
+
+
+def test_the_gate_runs_the_readmes_test_command() -> None:
+    """What people are told to run is what decides."""
+    command = re.search(r"<!-- test command -->\n```sh\n(.*?)\n```", README, re.DOTALL)
+    assert command and "pytest" in command[1]
+    gate = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    shown = subprocess.run(
+        ["bash", "-c", gate[gate.index("sed -n '/^<!--") : gate.rindex(')"')]], cwd=ROOT, capture_output=True, text=True
+    )
+    assert shown.stdout.strip() == command[1].strip()
+
+
+@pytest.mark.parametrize("requirement", load_contract().requirements.values(), ids=lambda requirement: requirement.id)
+def test_explain_knows_every_requirement(requirement: object) -> None:
+    """`conformance explain ID` is the manual."""
+    from conformance.catalog import explanation
+    from conformance.model import Requirement
+
+    assert isinstance(requirement, Requirement)
+    text = "\n".join(explanation(requirement.id))
+    assert requirement.statement in text
+    assert requirement.how in text
+    assert all(check.id in text for check in all_checks() if check.requirement == requirement.id)
+
+
+def test_the_readme_names_every_file_of_a_report_folder() -> None:
+    """Nobody should have to guess what a file in a report is."""
+    files = (
+        "journal.ndjson",
+        "run.json",
+        "report.html",
+        "junit.xml",
+        "summary.md",
+        "allure-results",
+        "ctrf-report.json",
+        "exchanges.har",
+    )
+    assert len(files) == len(FORMATS) + 1
+    assert all(name in README for name in files)
+
+
+def test_help_starts_without_the_heavy_libraries() -> None:
+    """`conformance --help` imports neither pytest nor httpx nor rich."""
+    code = (
+        "import sys, conformance.cli; print([m for m in ('pytest', 'httpx', 'rich', 'hypothesis') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
