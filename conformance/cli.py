@@ -284,5 +284,41 @@ def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None
         click.echo(path)
 
 
+@main.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--variants", is_flag=True, help="Also every legitimate variant, which must be conformant.")
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1, 64), help="So many at once.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the table there too.")
+def faults(ids: tuple[str, ...], variants: bool, jobs: int, json_file: Path | None) -> None:
+    """Run the kill matrix: the suite against every seeded fault of the reference service.
+
+    Says of each fault whether it was killed, by which requirements, at what cost, and what else went red. Exits 1
+    where a fault survived, or a variant was not conformant.
+
+    \b
+    Examples:
+      conformance faults
+      conformance faults F031 F065 D07
+      conformance faults --variants --json matrix.json
+    """
+    import json
+
+    from conformance import matrix
+
+    done = []
+    for row in matrix.rows(matrix.chosen(ids, with_variants=variants), jobs):
+        done.append(row)
+        click.echo(matrix.line(row))
+    told = matrix.summary(done)
+    click.echo(
+        f"{told['killed']} of {told['faults']} faults killed, {told['conformant']} of {told['variants']} variants "
+        f"conformant; other requirements red per fault: median {told['collateral_median']}, "
+        f"mean {told['collateral_mean']}; {told['requests']:,} requests"
+    )
+    if json_file is not None:
+        json_file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    sys.exit(0 if all(row.fine for row in done) else 1)
+
+
 if __name__ == "__main__":
     main()
