@@ -110,14 +110,17 @@ class Case:
             raise control_failed(answer)
         return answer
 
-    async def stubborn(self, request: Request, purpose: str, control: Request) -> Answer:
-        """As `send`, but trouble that comes back while the control goes well is tied to the input: it is returned."""
+    async def stubborn(self, request: Request, purpose: str, control: Request | None = None) -> Answer:
+        """As `send`, but trouble that comes back while the control goes well is tied to the input: it is returned.
+
+        Without a `control`, one on new fixtures is made where it is needed.
+        """
         for _ in range(2):
             answer = await self.runtime.flow.send(request, purpose)
             self.answers.append(answer)
             if answer.status == 429 or not answer.gateway_trouble:
                 break
-            if not (await self.runtime.flow.send(control, "control")).ok:
+            if not (await self.runtime.flow.send(control or await self.arrange(), "control")).ok:
                 raise Inconclusive(f"no answer of the target: {answer.summary}", answer, cause="no answer")
         if answer.status == 429:
             raise Inconclusive("rate limited", answer, cause="rate limit")

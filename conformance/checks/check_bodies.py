@@ -175,7 +175,7 @@ async def other_media_types_are_recorded(case: Case, media_type: str | None) -> 
         if media_type is None
         else replace(request, media_type=media_type)
     )
-    answer = await case.stubborn(as_sent, f"Content-Type {media_type}", await case.arrange())
+    answer = await case.stubborn(as_sent, f"Content-Type {media_type}")
     case.note(f"JSON sent as {media_type or 'nothing'} is answered {answer.summary}")
 
 

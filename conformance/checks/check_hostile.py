@@ -82,7 +82,7 @@ async def a_hostile_body_is_survived(case: Case, make: Callable[[Request], bytes
     """JSON made to break parsers is accepted or refused with a declared status, and the next request is answered."""
     request = await case.arrange()
     content = make(request)
-    answer = await case.stubborn(request.with_raw_body(content).with_fresh_key(), "hostile body", await case.arrange())
+    answer = await case.stubborn(request.with_raw_body(content).with_fresh_key(), "hostile body")
     _expect_survival(case, "a hostile body", answer, oversize=len(content) > 10_000)
 
 
@@ -111,7 +111,7 @@ async def a_hostile_id_is_no_way_anywhere(case: Case, change: Callable[[str], st
     request = await case.arrange()
     name = case.operation.path_parameters[0]
     hostile = replace(request, raw_path={name: change(request.path[name])}, exact=True).with_fresh_key()
-    answer = await case.stubborn(hostile, "hostile id", await case.arrange())
+    answer = await case.stubborn(hostile, "hostile id")
     _expect_survival(case, "a hostile id", answer, oversize=len(answer.url) > 4000)
     if answer.ok and case.operation.auth == "api_key":
         bare = await case.send(hostile.with_authorization().with_fresh_key(), "hostile id, no credential")
@@ -139,7 +139,7 @@ async def an_encoded_slash_is_no_path_separator(case: Case) -> None:
     name = case.operation.path_parameters[0]
     collection = case.operation.path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
     detour = replace(request, raw_path={name: f"..%2f{collection}%2f{request.path[name]}"}).with_fresh_key()
-    answer = await case.stubborn(detour, "an id with encoded slashes", await case.arrange())
+    answer = await case.stubborn(detour, "an id with encoded slashes")
     if answer.ok:
         raise case.violated("encoded slashes in an id were read as a path", answer, expected="404 or 400")
 

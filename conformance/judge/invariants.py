@@ -145,7 +145,7 @@ class Invariants:
         if answer.ok:
             return
         for kind, piece in leaks(text):
-            if piece not in _said(answer.sent_body, _value_of(answer.sent_body)):
+            if piece not in answer.url and piece not in _said(answer.sent_body, _value_of(answer.sent_body)):
                 yield Finding("ERR-2", kind, f"the error gives away: {piece}", Level.RECOMMENDED)
         if self._echoes_secret_member(answer, text):
             yield Finding("ERR-2", "secret", "the error repeats a code, ticket or verifier", Level.RECOMMENDED)
