@@ -87,6 +87,14 @@ class Case:
     def as_credential(self, request: Request, name: str) -> Request:
         return self.runtime.arranger.as_credential(request, name)
 
+    def stranger(self) -> str:
+        """The name of an active key of another installation, with the operation's scope. Inapplicable without one."""
+        home, scope = self.runtime.arranger.home, self.operation.scope
+        for credential in self.profile.credentials.values():
+            if credential.active and credential.installation != home and (not scope or scope in credential.scopes):
+                return credential.name
+        raise MissingFact("credentials", "an active key of a second installation is needed")
+
     # Sending
 
     async def send(self, request: Request, purpose: str, *, take: Iterable[int] = ()) -> Answer:

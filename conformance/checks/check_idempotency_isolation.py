@@ -23,15 +23,9 @@ _SCOPED = ("scoped idempotent",)
 @check("IDEM-6", on=_KEYED)
 async def a_key_of_another_installation_is_another_call(case: Case) -> None:
     """The same key and body from another installation never bring back the first one's answer."""
-    arranger = case.runtime.arranger
-    others = [
-        credential.name
-        for credential in case.profile.credentials.values()
-        if credential.active and credential.installation != arranger.home and case.operation.scope in credential.scopes
-    ]
-    case.need(others, "credentials", "an active key of a second installation is needed")
+    other = case.stranger()
     first = await case.control(await case.arrange())
-    theirs = await case.send(case.as_credential(first.request, others[0]), "the same call from another installation")
+    theirs = await case.send(case.as_credential(first.request, other), "the same call from another installation")
     if theirs.status == 409 and not case.operation.path_parameters:
         case.warn("another installation's key conflicts with this one's", first, theirs, expected="a call of its own")
     if not theirs.ok:
@@ -86,6 +80,10 @@ async def a_known_key_is_no_credential(case: Case, how: tuple[Refuse, int]) -> N
     """A call that was answered before is answered again only to who may make it."""
     refuse, expected = how
     request = await case.arrange()
+    alone = await case.send(refuse(case, request).with_fresh_key(), "an unknown key")
+    if alone.status != expected:
+        cause = f"control:{case.operation.id}"
+        raise Inconclusive(f"the defective credential is answered {alone.summary} anyway", alone, cause=cause)
     first = await case.control(request)
     again = await case.send(refuse(case, first.request), "a known key")
     if again.status != expected:

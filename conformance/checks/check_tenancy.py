@@ -25,16 +25,10 @@ async def an_object_of_another_installation_is_out_of_reach(case: Case) -> None:
 @check("TEN-1", on=_ON_OBJECTS)
 async def a_key_of_another_installation_reaches_nothing_here(case: Case) -> None:
     """A good key of another installation, with every scope, gets nothing of an object of this one."""
-    arranger = case.runtime.arranger
-    others = [
-        credential.name
-        for credential in case.profile.credentials.values()
-        if credential.active and credential.installation != arranger.home and case.operation.scope in credential.scopes
-    ]
-    case.need(others, "credentials", "an active key of a second installation is needed")
+    other = case.stranger()
     request = await case.arrange()
     await case.negative(
-        request, case.as_credential(request, others[0]), _HIDDEN, "a key of another installation", any_refusal=True
+        request, case.as_credential(request, other), _HIDDEN, "a key of another installation", any_refusal=True
     )
 
 
