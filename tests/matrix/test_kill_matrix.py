@@ -24,7 +24,7 @@ EVERY_STATUS = {
     "IDEM-4": (), "VER-1": ("",), "ENV-2": (), "ENV-3": (), "OA-2": ("wrong",), "RATE-1": ("",),
 }  # fmt: skip
 """Requirement -> the cases that show every status of every operation to the invariants; () for all."""
-VARIANTS = ("D01", "D02", "D04", "D07", "D09", "D11", "D14", "D17", "D20", "D28")
+VARIANTS = ("D01", "D04", "D07", "D09", "D11", "D14", "D17", "D28")
 
 
 def _shown(fault: Fault, instance: Instance) -> bool:
