@@ -106,6 +106,12 @@ def _run_options(command: Any) -> Any:
             help="For generated requests; an equal seed gives equal ones.",
         ),
         click.option(
+            "--examples",
+            type=click.IntRange(1, 10_000),
+            metavar="N",
+            help="How many generated requests each property is tried on [8].",
+        ),
+        click.option(
             "-k", "keyword", default="", metavar="EXPRESSION", help="Only checks whose names match, as in pytest."
         ),
         click.option(

@@ -49,6 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--conformance-concurrency", metavar="N", help="requests in flight at once")
     group.addoption("--conformance-deadline", metavar="SECONDS", help="the whole run")
     group.addoption("--conformance-seed", metavar="N", help="for generated requests")
+    group.addoption("--conformance-examples", metavar="N", help="generated requests for each property")
     group.addoption(
         "--conformance-only", metavar="NAME", action="append", default=[], help="just the item of that name; repeatable"
     )
@@ -75,6 +76,7 @@ def options_of(config: pytest.Config) -> Options:
         concurrency=_number(config, "--conformance-concurrency", int, 1),
         deadline_s=_number(config, "--conformance-deadline", float, 0.0),
         seed=told.get("seed", _number(config, "--conformance-seed", int, 0)),
+        examples=_number(config, "--conformance-examples", int, 1),
         command=told.get("command", ""),
         worker=getattr(config, "workerinput", {}).get("workerid", ""),
         share=tuple(told.get("share", (0, 1))),

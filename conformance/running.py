@@ -40,6 +40,7 @@ class Asked:
     concurrency: int | None = None
     deadline_s: float | None = None
     seed: int | None = None
+    examples: int | None = None
     only: Sequence[str] = ()
     keyword: str = ""
     markers: str = ""
@@ -99,6 +100,7 @@ def _options(asked: Asked) -> Options:
         concurrency=asked.concurrency,
         deadline_s=asked.deadline_s,
         seed=asked.seed,
+        examples=asked.examples,
         command=asked.command,
     )
 
@@ -158,6 +160,7 @@ def arguments(asked: Asked) -> list[str]:
         ("--conformance-concurrency", asked.concurrency),
         ("--conformance-deadline", asked.deadline_s),
         ("--conformance-seed", asked.seed),
+        ("--conformance-examples", asked.examples),
         ("-k", asked.keyword or None),
         ("-m", asked.markers or None),
     ]

@@ -35,6 +35,7 @@ from conformance.profile.model import Fixture, Profile
 from conformance.profile.secrets import resolve_secret
 
 DEFAULT_CONCURRENCY: Final = 16
+DEFAULT_EXAMPLES: Final = 8
 _PARTS: Final = "journal-*.ndjson"
 _SPARE_LANES: Final = 4
 """Checks that wait for a fixture or a back-off leave their place in flight to these."""
@@ -51,6 +52,8 @@ class Options:
     concurrency: int | None = None
     deadline_s: float | None = None
     seed: int | None = None
+    examples: int | None = None
+    """How many generated requests each property is tried on."""
     command: str = ""
     """How a person started this run, for the reports' "again"; empty: `conformance run` with these options."""
     worker: str = ""
@@ -177,7 +180,7 @@ class Session:
         given = [f"--profile {shlex.quote(_shown(self.options.profile))}"]
         given += [f"--base-url {shlex.quote(self.profile.base_url)}"]
         given += [f"--var {shlex.quote(f'{name}={value}')}" for name, value in self.options.variables.items()]
-        return " ".join(["conformance run", *given])
+        return " ".join(["conformance run", *given, f"--seed {self.seed}"])
 
     # The controller's part
 
@@ -248,6 +251,7 @@ class Session:
             run=f"{self.run}{self.options.worker}",
             concurrency=self.concurrency,
             seed=self.seed,
+            examples=self.options.examples or DEFAULT_EXAMPLES,
             exclusive_operations=tuple(sorted({i.operation.id for i in chosen if i.check.exclusive})),
             again=self.again,
             prefix=f"{self.options.worker or 'x'}-" if self.options.worker else "x",

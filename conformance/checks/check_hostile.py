@@ -67,7 +67,7 @@ HOSTILE: Mapping[str, Callable[[Request], bytes]] = {
 }
 
 
-def _expect_survival(case: Case, what: str, answer: Answer, *, oversize: bool) -> None:
+def expect_survival(case: Case, what: str, answer: Answer, *, oversize: bool) -> None:
     """Violated by a 5xx or no answer at all; another undeclared status is STA-1's question."""
     if answer.status is None and oversize and "within" not in answer.trouble:
         case.note(f"{what}: the connection was closed")
@@ -83,7 +83,7 @@ async def a_hostile_body_is_survived(case: Case, make: Callable[[Request], bytes
     request = await case.arrange()
     content = make(request)
     answer = await case.stubborn(request.with_raw_body(content).with_fresh_key(), "hostile body")
-    _expect_survival(case, "a hostile body", answer, oversize=len(content) > 10_000)
+    expect_survival(case, "a hostile body", answer, oversize=len(content) > 10_000)
 
 
 PATHS: Mapping[str, Callable[[str], str]] = {
@@ -112,7 +112,7 @@ async def a_hostile_id_is_no_way_anywhere(case: Case, change: Callable[[str], st
     name = case.operation.path_parameters[0]
     hostile = replace(request, raw_path={name: change(request.path[name])}, exact=True).with_fresh_key()
     answer = await case.stubborn(hostile, "hostile id")
-    _expect_survival(case, "a hostile id", answer, oversize=len(answer.url) > 4000)
+    expect_survival(case, "a hostile id", answer, oversize=len(answer.url) > 4000)
     if answer.ok and case.operation.auth == "api_key":
         bare = await case.send(hostile.with_authorization().with_fresh_key(), "hostile id, no credential")
         if bare.ok:

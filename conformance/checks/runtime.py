@@ -41,6 +41,8 @@ class Settings:
     prefix: str = "x"
     exclusive_operations: tuple[str, ...] = ()
     """The operationIds that the selected exclusive checks are about."""
+    examples: int = 1
+    """How many generated inputs a property is tried on; those that use fixtures up take a share of them."""
     again: str = ""
     """The command that runs this again; what to run is added to it."""
 

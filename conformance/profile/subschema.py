@@ -53,11 +53,12 @@ class Root:
     def enums(self, part: Schema, at: str) -> tuple[Any, ...]:
         """The values that an `enum` allows at that place of an instance, over all branches."""
         found: list[Any] = []
-        for below in self._at(part, pointer.tokens(at), 0):
+        for below in self.at(part, pointer.tokens(at)):
             found += below.get("enum", ())
         return tuple(found)
 
-    def _at(self, part: Schema | bool, path: list[str], depth: int) -> Iterator[dict[str, Any]]:
+    def at(self, part: Schema | bool, path: list[str], depth: int = 0) -> Iterator[dict[str, Any]]:
+        """What is said of that place of an instance, flattened: once for every branch that knows it."""
         flat = self.flat(part)
         if not path:
             yield flat
@@ -65,10 +66,10 @@ class Root:
             below = flat.get("properties", {}).get(path[0])
             items = flat.get("items") if below is None and path[0].isdigit() else below
             if items is not None:
-                yield from self._at(items, path[1:], depth)
+                yield from self.at(items, path[1:], depth)
         if depth < 8:
             for branch in (*flat.get("oneOf", ()), *flat.get("anyOf", ())):
-                yield from self._at(branch, path, depth + 1)
+                yield from self.at(branch, path, depth + 1)
 
 
 def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

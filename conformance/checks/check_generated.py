@@ -1,0 +1,267 @@
+"""Properties: generated requests, bounded, from the run's seed, and shrunk to the smallest that violates.
+
+What must hold of every request is judged here on requests that nobody thought of; STA-1 and its like judge them too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from conformance.checks.case import Case
+from conformance.checks.check_bodies import refusals
+from conformance.checks.check_hostile import expect_survival
+from conformance.checks.explore import explore
+from conformance.checks.registry import check
+from conformance.checks.replays import expect_same, pinned, replay
+from conformance.client.request import Request
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+_FEW = 3
+"""A property whose examples use fixtures up has this share of them."""
+_TELLING = 8
+"""A shorter text may stand in another one by chance."""
+
+
+def _kept(case: Case) -> frozenset[str]:
+    """The places of a body that other checks ask about, or that no change may touch: key, code, verifier, client."""
+    oauth, idempotency = case.profile.oauth, case.profile.idempotency
+    kept = {idempotency.pointer} if idempotency and idempotency.carrier == "body" else set()
+    if oauth and case.operation.auth == "oauth":
+        kept |= {oauth.code_verifier, oauth.code, oauth.client_id_member, oauth.redirect_uri_member}
+    return frozenset(kept)
+
+
+def _schema(case: Case) -> Any:
+    return case.profile.schemas.by_name.get(case.operation.request_schema)
+
+
+@check("STA-1")
+async def odd_but_harmless_company_changes_no_status(case: Case) -> None:
+    """Whatever unknown header or query parameter comes along, the answer is a declared one."""
+    from hypothesis import strategies as st
+
+    request = await case.arrange()
+    word = st.text("abcdefghij-", min_size=1, max_size=10).map(lambda text: f"x-{text.strip('-') or 'x'}")
+    value = st.text(st.characters(codec="ascii", exclude_categories=("C",)), max_size=30).map(str.strip)
+    anything = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=20)
+
+    async def law(drawn: tuple[dict[str, str], dict[str, str]]) -> None:
+        headers, query = drawn
+        odd = request.with_fresh_key().with_query(**query)
+        for name, text in headers.items():
+            odd = odd.with_header(name, text)
+        expect_survival(case, "a request in odd company", await case.stubborn(odd, "odd company"), oversize=False)
+
+    company = st.tuples(st.dictionaries(word, value, max_size=3), st.dictionaries(word, anything, max_size=3))
+    await explore(case, lambda: company, law, examples=case.examples // 2)
+
+
+@check("BODY-5")
+async def no_generated_body_breaks_the_answer(case: Case) -> None:
+    """A generated JSON body is accepted or refused with a declared status."""
+    from conformance.checks.strategies import hostile_documents
+
+    request = await case.arrange()
+
+    async def law(content: bytes) -> None:
+        answer = await case.stubborn(request.with_raw_body(content).with_fresh_key(), "generated body")
+        expect_survival(case, "a generated body", answer, oversize=False)
+
+    await explore(case, lambda: hostile_documents(request.document, _kept(case)), law, examples=case.examples)
+
+
+@check("BODY-4")
+async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) -> None:
+    """What the profile's schema refuses, at whatever place and for whatever reason, the target refuses."""
+    from conformance.checks.strategies import breaking_documents
+
+    schema, name = _schema(case), case.operation.request_schema
+    case.need(schema is not None, f"schemas ({name})", "a schema of the body is needed")
+    request = await case.arrange()
+    case.need(isinstance(request.body, dict), f"operations.{case.operation.id}.body", "a JSON object is needed")
+
+    def breaking() -> SearchStrategy[Any]:
+        made = breaking_documents(request.body, schema, _kept(case))
+        return made.filter(lambda body: bool(case.runtime.validators.problem(name, request.with_body(body).document)))
+
+    async def law(body: Any) -> None:
+        bad = request.with_body(body).with_fresh_key()
+        await case.refusal(bad, refusals(case), f"a body that breaks {name}", any_refusal=True)
+
+    await explore(case, breaking, law, examples=case.examples, show=_as_json, after=lambda: case.reproven(request))
+
+
+@check("IDEM-1")
+async def a_generated_call_is_repeated_alike(case: Case) -> None:
+    """Whatever a good body holds, the same call again is answered the same."""
+    from conformance.checks.strategies import fitting_documents
+
+    sample = await case.arrange()
+
+    async def law(body: Any) -> None:
+        request = pinned(await case.arrange())
+        first = await case.send(_grafted(request, sample, body), "generated call")
+        if first.ok:
+            expect_same(case, first, await replay(case, first.request))
+
+    await explore(
+        case, lambda: fitting_documents(sample.body, _schema(case), _kept(case)), law, examples=case.examples // _FEW,
+        show=_as_json,
+    )  # fmt: skip
+
+
+@check("IDEM-4")
+async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> None:
+    """A payload that is good alone, and differs from the key's first one in what a leaf means, conflicts with it."""
+    from conformance.checks.strategies import meaningful_changes
+
+    sample = await case.arrange()
+
+    async def law(body: Any) -> None:
+        alone = await case.send(_grafted(await case.arrange(), sample, body), "generated change, alone")
+        if not alone.ok:
+            return
+        request = await case.arrange()
+        first = await case.control(request)
+        again = await case.send(_grafted(first.request, sample, body), "generated change under the same key")
+        if again.status != 409 and not again.refused:
+            raise case.violated("a changed payload under a used key was not answered 409", alone, first, again)
+
+    await explore(
+        case, lambda: meaningful_changes(sample.body, _schema(case), _kept(case)), law, examples=case.examples // _FEW,
+        show=_as_json,
+    )  # fmt: skip
+
+
+def _grafted(request: Request, sample: Request, body: Any) -> Request:
+    """The request with a body that was made of another one's: what that took from its fixtures becomes its own."""
+    taken = {old: str(request.scope[name]) for name, old in sample.scope.items() if isinstance(old, str) and old}
+    return request.with_body(_exchanged(body, taken))
+
+
+def _exchanged(value: Any, taken: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {name: _exchanged(item, taken) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_exchanged(item, taken) for item in value]
+    if not isinstance(value, str):
+        return value
+    for old, new in taken.items():
+        if value == old:
+            return new
+        value = value.replace(old, new) if len(old) >= _TELLING else value
+    return value
+
+
+@check("AUTH-1")
+async def no_neighbour_of_a_key_is_accepted(case: Case) -> None:
+    """A small change anywhere in a good key makes it no key."""
+    from conformance.checks.strategies import edited, key_edits
+
+    request = await case.arrange()
+    key = case.runtime.arranger.key_of(request.credential)
+
+    async def law(edit: tuple[str, int, str]) -> None:
+        other = edited(key, edit)
+        if _spelled_alike(other, key):
+            return
+        bad = request.with_authorization(case.profile.authorization.replace("{key}", other)).with_fresh_key()
+        await case.refusal(bad, {401}, "a neighbour of the key")
+
+    await explore(case, lambda: key_edits(key), law, examples=case.examples, after=lambda: case.reproven(request))
+
+
+def _spelled_alike(one: str, other: str) -> bool:
+    """Whether a reader that minds neither case nor hyphens takes both for the same."""
+    return one.casefold().replace("-", "") == other.casefold().replace("-", "")
+
+
+@check("NF-1", on=("api-key path", "catalog path"))
+async def a_generated_id_names_nothing(case: Case) -> None:
+    """An id that was made up is refused, whatever it looks like."""
+    from conformance.checks.strategies import unknown_ids
+
+    request = await case.arrange()
+    name = case.operation.path_parameters[0]
+
+    async def law(value: str) -> None:
+        made_up = request.with_path(**{name: value}).with_fresh_key()
+        answer = await case.stubborn(made_up, "generated id", request)
+        expect_survival(case, "a generated id", answer, oversize=False)
+        if answer.ok:
+            raise case.violated("a made-up id was answered 200", answer, expected="404")
+
+    await explore(
+        case, lambda: unknown_ids(request.path[name]), law, examples=case.examples, after=lambda: case.reproven(request)
+    )
+
+
+@check("SRCH-3", cases={"page": "page", "pageSize": "pageSize"})
+async def a_generated_text_is_no_integer(case: Case, name: str) -> None:
+    """page and pageSize are integers: what no reader takes for one is answered 400."""
+    from conformance.checks.strategies import no_integers
+
+    request = await case.arrange()
+
+    async def law(text: str) -> None:
+        await case.refusal(request.with_query(**{name: text}), {400}, f"{name} that is no integer", any_refusal=True)
+
+    await explore(case, no_integers, law, examples=case.examples, after=lambda: case.reproven(request))
+
+
+@check("SRCH-7")
+async def a_generated_search_is_answered(case: Case) -> None:
+    """Whatever is searched for, the answer is a declared one; how many are found and refused is recorded."""
+    from hypothesis import strategies as st
+
+    request = await case.arrange()
+    answered: list[bool] = []
+
+    async def law(text: str) -> None:
+        answer = await case.stubborn(request.with_query(q=text), "generated search")
+        expect_survival(case, "a generated search", answer, oversize=False)
+        answered.append(answer.ok)
+
+    words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)
+    await explore(case, lambda: words, law, examples=case.examples)
+    case.note(f"{sum(answered)} of {len(answered)} generated searches were answered 200")
+
+
+@check("IDEM-10", on="createInstallationWebhook")
+async def keys_that_differ_are_different_calls(case: Case) -> None:
+    """However much two well-formed keys have in common, each makes a call of its own."""
+    from hypothesis import strategies as st
+
+    from conformance.checks.strategies import neighbour_of
+
+    async def law(at: int) -> None:
+        request, other = await case.arrange(), await case.arrange()
+        key = request.key or ""
+        almost = neighbour_of(key, at)
+        if almost == key or not _well_formed(case, almost):
+            return
+        first = await case.control(request, "a well-formed key")
+        second = await case.send(other.with_key(almost), "a key that is almost the same")
+        if not second.ok:
+            await case.control(other.with_fresh_key())
+            raise case.violated("a key was taken for another one", first, second, expected="200")
+
+    await explore(case, lambda: st.integers(0, 200), law, examples=case.examples // 2)
+
+
+def _well_formed(case: Case, key: str) -> bool:
+    """Whether a key that was a well-formed one before a character changed still is."""
+    idempotency = case.profile.idempotency
+    if idempotency is None or idempotency.format == "any":
+        return True
+    if idempotency.format == "pattern":
+        return re.fullmatch(idempotency.pattern, key) is not None
+    return key[14] == "4" and key[19] in "89ab"
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,187 @@
+"""What generated requests are made of: hypothesis strategies around a request that is known to be good.
+
+hypothesis is imported where something is drawn: a run that draws nothing does not wait for it.
+"""
+
+from __future__ import annotations
+
+import json
+import string
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from conformance.profile import pointer
+from conformance.profile.sample import alternatives
+from conformance.profile.subschema import Root, Schema
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+JsonValue = Any
+_PLAIN: Final = string.ascii_letters + string.digits
+_NO_NUMBER: Final = "ghjklmpqrstuvwyz"
+"""Letters that stand in no spelling of a number, be it hexadecimal, octal, with an exponent, infinite or none."""
+
+
+def places(value: JsonValue, at: str = "") -> Iterator[str]:
+    """The pointers of everything inside a value, at any depth."""
+    for name, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        here = at + pointer.join(name)
+        yield here
+        yield from places(item, here)
+
+
+def json_values() -> SearchStrategy[JsonValue]:
+    """Any JSON value that a strict writer would write: no lone surrogates, no NaN."""
+    from hypothesis import strategies as st
+
+    text = st.text(st.characters(codec="utf-8"), max_size=30)
+    scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | text
+    return st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(text, inner), max_leaves=6)
+
+
+def hostile_documents(body: JsonValue, keep: frozenset[str]) -> SearchStrategy[bytes]:
+    """JSON texts: the body with any one place replaced or gone, or any other value; `keep` stays as it is."""
+    from hypothesis import strategies as st
+
+    free = [where for where in places(body) if where not in keep]
+    made: list[SearchStrategy[JsonValue]] = [json_values()]
+    if free:
+        anywhere = st.sampled_from(free)
+        made += [st.builds(lambda where, value: pointer.replace(body, where, value), anywhere, json_values())] * 2
+        made.append(anywhere.map(lambda where: pointer.remove(body, where)))
+    return st.builds(lambda value, plain: json.dumps(value, ensure_ascii=plain).encode(), st.one_of(made), st.booleans())
+
+
+def breaking_documents(body: JsonValue, schema: Schema, keep: frozenset[str]) -> SearchStrategy[JsonValue]:
+    """The body with one place out of its bounds, of another type or gone; not all of them break the schema."""
+    from hypothesis import strategies as st
+
+    free = [where for where in places(body) if where not in keep]
+    if not free:
+        return st.nothing()
+    root = Root(schema)
+
+    def broken(where: str) -> SearchStrategy[JsonValue]:
+        edges = [value for part in root.at(schema, pointer.tokens(where)) for value in _beyond(part)]
+        other = st.one_of(st.sampled_from(edges), json_values()) if edges else json_values()
+        return other.map(lambda value: pointer.replace(body, where, value))
+
+    gone = st.sampled_from(free).map(lambda where: pointer.remove(body, where))
+    return st.sampled_from(free).flatmap(broken) | gone
+
+
+def _beyond(part: Mapping[str, Any]) -> Iterator[JsonValue]:
+    """Values just out of the bounds that a flattened schema sets."""
+    if "maxLength" in part:
+        yield "x" * (part["maxLength"] + 1)
+    if part.get("minLength"):
+        yield "x" * (part["minLength"] - 1)
+    if "maximum" in part:
+        yield part["maximum"] + 1
+    if "minimum" in part:
+        yield part["minimum"] - 1
+    if "maxItems" in part:
+        yield ["x"] * (part["maxItems"] + 1)
+    if part.get("minItems"):
+        yield []
+    if "enum" in part:
+        yield "no-value-of-these"
+    if part.get("required") or part.get("properties"):
+        yield {}
+
+
+def meaningful_changes(body: JsonValue, schema: Schema | None, keep: frozenset[str]) -> SearchStrategy[JsonValue]:
+    """Bodies that differ from a good one in what one leaf means; whether they are good is for the target to say.
+
+    Never in case, white space, normal form, a default or the order of an array, which may mean nothing.
+    """
+    from hypothesis import strategies as st
+
+    likely = alternatives(body, schema)
+    choices: list[SearchStrategy[JsonValue]] = []
+    for where, leaf in pointer.leaves(body):
+        if where in keep or leaf is None:
+            continue
+        others = list(likely.get(where, ()))
+        choices += [st.sampled_from(others)] if others else []
+        if isinstance(leaf, (str, int)) and not isinstance(leaf, bool):
+            choices.append(_other_leaves(leaf).map(partial(pointer.replace, body, where)))
+    return st.one_of(choices) if choices else st.nothing()
+
+
+def _other_leaves(leaf: str | int) -> SearchStrategy[JsonValue]:
+    from hypothesis import strategies as st
+
+    if isinstance(leaf, int):
+        return st.integers(1, 50).filter(lambda number: number != leaf)
+    where = st.integers(0, max(0, len(leaf) - 1))
+    inserted = st.builds(lambda at, more: leaf[:at] + more + leaf[at:], where, st.text(_PLAIN, min_size=1, max_size=12))
+    return inserted.filter(lambda text: text.casefold() != leaf.casefold())
+
+
+def fitting_documents(body: JsonValue, schema: Schema | None, keep: frozenset[str]) -> SearchStrategy[JsonValue]:
+    """Bodies like a good one with one text in it made long, foreign or odd; whether they are good is for the target."""
+    from hypothesis import strategies as st
+
+    texts = [where for where, leaf in pointer.leaves(body) if isinstance(leaf, str) and where not in keep]
+    if not texts:
+        return meaningful_changes(body, schema, keep)
+    written = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), min_size=1, max_size=60)
+    long = st.builds(lambda text, times: (text * times)[:4000], written, st.integers(1, 200))
+    odd = st.sampled_from(("\u00e9", "e\u0301", "\U0001f6d2", "\u202eabc", '"', "\\", "\\u0041", "</script>", "%00", "'"))
+    replaced = st.builds(lambda where, text: pointer.replace(body, where, text), st.sampled_from(texts), long | odd)
+    return replaced | meaningful_changes(body, schema, keep)
+
+
+def key_edits(key: str) -> SearchStrategy[tuple[str, int, str]]:
+    """Small changes of a credential, told without telling it: (what, where, character).
+
+    Never of its last two characters alone, whose lowest bits an encoding may ignore, nor in case alone.
+    """
+    from hypothesis import strategies as st
+
+    inside = st.integers(0, max(0, len(key) - 3))
+    return st.tuples(st.sampled_from(("replace", "insert", "delete", "swap", "cut", "repeat")), inside, st.sampled_from(_PLAIN))
+
+
+def edited(key: str, edit: tuple[str, int, str]) -> str:
+    """The credential after an edit of `key_edits`; may come out unchanged."""
+    what, at, character = edit
+    if what == "replace":
+        return key[:at] + character + key[at + 1 :]
+    if what == "insert":
+        return key[:at] + character + key[at:]
+    if what == "delete":
+        return key[:at] + key[at + 1 :]
+    if what == "swap":
+        return key[:at] + key[at + 1 : at + 2] + key[at : at + 1] + key[at + 2 :]
+    return key[: at + 1] if what == "cut" else key + key[: at + 1]
+
+
+def neighbour_of(key: str, at: int) -> str:
+    """A key that differs in one character, of the same class: digits stay digits, hexadecimal letters stay so."""
+    at %= len(key)
+    old = key[at]
+    alphabet = string.digits if old.isdigit() else "abcdef" if old in "abcdef" else "ABCDEF" if old in "ABCDEF" else ""
+    alphabet = alphabet or (string.ascii_lowercase if old.islower() else string.ascii_uppercase if old.isupper() else "")
+    return key[:at] + alphabet[(alphabet.index(old) + 1) % len(alphabet)] + key[at + 1 :] if alphabet else key
+
+
+def unknown_ids(known: str) -> SearchStrategy[str]:
+    """Texts that name nothing: of the make of a known id, and of any other. Never a dot segment, never with a slash."""
+    from hypothesis import strategies as st
+
+    alike = st.text(_PLAIN, min_size=len(known), max_size=len(known)) if not known.isdigit() else st.nothing()
+    numbers = st.integers(10**9, 10**15).map(str)
+    written = st.text(st.characters(codec="utf-8", exclude_characters="/\\"), min_size=1, max_size=20)
+    return (alike | numbers | written).filter(lambda text: text.strip(". \t") != "" and known not in text)
+
+
+def no_integers() -> SearchStrategy[str]:
+    """Texts that no reader of integers, however lenient, takes for one."""
+    from hypothesis import strategies as st
+
+    pieces = st.text(_NO_NUMBER + string.digits + "-:;/$", max_size=8)
+    return st.builds(lambda before, letter, after: before + letter + after, pieces, st.sampled_from(_NO_NUMBER), pieces)
