@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from conformance.errors import ConformanceError
+from conformance.places import cache_folder
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -67,6 +68,8 @@ def main() -> None:
       cp profiles/template.toml profiles/mine.toml   # and edit
       conformance run --profile profiles/mine.toml --base-url http://127.0.0.1:8080
     """
+    # or hypothesis would keep its own in the current folder
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache_folder() / "hypothesis"))
 
 
 class Workers(click.ParamType[str]):

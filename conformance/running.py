@@ -22,6 +22,7 @@ from conformance import items, plugin
 from conformance.errors import ConformanceError, UsageError
 from conformance.judge.verdict import EXIT_INTERRUPTED
 from conformance.model import Run
+from conformance.places import cache_folder
 from conformance.reports.terminal import summary
 from conformance.session import Options, Session, check_shareable
 
@@ -145,7 +146,7 @@ def _judge_the_end(progress: ProgressLine, status: int) -> None:
 def _cache(profile: Path) -> Path:
     """Where pytest keeps what failed the last time: for each profile apart."""
     own = f"{profile.stem}-{sha256(str(profile.resolve()).encode()).hexdigest()[:12]}"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "commerce-conformance" / own
+    return cache_folder() / own
 
 
 def arguments(asked: Asked) -> list[str]:

@@ -13,7 +13,7 @@ from conformance.profile.model import Profile, Transition
 
 
 def declared_transitions(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:
-    found = [transition for transition in profile.transitions if transition.operation == operation.id]
+    found = [t for t in profile.transitions if t.operation == operation.id and not t.leads_to]
     return {"-".join((t.fixture, *(f"after-{name}" for name in t.after))): t for t in found} or {"": None}
 
 

@@ -46,8 +46,8 @@ async def odd_but_harmless_company_changes_no_status(case: Case) -> None:
 
     request = await case.arrange()
     word = st.text("abcdefghij-", min_size=1, max_size=10).map(lambda text: f"x-{text.strip('-') or 'x'}")
-    value = st.text(st.characters(codec="ascii", exclude_categories=("C",)), max_size=30).map(str.strip)
-    anything = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=20)
+    value = st.text(st.characters(codec="ascii", exclude_categories=["C"]), max_size=30).map(str.strip)
+    anything = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=20)
 
     async def law(drawn: tuple[dict[str, str], dict[str, str]]) -> None:
         headers, query = drawn

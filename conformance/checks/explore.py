@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import threading
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -28,40 +29,47 @@ _SHOWN: Final = 160
 _THREADS: Final = ThreadPoolExecutor(8, "explore")
 """Not the loop's own, which resolves names while these wait for answers; kept, since hypothesis takes its time to get
 used to a new one."""
+_DRAWING: Final = threading.Lock()
+"""Held but for the time that an answer takes: hypothesis sets the recursion limit, which CPython's parser, that it
+calls too, does not bear in another thread (SystemError in 3.11)."""
 
 
 class Exploration:
-    """What one search has sent and found. `example` is called by hypothesis, in its thread."""
+    """What one search has sent and found. hypothesis calls its methods, in a thread of its own."""
 
-    def __init__(self, law: Law, loop: asyncio.AbstractEventLoop, most: int, show: Callable[[Any], str]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, most: int) -> None:
         self.sent = 0
+        self.violations = 0
         self.ended: BaseException | None = None
         self.smallest: tuple[str, Violated] | None = None
-        self._law, self._loop, self._most, self._show = law, loop, most, show
+        self._loop, self._most = loop, most
 
-    def example(self, value: Any) -> None:
-        """Raises Violated; what else the law raises ends the search, and is kept."""
-        allowed = self._most + (_SHRINKING if self.smallest else 0)
-        if self.ended is not None or self.sent >= allowed:
-            return
+    def begun(self) -> bool:
+        """Counts one example; whether it may be sent."""
+        if self.ended is not None or self.sent >= self._most + (_SHRINKING if self.smallest else 0):
+            return False
         self.sent += 1
+        return True
+
+    def step(self, work: Callable[[], Coroutine[Any, Any, None]], shown: Callable[[], str]) -> None:
+        """Sends what an example asks for. Raises Violated; what else goes wrong ends the search, and is kept."""
+        if self.ended is not None:
+            return
+        coroutine = work()
+        _DRAWING.release()
         try:
-            self.call(self._law(value))
+            asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
         except Violated as violated:
-            self.keep(self._show(value), violated)
+            self.violations += 1
+            self._keep(shown(), violated)
             raise
         except BaseException as error:  # noqa: BLE001 - carried to the check, which runs in another thread
+            coroutine.close()  # where the loop is gone it never began
             self.ended = error
+        finally:
+            _DRAWING.acquire()
 
-    def call(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """The result of a coroutine that runs in the engine's loop."""
-        try:
-            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-        except RuntimeError:
-            work.close()  # the loop is gone: it never began
-            raise
-
-    def keep(self, shown: str, violated: Violated) -> None:
+    def _keep(self, shown: str, violated: Violated) -> None:
         if self.smallest is None or (len(shown), shown) < (len(self.smallest[0]), self.smallest[0]):
             self.smallest = shown, violated
 
@@ -100,12 +108,16 @@ async def explore(
 
     `after` is what must hold at the end for anything to be said: the control, proven again.
     """
-    found = Exploration(law, asyncio.get_running_loop(), examples, show)
+    found = Exploration(asyncio.get_running_loop(), examples)
+
+    def example(value: Any) -> None:
+        if found.begun():
+            found.step(lambda: law(value), lambda: show(value))
 
     def search() -> None:
         from hypothesis import given, seed
 
-        seed(seed_of(case))(bounded(examples)(given(strategy())(found.example)))()
+        seed(seed_of(case))(bounded(examples)(given(strategy())(example)))()
 
     await in_thread(found, search)
     await conclude(case, found, after)
@@ -123,15 +135,16 @@ async def in_thread(found: Exploration, search: Callable[[], None]) -> None:
 
 
 def _quietly(found: Exploration, search: Callable[[], None]) -> None:
-    from hypothesis.errors import Flaky, HypothesisException
+    from hypothesis.errors import HypothesisException
 
-    try:
-        search()
-    except Violated:
-        pass
-    except (HypothesisException, Flaky):
-        if not found.sent:
-            raise
+    with _DRAWING:
+        try:
+            search()
+        except Violated:
+            pass
+        except HypothesisException:
+            if not found.sent:
+                raise
 
 
 async def conclude(case: Case, found: Exploration, after: Callable[[], Awaitable[Any]] | None = None) -> None:

@@ -126,13 +126,18 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """`operation` on a fixture in that state, after the operations `after` on the same one, answers 409."""
+    """`operation` on a fixture in that state, after the operations `after` on the same one, answers 409.
+
+    With `leads_to` it is allowed there instead, and leaves the fixture in that state.
+    """
 
     operation: str
     fixture: str
     """`kind.state`"""
     after: tuple[str, ...] = ()
     single_winner: bool = False
+    leads_to: str = ""
+    """`kind.state`, or empty for a conflict."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,9 +165,13 @@ def _transitions(document: Document, contract: Contract) -> Iterator[Problem]:
         named += [((*key, "after", i), name) for i, name in enumerate(table.get("after", ()))]
         yield from (p for at, name in named if (p := unknown_operation(at, name, contract)))
         states = [f"{k}.{s}" for k, kind in document.get("fixtures", {}).items() for s in kind]
-        if table["fixture"] not in states:
-            hint = nearest(table["fixture"], states) or "add it to [fixtures]"
-            yield Problem((*key, "fixture"), f"unknown fixture {table['fixture']}", hint)
+        for member in ("fixture", "leads_to"):
+            name = table.get(member, table["fixture"])
+            if name not in states:
+                hint = nearest(name, states) or "add it to [fixtures]"
+                yield Problem((*key, member), f"unknown fixture {name}", hint)
+            elif name.partition(".")[0] != table["fixture"].partition(".")[0]:
+                yield Problem((*key, member), f"{name} is of another kind than {table['fixture']}")
 
 
 def _effects(document: Document, contract: Contract) -> Iterator[Problem]:
