@@ -14,6 +14,7 @@ from conformance.client.request import Request
 from conformance.contract import Contract, Operation
 from conformance.model import Level
 from conformance.profile.model import OperationFacts, Profile
+from conformance.profile.render import placeholders
 
 
 class Case:
@@ -54,6 +55,15 @@ class Case:
         """Inapplicable, naming the profile key, unless the fact is there."""
         if not held:
             raise MissingFact(key, why)
+
+    def need_plenty(self) -> None:
+        """Inapplicable where the operation's fixtures are a list that is used up: what is generated takes too many."""
+        templates = (dict(self.facts.path), self.facts.body)
+        for name in frozenset().union(*(placeholders(part) for part in templates if part is not None)):
+            kind, _, rest = name.partition(".")
+            fixture = self.runtime.fixtures.find(kind, rest.rpartition(".")[0] or None)
+            if fixture is not None and fixture.values and not fixture.reusable:
+                self.need(False, f"fixtures.{fixture.name}.http", "fixtures that are made when needed are needed")
 
     # Arranging
 

@@ -7,6 +7,7 @@ import secrets
 import string
 from collections.abc import Callable, Mapping
 
+from conformance.checks.authorization import SPENT, cases
 from conformance.checks.case import Case
 from conformance.checks.registry import check
 from conformance.client.request import Request
@@ -123,11 +124,7 @@ async def a_401_names_its_scheme(case: Case) -> None:
         raise case.violated("the 401 has no WWW-Authenticate", answer, expected="WWW-Authenticate", observed="none")
 
 
-def _spent_credentials(profile: Profile, operation: Operation) -> Mapping[str, str]:
-    return {name: name for name, credential in profile.credentials.items() if not credential.active} or {"": ""}
-
-
-@check("AUTH-4", cases=_spent_credentials)
+@check("AUTH-4", cases=cases(SPENT))
 async def a_revoked_or_expired_key_is_answered_401(case: Case, credential: str) -> None:
     """A key that the profile calls revoked or expired is refused on every operation."""
     case.need(credential, "credentials", "a key with status revoked or expired is needed")

@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
 from conformance.checks.case import Case
 from conformance.checks.check_conflicts import into_conflict
 from conformance.checks.effects import Oracle
+from conformance.checks.races import AT_ONCE, ROUNDS, expect_declared, together
 from conformance.checks.registry import check
 from conformance.checks.replays import expect_same, replay
 from conformance.checks.signals import Inconclusive
-from conformance.client.answer import Answer
+from conformance.checks.states import CONFLICT, Place, States
 from conformance.client.raw import MOMENTS, Moment
 from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.profile.model import Profile, Transition
-
-AT_ONCE = 5
-ROUNDS = 6
-"""With five at once there are ten pairs a round: a race that is lost one time in ten is missed with 0.9 ** 60."""
-_ANY = frozenset({409, 429, 500, 502, 503, 504})
-
-
-async def _together(case: Case, requests: list[Request], purpose: str) -> list[Answer]:
-    return list(await asyncio.gather(*(case.send(request, purpose, take=_ANY) for request in requests)))
 
 
 async def _watch(case: Case, request: Request) -> Oracle | None:
     return await Oracle.watching(case, request) if case.operation.id in case.profile.effects else None
 
 
-@check("IDEM-7", cases={str(number): number for number in range(1, ROUNDS // 2 + 1)})
+@check("IDEM-7", cases={str(number): number for number in range(1, ROUNDS + 1)})
 async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
     """Equal calls at once are each answered the same 200, 409 or 429; the key settles on the 200; one effect."""
     request = await case.arrange()
     oracle = await _watch(case, request)
-    answers = await _together(case, [request] * AT_ONCE, "duplicate at once")
+    answers = await together(case, [request] * AT_ONCE, "duplicate at once")
     broken = [answer for answer in answers if answer.status not in (200, 409, 429)]
     good = [answer for answer in answers if answer.ok]
     settled = await replay(case, request, "after the duplicates")
@@ -81,27 +72,52 @@ async def a_call_left_unanswered_can_be_repeated(case: Case, moment: Moment) -> 
         )
 
 
-def _single_winners(profile: Profile, operation: Operation) -> Mapping[str, tuple[Transition, int] | None]:
-    found = [t for t in profile.transitions if t.operation == operation.id and t.single_winner]
-    return {f"{t.fixture}-{n}": (t, n) for t in found for n in range(1, ROUNDS + 1)} or {"": None}
+def _single_winners(profile: Profile, operation: Operation) -> Mapping[str, str]:
+    """The fixtures on which only one of several equal calls may win, each so often."""
+    found = [t.fixture for t in profile.transitions if t.operation == operation.id and t.single_winner]
+    return {f"{fixture}-{number}": fixture for fixture in found for number in range(1, ROUNDS + 1)} or {"": ""}
 
 
 @check("CONF-2", cases=_single_winners)
-async def one_of_several_at_once_wins(case: Case, told: tuple[Transition, int] | None) -> None:
+async def one_of_several_at_once_wins(case: Case, fixture: str) -> None:
     """Several calls at once, each with a key of its own, for a transition that only one may make: at most one 200."""
-    case.need(told, "transitions.single_winner", "a transition that only one of several may win is needed")
-    assert told is not None
-    request = await into_conflict(case, Transition(told[0].operation, told[0].fixture))
-    answers = await _together(case, [request.with_fresh_key() for _ in range(AT_ONCE)], "rival at once")
+    case.need(fixture, "transitions.single_winner", "a transition that only one of several may win is needed")
+    request = await into_conflict(case, Transition(case.operation.id, fixture))
+    answers = await together(case, [request.with_fresh_key() for _ in range(AT_ONCE)], "rival at once")
     winners = [answer for answer in answers if answer.ok]
     if len(winners) > 1:
         raise case.violated("several rivals at once were answered 200", *winners, expected="at most one 200")
-    broken = [
-        answer
-        for answer in answers
-        if not answer.ok and not ((answer.declared and answer.refused) or answer.status == 429)
-    ]
-    if broken:
-        raise case.violated("a rival at once broke the answer", *winners, broken[0], expected="a declared 4xx")
+    expect_declared(case, answers)
     if not winners and not (await case.send(request.with_fresh_key(), "after the rivals")).ok:
         raise Inconclusive("none of the rivals won, nor the one that came after them", *answers[:2])
+
+
+def _exclusions(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str]]:
+    """Where the profile tells that two operations rule each other out: (fixture, the other one), each so often."""
+    states = States(profile.transitions)
+    found = [
+        (told.fixture, other)
+        for told in profile.transitions
+        if told.operation == operation.id and len(told.after) == 1 and (other := told.after[0]) != operation.id
+        if not told.leads_to and states.expected(Place(told.fixture, (operation.id,)), other) == CONFLICT
+    ]
+    return {
+        f"{fixture}-{other}-{number}": (fixture, other) for fixture, other in found for number in range(1, ROUNDS + 1)
+    } or {"": ("", "")}
+
+
+@check("CONF-2", cases=_exclusions)
+async def one_of_two_that_rule_each_other_out_wins(case: Case, told: tuple[str, str]) -> None:
+    """Different operations at once on one resource: by the profile's states, some order of them explains the answers."""
+    fixture, other = told
+    case.need(fixture, "transitions", "two operations that conflict with each other, in either order, are needed")
+    request = await into_conflict(case, Transition(case.operation.id, fixture))
+    kind = fixture.partition(".")[0]
+    rival = await case.arrange(case.contract.operations[other], given={kind: case.fixture_of(request, kind)})
+    calls = [request.with_fresh_key() if turn % 2 else rival.with_fresh_key() for turn in range(AT_ONCE // 2)]
+    answers = await together(case, calls, "rival at once")
+    history = [(answer.request.operation.id, answer.ok) for answer in answers]
+    if not States(case.profile.transitions).explains(fixture, history):
+        winners = [answer for answer in answers if answer.ok]
+        raise case.violated("no order of the rivals explains their answers", *winners, expected="409 for all but one")
+    expect_declared(case, answers)

@@ -100,6 +100,7 @@ async def a_generated_call_is_repeated_alike(case: Case) -> None:
     """Whatever a good body holds, the same call again is answered the same."""
     from conformance.checks.strategies import fitting_documents
 
+    case.need_plenty()
     sample = await case.arrange()
 
     async def law(body: Any) -> None:
@@ -119,6 +120,7 @@ async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> N
     """A payload that is good alone, and differs from the key's first one in what a leaf means, conflicts with it."""
     from conformance.checks.strategies import meaningful_changes
 
+    case.need_plenty()
     sample = await case.arrange()
 
     async def law(body: Any) -> None:

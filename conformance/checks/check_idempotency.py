@@ -7,11 +7,12 @@ from collections.abc import Mapping
 
 from conformance.checks.case import Case
 from conformance.checks.registry import check
-from conformance.checks.replays import alike, expect_same, pinned, replay
+from conformance.checks.replays import alike, expect_same, pinned, replay, variations
 from conformance.client.answer import Answer
 from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.model import Level
+from conformance.profile import pointer
 from conformance.profile.model import Profile
 
 _OTHER_KEYS = 12
@@ -39,6 +40,23 @@ async def a_replay_outlives_other_calls(case: Case) -> None:
     await case.control(other, "another key")
     await asyncio.sleep(_PAUSE_S)
     expect_same(case, first, await replay(case, first.request))
+
+
+@check("IDEM-1")
+async def a_conflict_does_not_replace_the_record(case: Case) -> None:
+    """Original, another payload under the same key, original again: the original is replayed."""
+    request = pinned(await case.arrange())
+    other = next((body for where in _leaves_of(request) for body in variations(case, request, where)), None)
+    case.need(other is not None, f"operations.{case.operation.id}.body", "a valid body with a member is needed")
+    first = await case.control(request)
+    await case.send(first.request.with_body(other), "another payload under the same key")
+    expect_same(case, first, await replay(case, first.request))
+
+
+def _leaves_of(request: Request) -> list[str]:
+    """The places of the leaves that are no placeholder's: the last first, which is the likeliest to be a detail."""
+    taken = request.scope.values()
+    return [where for where, leaf in reversed(pointer.leaves(request.body)) if where and leaf not in taken]
 
 
 def _lacking(request: Request, empty: bool) -> Request:

@@ -16,6 +16,10 @@ from conformance.contract import Operation
 from conformance.profile import pointer
 from conformance.profile.model import OperationFacts, Profile
 
+_LONG = 1_500
+"""Characters: more than a kibibyte, of which a careless fingerprint may be made."""
+_TRIED = 5
+
 
 def _leaves(profile: Profile, operation: Operation) -> Mapping[str, str]:
     body = template_of(profile, operation)
@@ -71,6 +75,33 @@ def _judge(case: Case, where: str, alone: Answer, first: Answer, again: Answer) 
         raise case.violated(message, alone, first, again, expected="409")
     else:
         case.note(f"another {where} is refused even alone, and under the used key with {again.status}")
+
+
+@check("IDEM-4")
+async def a_change_past_the_first_kibibyte_is_answered_409(case: Case) -> None:
+    """Two payloads that are equal for more than a kibibyte, and differ after it, are two payloads."""
+    where = await _roomy(case)
+    case.need(where, f"operations.{case.operation.id}.body", f"a member that takes {_LONG:,} characters is needed")
+    alone = await case.control(_padded(await case.arrange(), where, "b"), "the second payload, alone")
+    first = await case.control(_padded(await case.arrange(), where, "a"))
+    again = await case.send(_padded(first.request, where, "b"), "another ending under the same key")
+    _judge(case, f"ending of {where}", alone, first, again)
+
+
+async def _roomy(case: Case) -> str:
+    """A text member that the target takes at such a length; empty where none of the first few does."""
+    request = await case.arrange()
+    texts = [where for where, leaf in pointer.leaves(request.body) if isinstance(leaf, str) and where]
+    free = [where for where in texts if pointer.get(request.body, where) not in request.scope.values()]
+    for where in free[:_TRIED]:
+        if (await case.send(_padded(await case.arrange(), where, "a"), "a long text, alone")).ok:
+            return where
+    return ""
+
+
+def _padded(request: Request, where: str, ending: str) -> Request:
+    text = pointer.get(request.body, where)
+    return request.with_body(pointer.replace(request.body, where, text + "x" * (_LONG - len(text)) + ending))
 
 
 def _other_bodies(profile: Profile, operation: Operation) -> Mapping[str, int | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from conformance.checks.case import Case
+from conformance.checks.races import AT_ONCE, ROUNDS, together
 from conformance.checks.registry import check
 from conformance.client.answer import Answer
 from conformance.client.dpop import challenge_of
@@ -86,3 +87,17 @@ async def a_code_is_exchanged_once(case: Case) -> None:
     if not second.refused:
         level = Level.DECLARED if declared else Level.RECOMMENDED
         raise case.violated("a used code was exchanged again", first, second, expected="400 or 401", level=level)
+
+
+@check("OA-4", cases={str(number): number for number in range(1, ROUNDS + 1)})
+async def a_code_is_exchanged_once_of_several_times_at_once(case: Case, number: int) -> None:
+    """Exchanges of one code at once, each with a key and a proof of its own: one token at most."""
+    declared = oauth_of(case).codes_single_use
+    if declared is False:
+        case.need(False, "oauth.codes_single_use = true", "the profile says that codes may be used again")
+    request = await case.arrange()
+    answers = await together(case, [request.with_fresh_key() for _ in range(AT_ONCE)], "the same code at once")
+    winners = [answer for answer in answers if answer.ok]
+    if len(winners) > 1:
+        level = Level.DECLARED if declared else Level.RECOMMENDED
+        raise case.violated("a code was exchanged more than once", *winners, expected="at most one 200", level=level)

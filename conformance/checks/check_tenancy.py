@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.checks.authorization import STRANGER, cases
 from conformance.checks.case import Case
 from conformance.checks.registry import check
 from conformance.profile.render import placeholders
@@ -22,13 +23,13 @@ async def an_object_of_another_installation_is_out_of_reach(case: Case) -> None:
     await case.negative(request, stranger, _HIDDEN, "an object of another installation", any_refusal=True)
 
 
-@check("TEN-1", on=_ON_OBJECTS)
-async def a_key_of_another_installation_reaches_nothing_here(case: Case) -> None:
-    """A good key of another installation, with every scope, gets nothing of an object of this one."""
-    other = case.stranger()
+@check("TEN-1", on=_ON_OBJECTS, cases=cases(STRANGER))
+async def a_key_of_another_installation_reaches_nothing_here(case: Case, credential: str) -> None:
+    """A good key of another installation, whatever its scopes, gets nothing of an object of this one."""
+    case.need(credential, "credentials", "an active key of a second installation is needed")
     request = await case.arrange()
     await case.negative(
-        request, case.as_credential(request, other), _HIDDEN, "a key of another installation", any_refusal=True
+        request, case.as_credential(request, credential), _HIDDEN, "a key of another installation", any_refusal=True
     )
 
 
