@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 SCHEMA_VERSION = 1
 STATUSES = (200, 400, 401, 403, 404, 409, 429)
@@ -281,14 +281,17 @@ class Run:
     """In the journal and not in run.json."""
 
 
+_PLAIN: Final = (str, int, float, bool, type(None))
+_Codec = Callable[[Any], Any]
+
+
 def to_json(value: Any) -> Any:
     """A JSON value (dict, list, str, number, bool, None) of any value of this module."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            f.name: to_json(getattr(value, f.name))
-            for f in dataclasses.fields(value)
-            if not f.metadata.get("journal_only")
-        }
+        return _encoder(typing.cast(Hashable, kind))(value)
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, Mapping):
@@ -296,6 +299,21 @@ def to_json(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [to_json(item) for item in value]
     return value
+
+
+@cache
+def _encoder(kind: Any) -> _Codec:
+    """Made once for each type, from its annotations: thousands of exchanges are written in a run."""
+    if kind in _PLAIN:
+        return _same
+    if typing.get_origin(kind) is tuple and set(typing.get_args(kind)) <= {str, int, float, bool, Ellipsis}:
+        return list
+    if not dataclasses.is_dataclass(kind):
+        return to_json
+    shown = [f.name for f in dataclasses.fields(kind) if not f.metadata.get("journal_only")]
+    hints = _hints(typing.cast(type, kind))
+    plan = [(name, _encoder(hints[name])) for name in shown]
+    return lambda value: {name: encode(getattr(value, name)) for name, encode in plan}
 
 
 @cache
@@ -311,24 +329,36 @@ def from_json(kind: type[_T], value: Any) -> _T:
 
     Raises TypeError, ValueError or KeyError on a value of another shape.
     """
-    return typing.cast(_T, _decode(kind, value))
+    return typing.cast(_T, _decoder(typing.cast(Hashable, kind))(value))
 
 
-def _decode(kind: Any, value: Any) -> Any:
-    origin = typing.get_origin(kind)
+def _same(value: Any) -> Any:
+    return value
+
+
+@cache
+def _decoder(kind: Any) -> _Codec:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
-        return None if value is None else _decode(next(a for a in typing.get_args(kind) if a is not type(None)), value)
+        inner = _decoder(next(argument for argument in arguments if argument is not type(None)))
+        return lambda value: None if value is None else inner(value)
     if origin is tuple:
-        arguments = typing.get_args(kind)
-        if arguments[-1] is Ellipsis:
-            return tuple(_decode(arguments[0], item) for item in value)
-        return tuple(_decode(argument, item) for argument, item in zip(arguments, value, strict=True))
+        return _tuple_decoder(arguments)
     if origin is not None and issubclass(origin, Mapping):
-        return {key: _decode(typing.get_args(kind)[1], item) for key, item in value.items()}
+        item = _decoder(arguments[1])
+        return lambda value: {key: item(held) for key, held in value.items()}
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         hints = _hints(kind)
-        names = {f.name for f in dataclasses.fields(kind)}
-        return kind(**{name: _decode(hints[name], item) for name, item in value.items() if name in names})
+        plan = {f.name: _decoder(hints[f.name]) for f in dataclasses.fields(kind)}
+        return lambda value: kind(**{name: plan[name](held) for name, held in value.items() if name in plan})
     if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return kind(value)
-    return value
+        return kind
+    return _same
+
+
+def _tuple_decoder(arguments: tuple[Any, ...]) -> _Codec:
+    if arguments[-1] is Ellipsis:
+        each = _decoder(arguments[0])
+        return tuple if each is _same else lambda value: tuple([each(item) for item in value])
+    codecs = [_decoder(argument) for argument in arguments]
+    return lambda value: tuple([codec(item) for codec, item in zip(codecs, value, strict=True)])

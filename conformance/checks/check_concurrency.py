@@ -108,7 +108,7 @@ def _exclusions(profile: Profile, operation: Operation) -> Mapping[str, tuple[st
 
 @check("CONF-2", cases=_exclusions)
 async def one_of_two_that_rule_each_other_out_wins(case: Case, told: tuple[str, str]) -> None:
-    """Different operations at once on one resource: by the profile's states, some order of them explains the answers."""
+    """Different operations at once on one resource: by the profile's states, some order explains their answers."""
     fixture, other = told
     case.need(fixture, "transitions", "two operations that conflict with each other, in either order, are needed")
     request = await into_conflict(case, Transition(case.operation.id, fixture))

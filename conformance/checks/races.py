@@ -12,8 +12,8 @@ from conformance.client.request import Request
 
 AT_ONCE: Final = 10
 ROUNDS: Final = 4
-"""Nine come after the first in every round: a race that each of them loses one time in ten is missed in 0.9 ** 36 of all
-runs, which is 2 %."""
+"""Nine come after the first in every round: a race that each of them loses one time in ten is missed in 0.9 ** 36 of
+all runs, which is 2 %."""
 _ANY: Final = frozenset({409, 429, 500, 502, 503, 504})
 
 

@@ -62,7 +62,7 @@ class Recorder:
         text = self._body(body)
         cut = len(text) > BODY_LIMIT or len(body) > BODY_LIMIT
         shown = tuple(
-            (self._secrets.clean(name)[:HEADER_LIMIT], self._header(name, value, credential))
+            (self._secrets.clean_word(name)[:HEADER_LIMIT], self._header(name, value, credential))
             for name, value in headers[:HEADER_COUNT]
         )
         return Message(shown, text[:BODY_LIMIT], len(body), truncated or cut)
@@ -76,4 +76,4 @@ class Recorder:
     def _header(self, name: str, value: str, credential: str) -> str:
         if name.lower() in WHOLE_HEADERS:
             return f"«credential:{credential}»" if credential and name.lower() == "authorization" else "«redacted»"
-        return self._secrets.clean(value)[:HEADER_LIMIT]
+        return self._secrets.clean_word(value)[:HEADER_LIMIT]

@@ -25,6 +25,8 @@ _TELLING: Final = re.compile(
     r"secret|token|password|authorization|api_?key|private_?key|ticket|verifier", re.IGNORECASE
 )
 _NO_SECRET: Final = re.compile(r"token_?type|kind|expires", re.IGNORECASE)
+_DIGIT: Final = re.compile(r"\d")
+_REMEMBERED: Final = 1000
 WHOLE_HEADERS: Final = frozenset({"authorization", "dpop", "cookie", "set-cookie", "proxy-authorization"})
 """Headers whose value is never written, whatever it holds."""
 
@@ -77,6 +79,7 @@ class Secrets:
         self.longest = 0
         """The length of the longest spelling known."""
         self._shortest = sys.maxsize
+        self._harmless: set[str] = set()
 
     def lasting(self, name: str, secret: str) -> None:
         """A credential of the profile; written as «credential:name»."""
@@ -85,6 +88,7 @@ class Secrets:
             self._lasting.append((form, label))
             self._measure(form)
         self._lasting.sort(key=lambda pair: len(pair[0]), reverse=True)
+        self._harmless.clear()
 
     def passing(self, name: str, values: Iterable[str]) -> None:
         """What lives for one exchange or one fixture; written as «redacted:name»."""
@@ -92,6 +96,8 @@ class Secrets:
             if not isinstance(value, str) or len(value) < MIN_LENGTH or value in self._values:
                 continue
             self._values.add(value)
+            if not _DIGIT.search(value):
+                self._harmless.clear()
             for form in forms(value):
                 alone = form == value and len(value) < _TELLING_ALONE
                 self._passing[form[-MIN_LENGTH:]].append(_Spelling(form, f"«redacted:{name}»", alone))
@@ -109,6 +115,15 @@ class Secrets:
                     text = text.replace(form, label)
             text = self._without_passing(text)
         return _MEMBER.sub(_without_telling, text) if '"' in text else text
+
+    def clean_word(self, text: str) -> str:
+        """As `clean`, remembering what was clean: for header names and values, which are always the same few."""
+        if text in self._harmless:
+            return text
+        cleaned = self.clean(text)
+        if cleaned == text and len(self._harmless) < _REMEMBERED and not _DIGIT.search(text):
+            self._harmless.add(text)
+        return cleaned
 
     def _without_passing(self, text: str) -> str:
         endings = {text[at : at + MIN_LENGTH] for at in range(len(text) - MIN_LENGTH + 1)}

@@ -1,8 +1,8 @@
 """Two ways to put a request on the wire, and one bounded way to read the answer.
 
-The fast transport (aiohttp below httpx's interface) carries ordinary requests; it rewrites unusual ones. The exact one
-(httpcore, one connection a lane) sends the very bytes. Both are used below httpx's client, so that nobody keeps
-cookies, follows redirects, repeats a request or reads proxies from the environment.
+The fast one (aiohttp) carries ordinary requests; it rewrites unusual ones. The exact one (httpcore, one connection a
+lane, below httpx's client) sends the very bytes. Neither keeps cookies, follows redirects, repeats a request or reads
+proxies from the environment.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import ssl
 import time
 import zlib
+from collections.abc import AsyncIterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +19,8 @@ from urllib.parse import quote, urlsplit
 
 import aiohttp
 import httpx
-from httpx_aiohttp import AiohttpTransport
+from multidict import CIMultiDict
+from yarl import URL
 
 from conformance.client.raw import Moment, abandon
 from conformance.client.request import Wire
@@ -62,12 +64,13 @@ class Transport:
             connector=aiohttp.TCPConnector(limit=0, ssl=self._verify, keepalive_timeout=_KEEP_S),
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Content-Type", "Accept", "Accept-Encoding"),
+            auto_decompress=False,
             max_line_size=_HEADER_BYTES,
             max_field_size=_HEADER_BYTES,
         )
         session._retry_connection = False  # repeats are for the flow, which records them
         await self._stack.enter_async_context(session)
-        self._fast = AiohttpTransport(client=session, verify=self._verify)
+        self._fast = session
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -83,7 +86,7 @@ class Transport:
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self._timeout_s):
-                raw = await (self._exactly(wire) if wire.exact else self._converse(self._fast, wire))
+                raw = await (self._exactly(wire) if wire.exact else self._quickly(wire))
         except TimeoutError:
             raw = Raw(None, trouble=f"no whole answer within {self._timeout_s:g} s")
         except (httpx.LocalProtocolError, httpx.UnsupportedProtocol) as error:
@@ -102,7 +105,7 @@ class Transport:
         """On a lane of its own, which is used again only if all went well."""
         lane = self._lanes.pop() if self._lanes else self._lane()
         try:
-            raw = await self._converse(lane, wire)
+            raw = await _converse(lane, self.origin, wire)
         except BaseException:
             await lane.aclose()
             raise
@@ -113,23 +116,40 @@ class Transport:
         limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_KEEP_S)
         return httpx.AsyncHTTPTransport(verify=self._verify, limits=limits, trust_env=False)
 
-    async def _converse(self, transport: httpx.AsyncBaseTransport, wire: Wire) -> Raw:
-        request = httpx.Request(
-            wire.method,
-            self.origin + ("/" if wire.exact else wire.target),
-            headers=[_encoded(header) for header in (*_OWN_HEADERS, *wire.headers)],
-            content=wire.content,
-            extensions={"target": wire.target.encode("latin-1", "replace")} if wire.exact else {},
-        )
+    async def _quickly(self, wire: Wire) -> Raw:
+        headers = CIMultiDict((*_OWN_HEADERS, *wire.headers))
         if wire.content == b"":
-            request.headers["Content-Length"] = "0"  # an empty body is a body, on DELETE too
-        response = await transport.handle_async_request(request)
-        try:
-            body, truncated = await _read(response)
-        finally:
-            await response.aclose()
-        shown = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw)
-        return Raw(response.status_code, shown, body, truncated)
+            headers["Content-Length"] = "0"  # an empty body is a body, on DELETE too
+        url = URL(self.origin + wire.target, encoded=True)
+        async with self._fast.request(
+            wire.method, url, headers=headers, data=wire.content, allow_redirects=False
+        ) as response:
+            body, truncated = await _read(response.headers.get("Content-Encoding", ""), response.content.iter_any())
+            shown = tuple((_text(name), _text(value)) for name, value in response.raw_headers)
+            return Raw(response.status, shown, body, truncated)
+
+
+async def _converse(transport: httpx.AsyncBaseTransport, origin: str, wire: Wire) -> Raw:
+    request = httpx.Request(
+        wire.method,
+        origin + "/",
+        headers=[_encoded(header) for header in (*_OWN_HEADERS, *wire.headers)],
+        content=wire.content,
+        extensions={"target": wire.target.encode("latin-1", "replace")},
+    )
+    if wire.content == b"":
+        request.headers["Content-Length"] = "0"
+    response = await transport.handle_async_request(request)
+    try:
+        body, truncated = await _read(response.headers.get("content-encoding", ""), response.aiter_raw())
+    finally:
+        await response.aclose()
+    shown = tuple((_text(name), _text(value)) for name, value in response.headers.raw)
+    return Raw(response.status_code, shown, body, truncated)
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("latin-1")
 
 
 def _encoded(header: tuple[str, str]) -> tuple[bytes, bytes]:
@@ -141,12 +161,12 @@ def _encoded(header: tuple[str, str]) -> tuple[bytes, bytes]:
         return name.encode(), value.encode()
 
 
-async def _read(response: httpx.Response) -> tuple[bytes, bool]:
+async def _read(encoding: str, chunks: AsyncIterable[bytes]) -> tuple[bytes, bool]:
     """The decoded body, at most MAX_BODY bytes of it, however far it would inflate."""
-    encoding = response.headers.get("content-encoding", "").strip().lower()
+    encoding = encoding.strip().lower()
     inflater = Inflater() if encoding in ("gzip", "x-gzip", "deflate") else None
     body = bytearray()
-    async for chunk in response.aiter_raw():
+    async for chunk in chunks:
         room = MAX_BODY - len(body) + 1
         body += inflater.feed(chunk, room) if inflater else chunk[:room]
         if len(body) > MAX_BODY:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 JsonValue = Any
@@ -36,6 +37,7 @@ class Piece(NamedTuple):
     is_placeholder: bool
 
 
+@lru_cache(maxsize=4096)
 def parse(text: str) -> tuple[Piece, ...]:
     """The pieces of a string. Raises MalformedPlaceholder on a lone brace or a name that is none."""
     pieces: list[Piece] = []
