@@ -17,8 +17,6 @@ from types import ModuleType
 from typing import Any, Final
 
 import aiohttp
-import httpx
-from httpx_aiohttp import AiohttpTransport
 
 from conformance.errors import FixtureError
 from conformance.profile import pointer
@@ -26,6 +24,7 @@ from conformance.profile.model import Fixture, HttpCall, Profile
 from conformance.profile.render import MalformedPlaceholder, UnknownPlaceholder, render
 
 COMMAND_TIMEOUT_S: Final = 30.0
+HTTP_TIMEOUT_S: Final = 15.0
 _ATTEMPTS: Final = 4
 
 Members = Mapping[str, Any]
@@ -43,14 +42,14 @@ class Fixtures:
         self._directory = profile.directory
         self._handed: Counter[str] = Counter()
         self._shared: dict[str, asyncio.Task[Members]] = {}
-        self._http: httpx.AsyncClient | None = None
+        self._http: aiohttp.ClientSession | None = None
         self._functions: dict[str, Callable[..., Any]] = {}
 
     async def aclose(self) -> None:
         for task in self._shared.values():
             task.cancel()
         if self._http is not None:
-            await self._http.aclose()
+            await self._http.close()
 
     @property
     def handed(self) -> Mapping[str, int]:
@@ -120,22 +119,25 @@ class Fixtures:
     async def http(self, call: HttpCall, scope: Mapping[str, Any], where: str) -> Any:
         """The JSON of a call to the owner's test API. Raises FixtureError on anything but a 2xx with JSON, or 204."""
         if self._http is None:
-            # httpcore's own pool looks through all its connections at every request: most of a run's time, measured
-            transport = AiohttpTransport(client=lambda: aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
-            self._http = httpx.AsyncClient(transport=transport, trust_env=False, timeout=15.0, follow_redirects=False)
+            self._http = aiohttp.ClientSession(
+                cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(HTTP_TIMEOUT_S)
+            )
         url, headers, body = render(call.url, scope), render(dict(call.headers), scope), render(call.json, scope)
         problem = ""
         for attempt in range(_ATTEMPTS):
             await asyncio.sleep(0.1 * attempt)
             try:
-                response = await self._http.request(call.method, url, headers=headers, json=body)
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                async with self._http.request(
+                    call.method, url, headers=headers, json=body, allow_redirects=False
+                ) as response:
+                    status, text = response.status, await response.read()
+            except (aiohttp.ClientError, OSError, ValueError) as error:  # OSError: a time-out is one
                 problem = f"{call.method} {url}: {error or type(error).__name__}"
                 continue
-            if response.is_success:
-                return _json(response, where) if response.content else {}
-            problem = f"{call.method} {url} answered {response.status_code}"
-            if response.status_code < 500 and response.status_code != 429:
+            if 200 <= status < 300:
+                return _json(text, f"{call.method} {url}", where) if text else {}
+            problem = f"{call.method} {url} answered {status}"
+            if status < 500 and status != 429:
                 break
         raise FixtureError(problem, where=where)
 
@@ -185,11 +187,11 @@ def _key(fixture: Fixture) -> str:
     return f"fixtures.{fixture.kind}.{fixture.state}"
 
 
-def _json(response: httpx.Response, where: str) -> Any:
+def _json(text: bytes, call: str, where: str) -> Any:
     try:
-        return response.json()
+        return json.loads(text)
     except ValueError:
-        raise FixtureError(f"{response.request.method} {response.request.url} answered no JSON", where=where) from None
+        raise FixtureError(f"{call} answered no JSON", where=where) from None
 
 
 def _load(fixture: Fixture, directory: Path) -> Callable[..., Any]:

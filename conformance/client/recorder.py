@@ -45,7 +45,7 @@ class Recorder:
             at=round(answer.at, 4),
             duration_ms=round(answer.duration_s * 1000, 3),
             credential=answer.request.credential,
-            trouble=clean(answer.trouble)[:HEADER_LIMIT],
+            trouble=clean(answer.trouble)[:HEADER_LIMIT] if answer.trouble else "",
             check=current_check.get(),
             purpose=answer.purpose,
             judged=judged,

@@ -25,6 +25,8 @@ _TELLING: Final = re.compile(
     r"secret|token|password|authorization|api_?key|private_?key|ticket|verifier", re.IGNORECASE
 )
 _NO_SECRET: Final = re.compile(r"token_?type|kind|expires", re.IGNORECASE)
+_RUN: Final = re.compile(r"[\w%+/=~.-]{6,}")
+"""In which the endings of nearly all spellings stand: most of a JSON text is too short a word."""
 _DIGIT: Final = re.compile(r"\d")
 _REMEMBERED: Final = 1000
 WHOLE_HEADERS: Final = frozenset({"authorization", "dpop", "cookie", "set-cookie", "proxy-authorization"})
@@ -75,6 +77,8 @@ class Secrets:
         self._lasting: list[tuple[str, str]] = []
         self._passing: defaultdict[str, list[_Spelling]] = defaultdict(list)
         """By the last MIN_LENGTH characters: proofs all begin alike, but end in their signatures."""
+        self._odd: list[_Spelling] = []
+        """Those few that do not end in a run of such characters."""
         self._values: set[str] = set()
         self.longest = 0
         """The length of the longest spelling known."""
@@ -100,7 +104,9 @@ class Secrets:
                 self._harmless.clear()
             for form in forms(value):
                 alone = form == value and len(value) < _TELLING_ALONE
-                self._passing[form[-MIN_LENGTH:]].append(_Spelling(form, f"«redacted:{name}»", alone))
+                ending = form[-MIN_LENGTH:]
+                kept = self._passing[ending] if _RUN.fullmatch(ending) else self._odd
+                kept.append(_Spelling(form, f"«redacted:{name}»", alone))
                 self._measure(form)
 
     def _measure(self, form: str) -> None:
@@ -109,6 +115,8 @@ class Secrets:
 
     def clean(self, text: str) -> str:
         """The text without any secret that is known, nor what its member's name says is one."""
+        if len(text) < MIN_LENGTH:
+            return text
         if len(text) >= self._shortest:
             for form, label in self._lasting:
                 if form in text:
@@ -126,8 +134,9 @@ class Secrets:
         return cleaned
 
     def _without_passing(self, text: str) -> str:
-        endings = {text[at : at + MIN_LENGTH] for at in range(len(text) - MIN_LENGTH + 1)}
+        endings = {run[at : at + MIN_LENGTH] for run in _RUN.findall(text) for at in range(len(run) - MIN_LENGTH + 1)}
         found = [spelling for ending in self._passing.keys() & endings for spelling in self._passing[ending]]
+        found += self._odd
         for spelling in sorted(found, key=lambda one: len(one.form), reverse=True):
             if spelling.form in text:
                 text = spelling.out_of(text)
@@ -136,9 +145,9 @@ class Secrets:
     def deep(self, value: Any) -> Any:
         """`clean` on every string of a JSON value."""
         if isinstance(value, str):
-            return self.clean(value)
+            return self.clean_word(value)
         if isinstance(value, dict):
-            return {self.clean(name): self.deep(item) for name, item in value.items()}
+            return {self.clean_word(name): self.deep(item) for name, item in value.items()}
         if isinstance(value, list):
             return [self.deep(item) for item in value]
         return value

@@ -65,6 +65,7 @@ class Transport:
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Content-Type", "Accept", "Accept-Encoding"),
             auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(total=None),
             max_line_size=_HEADER_BYTES,
             max_field_size=_HEADER_BYTES,
         )
