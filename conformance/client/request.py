@@ -16,7 +16,7 @@ from conformance.contract import Operation
 from conformance.profile import pointer
 from conformance.profile.model import Idempotency
 
-ORDINARY_TARGET = re.compile(r"[A-Za-z0-9._~/=&?,:+-]*")
+ORDINARY_TARGET = re.compile(r"[A-Za-z0-9._~/=&?,:+%!$'()*;@-]*")
 ORDINARY_BODY: Final = 64 * 1024
 _DOT_SEGMENT = re.compile(r"(^|/)\.{1,2}(/|$|\?)|//")
 
@@ -81,7 +81,7 @@ class Request:
         return replace(self, body=body)
 
     def with_raw_body(self, content: bytes, media_type: str | None = "application/json") -> Request:
-        return replace(self, body=RawBody(content, media_type), exact=True)
+        return replace(self, body=RawBody(content, media_type))
 
     def without_body(self) -> Request:
         return replace(self, body=NOTHING)
