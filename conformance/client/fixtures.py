@@ -10,7 +10,7 @@ import inspect
 import json
 import os
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -43,6 +43,7 @@ class Fixtures:
         self._handed: Counter[str] = Counter()
         self._shared: dict[str, asyncio.Task[Members]] = {}
         self._http: aiohttp.ClientSession | None = None
+        self._several: dict[str, tuple[deque[Any], asyncio.Lock]] = {}
         self._functions: dict[str, Callable[..., Any]] = {}
 
     async def aclose(self) -> None:
@@ -69,8 +70,9 @@ class Fixtures:
 
     async def fresh(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
         """A fixture that nothing else uses. Raises FixtureError, `exhausted` where a static list has run out."""
+        self._handed[fixture.name] += 1
         try:
-            given = await self._provide(fixture, scope)
+            given = await (self._provide(fixture, scope) if fixture.items is None else self._of_several(fixture, scope))
         except (UnknownPlaceholder, MalformedPlaceholder) as error:
             raise FixtureError(str(error), where=_key(fixture)) from None
         if fixture.members:
@@ -82,8 +84,20 @@ class Fixtures:
             raise FixtureError("the provider gave no JSON object", where=_key(fixture))
         return given
 
+    async def _of_several(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
+        """The next of what a provider gave at once; it is asked again when all of them were handed out."""
+        waiting, asking = self._several.setdefault(fixture.name, (deque(), asyncio.Lock()))
+        async with asking:
+            if not waiting:
+                given = await self._provide(fixture, scope)
+                where = fixture.items or ""
+                found = pointer.get(given, where) if pointer.has(given, where) else None
+                if not isinstance(found, list) or not found:
+                    raise FixtureError(f"the provider's answer has no array at {where}", where=_key(fixture))
+                waiting.extend(found)
+            return waiting.popleft()
+
     async def _provide(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
-        self._handed[fixture.name] += 1
         if fixture.values:
             return self._next(fixture, scope)
         if fixture.http is not None:

@@ -92,6 +92,8 @@ class Fixture:
     via: tuple[str, ...] = ()
     members: Mapping[str, str] = field(default_factory=dict)
     """Member name -> JSON pointer into what the provider gave."""
+    items: str | None = None
+    """Where what the provider gave has an array of them; None: it gives one at a time."""
     reusable: bool = False
 
     @property

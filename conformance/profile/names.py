@@ -47,6 +47,8 @@ def _fixture(key: Key, table: Mapping[str, Any], states: Mapping[str, Any], cont
         yield Problem(
             key, f"lacks the key {missing}", "`via` lists the operations that lead here from the state `from`"
         )
+    if "items" in table and not {"http", "command", "python"} & table.keys():
+        yield Problem((*key, "items"), "only http, command and python give several at once")
     yield from _origin(key, table, states)
 
 

@@ -22,6 +22,10 @@ from conformance.reference.hub import Hub, Target
 from conformance.reference.tables import effects
 
 
+MOST = 100
+"""Fixtures that are made at once."""
+
+
 def control_app(hub: Hub) -> ASGIApp:
     """An ASGI application; answers 400 to bad options and 404 to unknown kinds, states and targets."""
     inner = Starlette(
@@ -70,9 +74,11 @@ async def _fixture(request: Request) -> Response:
     if maker is None:
         return JSONResponse({"error": "no such fixture"}, 404)
 
+    count = int(request.query_params.get("count", 0))
+
     def make(options: JsonObject) -> JsonObject:
         with _target(request).store.write() as db:
-            return maker(db, options)
+            return {"items": [maker(db, options) for _ in range(min(count, MOST))]} if count else maker(db, options)
 
     return await _answered(make, request)
 

@@ -103,7 +103,7 @@ def test_what_was_handed_out_is_counted() -> None:
 
 
 def over_http(
-    scripted: Any, script: Any, *, call: Mapping[str, Any] | None = None, **options: Any
+    scripted: Any, script: Any, *, call: Mapping[str, Any] | None = None, times: int = 1, **options: Any
 ) -> tuple[list[Any], Any]:
     async def main() -> tuple[list[Any], Any]:
         async with scripted(script) as target:
@@ -111,7 +111,7 @@ def over_http(
             fixture = Fixture("cart", "open", http=HttpCall(**told), **options)
             provider = Fixtures(profile(fixture))
             try:
-                return [await _one(provider, fixture, SCOPE)], target
+                return [await _one(provider, fixture, SCOPE) for _ in range(times)], target
             finally:
                 await provider.aclose()
 
@@ -133,6 +133,21 @@ def test_members_are_found_by_pointer(scripted: Any, answer: Any) -> None:
     members = {"id": "/0/cart/id", "slug": "/0/a~1b"}
     (given,), _ = over_http(scripted, lambda a: answer(200, [{"cart": {"id": 5}, "a/b": "s"}]), members=members)
     assert given == {"id": 5, "slug": "s"}
+
+
+def test_several_at_once_are_handed_out_before_more_are_asked_for(scripted: Any, answer: Any) -> None:
+    """With `items` every element is one fixture, and the provider is called again only when all were used."""
+    batches = iter([[{"id": 1}, {"id": 2}], [{"id": 3}]])
+    given, target = over_http(scripted, lambda arrived: answer(200, {"made": next(batches)}), times=3, items="/made")
+    assert given == [{"id": 1}, {"id": 2}, {"id": 3}]
+    assert len(target.arrived) == 2
+
+
+@pytest.mark.parametrize("told", [{"made": []}, {"made": {"id": 1}}, {}])
+def test_several_at_once_that_are_none(scripted: Any, answer: Any, told: Any) -> None:
+    """An array that is empty, or not there, is the provider's fault."""
+    (error,), _ = over_http(scripted, lambda arrived: answer(200, told), items="/made")
+    assert str(error) == "fixtures.cart.open: the provider's answer has no array at /made"
 
 
 def test_a_member_that_is_not_there(scripted: Any, answer: Any) -> None:
