@@ -166,7 +166,9 @@ def _transitions(document: Document, contract: Contract) -> Iterator[Problem]:
         yield from (p for at, name in named if (p := unknown_operation(at, name, contract)))
         states = [f"{k}.{s}" for k, kind in document.get("fixtures", {}).items() for s in kind]
         for member in ("fixture", "leads_to"):
-            name = table.get(member, table["fixture"])
+            name = table.get(member)
+            if name is None:
+                continue
             if name not in states:
                 hint = nearest(name, states) or "add it to [fixtures]"
                 yield Problem((*key, member), f"unknown fixture {name}", hint)
