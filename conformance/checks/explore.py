@@ -42,11 +42,12 @@ class Exploration:
         self.violations = 0
         self.ended: BaseException | None = None
         self.smallest: tuple[str, Violated] | None = None
-        self._loop, self._most = loop, most
+        self.most = most
+        self._loop = loop
 
     def begun(self) -> bool:
         """Counts one example; whether it may be sent."""
-        if self.ended is not None or self.sent >= self._most + (_SHRINKING if self.smallest else 0):
+        if self.ended is not None or self.sent >= self.most + (_SHRINKING if self.smallest else 0):
             return False
         self.sent += 1
         return True
@@ -135,12 +136,12 @@ async def in_thread(found: Exploration, search: Callable[[], None]) -> None:
 
 
 def _quietly(found: Exploration, search: Callable[[], None]) -> None:
-    from hypothesis.errors import HypothesisException
+    from hypothesis.errors import HypothesisException, Unsatisfiable
 
     with _DRAWING:
         try:
             search()
-        except Violated:
+        except (Violated, Unsatisfiable):  # the second: nothing could be drawn, which is untested
             pass
         except HypothesisException:
             if not found.sent:

@@ -1,12 +1,13 @@
 """A random walk over one resource: what is called on it, what is refused, replayed and read in between.
 
-The model is what the profile's transitions tell. Where they are silent the resource is compared with a twin on which
-only the calls were made that succeeded: what was refused, replayed or read must have left no trace.
+Every answer on the way is judged. The model is what the profile's transitions tell. Where they are silent the resource
+is compared with a twin on which only the calls were made that succeeded: what was refused, replayed or read must have
+left no trace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,7 @@ from conformance.checks.check_not_found import like_but_unknown
 from conformance.checks.check_scopes import lacking
 from conformance.checks.explore import Exploration
 from conformance.checks.replays import expect_same, pinned, replay
+from conformance.checks.signals import Inconclusive, Violated
 from conformance.checks.states import ALLOWED, CONFLICT, UNKNOWN, Place, States
 from conformance.client.answer import Answer
 from conformance.client.arrange import MissingFact
@@ -26,7 +28,11 @@ from conformance.profile.render import placeholders
 if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine
 
-STEPS: Final = 6
+STEPS: Final = 7
+STATE: Final = "state"
+REPLAY: Final = "replay"
+Turn = tuple[str, tuple[Any, ...]]
+"""One step: which of the Walker's, and its arguments."""
 
 
 def kind_of(case: Case, operation: Operation) -> str:
@@ -58,15 +64,6 @@ def ground_of(case: Case) -> Ground:
     return Ground(kind, states, writes, tuple(operation.id for operation in same if not operation.idempotent))
 
 
-def home_of(case: Case, ground: Ground) -> str:
-    """The state in which the case's own operation is answered 200."""
-    names = placeholders(dict(case.facts.path))
-    told = next(name for name in names if name.startswith(f"{ground.kind}.")).split(".")[1:-1]
-    fixture = case.runtime.fixtures.find(ground.kind, ".".join(told) or None)
-    assert fixture is not None
-    return fixture.state
-
-
 Refuse = Callable[[Case, Request], Request]
 
 
@@ -87,6 +84,17 @@ REFUSALS: Final[Mapping[str, Refuse]] = {
 }
 
 
+class Slip(Violated):
+    """A violation that a walk came upon: `question` is STATE or REPLAY, `operation` the one whose answer is wrong."""
+
+    question = ""
+    operation = ""
+
+    def of(self, question: str, operation: str) -> Slip:
+        self.question, self.operation = question, operation
+        return self
+
+
 @dataclass
 class Walker:
     """One walk. `begin` comes first; every step leaves a word in `log`."""
@@ -94,6 +102,8 @@ class Walker:
     case: Case
     ground: Ground
     states: States
+    answers: dict[str, list[Answer]]
+    """By operation; shared with the other walks on the same ground."""
     log: list[str] = field(default_factory=list)
     calls: list[tuple[str, Answer]] = field(default_factory=list)
     """What was answered 200, in order."""
@@ -112,23 +122,27 @@ class Walker:
         if answer is None:
             return
         self.log.append(f"{name} {answer.status}")
-        if name == self.case.operation.id:
-            await self._judge(answer)
+        await self._judge(name, answer)
         if answer.ok:
             self.calls.append((name, answer))
         else:
             self.disturbed = True
 
     async def replay(self, which: int) -> None:
-        """An earlier call once more. Violated if it is the case's own and is answered otherwise than before."""
+        """An earlier call once more. Violated if it is answered otherwise than before."""
         if not self.calls:
             return
         name, first = self.calls[which % len(self.calls)]
         again = await replay(self.case, first.request, "walk: replay")
         self.log.append(f"{name} replayed {again.status}")
         self.disturbed = True
-        if name == self.case.operation.id:
+        self.answers[name].append(again)
+        try:
             expect_same(self.case, first, again)
+        except Violated as other:
+            raise Slip(other.message, *other.answers, expected=other.expected, observed=other.observed).of(
+                REPLAY, name
+            ) from None
 
     async def refuse(self, name: str, how: str) -> None:
         request = await self._request(name, self._members)
@@ -144,21 +158,22 @@ class Walker:
         self.log.append(f"{name} {answer.status}" if answer is not None else f"{name} left out")
         self.disturbed = True
 
-    async def _judge(self, answer: Answer) -> None:
-        name = self.case.operation.id
+    async def end(self) -> None:
+        """The calls that succeeded once more, whatever came after them; of many the first and the last."""
+        for index in sorted({*range(len(self.calls))[:2], *range(len(self.calls))[-1:]}):
+            await self.replay(index)
+
+    async def _judge(self, name: str, answer: Answer) -> None:
         expected = self.states.expected(Place(self._fixture, tuple(called for called, _ in self.calls)), name)
         if answer.ok and expected == CONFLICT:
-            raise self.case.violated(f"{name} succeeded where the profile tells of a conflict", answer, expected="409")
+            what = f"{name} succeeded where the profile tells of a conflict"
+            raise Slip(what, answer, expected="409", observed=answer.summary).of(STATE, name)
         if (answer.ok == (expected == ALLOWED) and expected != UNKNOWN) or not self.disturbed:
             return
         twin = await self._twin(name)
         if twin is not None and twin.ok != answer.ok:
-            raise self.case.violated(
-                f"{name} is answered otherwise on a resource on which only what succeeded was ever called",
-                twin,
-                answer,
-                expected=twin.summary,
-            )
+            what = f"{name} is answered otherwise on a resource on which only what succeeded was ever called"
+            raise Slip(what, twin, answer, expected=twin.summary, observed=answer.summary).of(STATE, name)
 
     async def _twin(self, name: str) -> Answer | None:
         """The answer on another resource that has seen what succeeded and nothing else; None if it cannot be had."""
@@ -181,29 +196,32 @@ class Walker:
         try:
             request = await self.case.arrange(operation, given={self.ground.kind: members}, proven=False)
         except MissingFact:
-            if operation == self.case.operation:
-                raise
             return None
         return pinned(request)
 
     async def _called(self, name: str, members: Members) -> Answer | None:
         request = await self._request(name, members)
-        return await self.case.send(request, f"walk: {name}") if request is not None else None
+        if request is None:
+            return None
+        answer = await self.case.send(request, f"walk: {name}")
+        self.answers[name].append(answer)
+        return answer
 
 
-def machine(  # noqa: C901 - one rule after the other
-    found: Exploration,
-    make: Callable[[], Walker],
-    ground: Ground,
-    finish: Callable[[Walker], Any],
-    start: Callable[[Walker], Any] | None = None,
+def turns_of(ground: Ground) -> list[Turn]:
+    """Everything that can be done in one step; what changes a resource comes up more often than its share."""
+    writes: list[Turn] = [("write", (name,)) for name in ground.writes]
+    refusals: list[Turn] = [("refuse", (name, how)) for name in ground.writes for how in REFUSALS]
+    replays: list[Turn] = [("replay", (which,)) for which in range(3)]
+    return [*writes * 3, *replays, *refusals, *(("read", (name,)) for name in ground.reads)]
+
+
+def machine(  # noqa: C901 - a class with its methods inside
+    found: Exploration, make: Callable[[], Walker], ground: Ground, slips: dict[tuple[str, str], tuple[str, Slip]]
 ) -> type[RuleBasedStateMachine]:
-    """The state machine over a ground: hypothesis chooses the steps between `start` and `finish`."""
+    """The state machine over a ground. One rule for all steps: of several, hypothesis leaves some out of each walk."""
     from hypothesis import strategies as st
     from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
-
-    def some(names: Sequence[str]) -> st.SearchStrategy[str]:
-        return st.sampled_from(names)
 
     class Walk(RuleBasedStateMachine):
         def __init__(self) -> None:
@@ -212,34 +230,30 @@ def machine(  # noqa: C901 - one rule after the other
             self.live = found.begun()
 
         def take(self, step: Callable[[], Any]) -> None:
-            if self.live:
-                found.step(step, lambda: ", ".join(self.walker.log))
+            async def cut_short() -> None:
+                try:
+                    await step()
+                except Inconclusive:  # this walk has come to its end, the others have not
+                    self.live = False
+                except Slip as slip:
+                    shown, tag = ", ".join(self.walker.log), (slip.question, slip.operation)
+                    if tag not in slips or len(shown) < len(slips[tag][0]):
+                        slips[tag] = shown, slip
+                    raise
 
-        @initialize(state=some(ground.states))
+            if self.live:
+                found.step(cut_short, lambda: "")
+
+        @initialize(state=st.sampled_from(ground.states))
         def begin(self, state: str) -> None:
             self.take(lambda: self.walker.begin(state))
-            if start is not None:
-                self.take(lambda: start(self.walker))
 
-        @rule(name=some(ground.writes))
-        def write(self, name: str) -> None:
-            self.take(lambda: self.walker.write(name))
-
-        @rule(which=st.integers(0, STEPS))
-        def replay(self, which: int) -> None:
-            self.take(lambda: self.walker.replay(which))
-
-        @rule(name=some(ground.writes), how=some(list(REFUSALS)))
-        def refuse(self, name: str, how: str) -> None:
-            self.take(lambda: self.walker.refuse(name, how))
-
-        @rule(name=some(ground.reads or ground.writes))
-        def read(self, name: str) -> None:
-            if ground.reads:
-                self.take(lambda: self.walker.read(name))
+        @rule(turn=st.sampled_from(turns_of(ground)))
+        def step(self, turn: Turn) -> None:
+            what, arguments = turn
+            self.take(lambda: getattr(self.walker, what)(*arguments))
 
         def teardown(self) -> None:
-            if self.walker.log:
-                self.take(lambda: finish(self.walker))
+            self.take(self.walker.end)
 
     return Walk

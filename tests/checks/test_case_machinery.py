@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.checks import runner
 from conformance.checks.case import Case
-from conformance.checks.registry import Check, Instance
 from conformance.checks.replays import alike, expect_same, replay, without
 from conformance.checks.runtime import Runtime, Settings, opened
 from conformance.checks.signals import Violated
@@ -24,14 +21,11 @@ from conformance.client.secrets import Secrets
 from conformance.contract import load_contract
 from conformance.engine import flow
 from conformance.errors import FixtureError, JournalError
-from conformance.model import Level, Outcome, Result
+from conformance.model import Level, Outcome
 from conformance.profile.model import (
     Credential,
     Fixture,
-    Idempotency,
-    Limits,
     OperationFacts,
-    Profile,
     SecretSource,
 )
 
@@ -40,52 +34,6 @@ IDENTITY = CONTRACT.operations["getApiKeyIdentity"]
 QUOTE = CONTRACT.operations["quotePublicCart"]
 KEY = "key-0123456789"
 Judge = Callable[[Case], Awaitable[None]]
-
-
-def profile(url: str, **changes: Any) -> Profile:
-    plain = Profile(
-        name="p",
-        base_url=url,
-        authorization="Bearer {key}",
-        limits=Limits(timeout_s=2, patience_s=0.2),
-        credentials={"full": Credential("full", SecretSource(env="X"), frozenset({"catalog:read"}))},
-        idempotency=Idempotency("header", name="Idempotency-Key", volatile=("/data/at", "/data/lines/*/at")),
-        fixtures={"cart": {"open": Fixture("cart", "open", values=tuple({"id": f"c{n}"} for n in range(9)))}},
-        operations={"quotePublicCart": OperationFacts(body={"reason": "{unique}"}, path={"cartId": "{cart.id}"})},
-    )
-    return replace(plain, **changes)
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gateway trouble is repeated without the pauses, and not so often."""
-    real = asyncio.sleep
-    monkeypatch.setattr(flow.asyncio, "sleep", lambda seconds: real(min(seconds, 0.01)))
-    monkeypatch.setattr(flow, "GATEWAY_ATTEMPTS", 2)
-
-
-@pytest.fixture
-def judged(scripted: Any, tmp_path: Path) -> Callable[..., tuple[Result, Any]]:
-    """`judged(script, check)`: the result of a check on a target that answers so, and the target."""
-
-    def run(script: Any, function: Any, operation: Any = IDENTITY, **changes: Any) -> tuple[Result, Any]:
-        async def main() -> tuple[Result, Any]:
-            journal = Journal(tmp_path / "journal.ndjson")
-            async with scripted(script) as target:
-                secrets = Secrets()
-                secrets.lasting("full", KEY)
-                settings = Settings(
-                    profile(target.url, **changes), CONTRACT, {"full": KEY}, journal, secrets, "run1", 8, again="run"
-                )
-                async with opened(settings) as runtime:
-                    check = Check("a_law", "check_a", "AUTH-1", function)
-                    result = await runner.run(Instance(check, operation, "case"), runtime)
-            journal.close()
-            return result, target
-
-        return asyncio.run(main())
-
-    return run
 
 
 async def absent_key(case: Case) -> None:
@@ -309,10 +257,10 @@ def test_what_is_used_up_is_inconclusive(judged: Any, answer: Any) -> None:
     assert "at least 2 are needed" in result.message
 
 
-def test_a_fixture_by_an_operation_rests_on_its_control(judged: Any, answer: Any) -> None:
+def test_a_fixture_by_an_operation_rests_on_its_control(judged: Any, answer: Any, profile_of: Any) -> None:
     """Where the operation that should make a fixture does not answer 200, that control is the cause."""
     made = {"cart": {"open": Fixture("cart", "open", call="createInstallationWebhook", members={"id": "/data/id"})}}
-    facts = {**profile("").operations, "createInstallationWebhook": OperationFacts(body={"url": "u"})}
+    facts = {**profile_of("").operations, "createInstallationWebhook": OperationFacts(body={"url": "u"})}
     keys = {"full": Credential("full", SecretSource(env="X"), frozenset({"catalog:read", "webhooks:write"}))}
     script = lambda arrived: answer(500 if "webhooks" in arrived.target else 200)
     result, _ = judged(script, _passes, QUOTE, fixtures=made, operations=facts, credentials=keys)
@@ -401,13 +349,13 @@ def test_a_409_of_a_replay_is_given_a_moment(judged: Any, answer: Any) -> None:
     assert len({arrived.all("Idempotency-Key")[0] for arrived in target.arrived}) == 1
 
 
-def test_the_runtime_closes_what_it_opened(scripted: Any, tmp_path: Path) -> None:
+def test_the_runtime_closes_what_it_opened(scripted: Any, tmp_path: Path, profile_of: Any) -> None:
     """Leaving the context ends every connection and task of the run."""
 
     async def main() -> Runtime:
         journal = Journal(tmp_path / "journal.ndjson")
         async with scripted() as target:
-            settings = Settings(profile(target.url), CONTRACT, {"full": KEY}, journal, Secrets(), "run1", 8)
+            settings = Settings(profile_of(target.url), CONTRACT, {"full": KEY}, journal, Secrets(), "run1", 8)
             async with opened(settings) as runtime:
                 await runtime.controls.proven(IDENTITY)
             before = asyncio.all_tasks()

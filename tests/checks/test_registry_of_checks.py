@@ -12,6 +12,7 @@ import pytest
 from conformance.checks.registry import Check, all_checks, check_set_digest, instances
 from conformance.contract import load_contract
 from conformance.judge.rows import INVARIANTS
+from conformance.model import Requirement
 from conformance.profile.loader import load_profile
 
 CONTRACT = load_contract()
@@ -82,6 +83,15 @@ def test_every_requirement_is_checked_or_says_why_not() -> None:
     checked = {check.requirement for check in CHECKS} | set(INVARIANTS)
     left_out = [one.id for one in CONTRACT.requirements.values() if one.id not in checked and not one.unchecked]
     assert left_out == []
+
+
+@pytest.mark.parametrize("requirement", CONTRACT.requirements.values(), ids=lambda requirement: requirement.id)
+def test_a_requirement_is_checked_on_every_operation_that_it_is_about(requirement: Requirement) -> None:
+    """What it applies to and what its checks look at are the same operations; an invariant looks at every exchange."""
+    if requirement.unchecked or requirement.id in INVARIANTS:
+        return
+    own = [check for check in CHECKS if check.requirement == requirement.id]
+    assert {operation.id for check in own for operation in check.operations(CONTRACT)} == set(requirement.operations)
 
 
 def test_the_digest_names_the_check_set() -> None:

@@ -1,0 +1,126 @@
+"""Properties: bounded, seeded, shrunk, and never mistaken for a verdict when something else goes wrong."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from conformance.checks.case import Case
+from conformance.checks.explore import explore
+from conformance.checks.signals import Inconclusive
+from conformance.model import Outcome
+
+
+def _property(strategy: Any, **options: Any) -> Any:
+    async def check(case: Case) -> None:
+        request = await case.arrange(proven=False)
+
+        async def law(number: int) -> None:
+            answer = await case.send(request.with_query(n=str(number)), "generated")
+            if answer.status == 400:
+                raise case.violated("a number was refused", answer, expected="200")
+
+        await explore(case, strategy, law, examples=case.examples, **options)
+
+    return check
+
+
+def _refusing(answer: Any, least: int) -> Any:
+    def script(arrived: Any) -> bytes:
+        number = int(arrived.target.partition("n=")[2] or 0)
+        return bytes(answer(400 if number >= least else 200, {"data": {}}))
+
+    return script
+
+
+def test_the_smallest_that_violates_is_told(judged: Any, answer: Any) -> None:
+    """Of all the numbers that a target refuses, the report names the least, and shows its exchange last."""
+    result, target = judged(_refusing(answer, 1000), _property(lambda: st.integers(0, 10**6)), examples=30)
+    assert result.outcome is Outcome.FAILED
+    assert result.message.endswith("the smallest found: 1000")
+    assert len(target.arrived) <= 30 + 25
+
+
+def test_equal_seeds_send_equal_requests(judged: Any, answer: Any) -> None:
+    """Two runs with one seed ask for the same, in the same order."""
+    runs = [judged(_refusing(answer, 10**9), _property(lambda: st.integers(0, 10**6)))[1] for _ in range(2)]
+    first, second = ([arrived.target for arrived in run.arrived] for run in runs)
+    assert first == second
+    assert len(first) == 8
+
+
+def test_nothing_generated_is_untested(judged: Any, answer: Any) -> None:
+    """A property without an example has not been tried: that is told, and never passed."""
+    result, target = judged(_refusing(answer, 0), _property(st.nothing))
+    assert (result.outcome, target.arrived) == (Outcome.UNTESTED, [])
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [(Inconclusive("nobody knows"), Outcome.INCONCLUSIVE), (KeyError("data"), Outcome.BROKEN)],
+)
+def test_what_else_goes_wrong_ends_the_search(judged: Any, answer: Any, error: Exception, outcome: Outcome) -> None:
+    """What is no violation is not shrunk, nor tried again: it is what the check ends with."""
+    tried: list[int] = []
+
+    async def check(case: Case) -> None:
+        await case.send(await case.arrange(proven=False), "first")
+
+        async def law(number: int) -> None:
+            tried.append(number)
+            raise error
+
+        await explore(case, st.integers, law, examples=8)
+
+    assert judged(_refusing(answer, 1), check)[0].outcome is outcome
+    assert len(tried) == 1
+
+
+def test_what_must_hold_at_the_end_comes_before_a_violation(judged: Any, answer: Any) -> None:
+    """Where the control fails in the end, what was seen before says nothing."""
+
+    async def after() -> None:
+        raise Inconclusive("the control fails")
+
+    result, _ = judged(_refusing(answer, 0), _property(lambda: st.integers(0, 9), after=after))
+    assert result.outcome is Outcome.INCONCLUSIVE
+
+
+def test_a_target_that_answers_now_so_now_so_is_no_trouble(judged: Any, answer: Any) -> None:
+    """A violation that does not come back is told as it was seen; hypothesis' complaint about it is not."""
+    seen: list[str] = []
+
+    def script(arrived: Any) -> bytes:
+        seen.append(arrived.target)
+        return bytes(answer(400 if len(seen) == 3 else 200, {"data": {}}))
+
+    result, _ = judged(script, _property(lambda: st.integers(0, 10**6)))
+    assert result.outcome is Outcome.FAILED
+
+
+def test_searches_at_once_do_not_disturb_each_other(judged: Any, answer: Any) -> None:
+    """Many properties are searched at the same time, each with its own seed and its own end."""
+    import asyncio
+
+    async def check(case: Case) -> None:
+        found: list[list[str]] = []
+
+        async def one(word: str) -> None:
+            mine: list[str] = []
+            found.append(mine)
+
+            async def law(value: Any) -> None:
+                mine.append(json.dumps(value))
+                await case.send(await case.arrange(proven=False), word)
+
+            await explore(case, lambda: st.recursive(st.text(), st.lists), law, examples=5)
+
+        await asyncio.gather(*(one(str(n)) for n in range(20)))
+        assert [len(mine) for mine in found] == [5] * 20
+
+    assert judged(_refusing(answer, 1), check)[0].outcome is Outcome.PASSED
+    assert threading.active_count() < 60

@@ -1,0 +1,129 @@
+"""What is generated: within its bounds, and never what two readers may take differently."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from conformance import strictjson
+from conformance.checks import strategies
+from conformance.profile import pointer
+from conformance.profile.subschema import Root
+
+BODY: Any = {"url": "https://a.example/x", "n": 3, "on": True, "none": None, "list": ["a", {"deep": "b"}], "key": "k-1"}
+KEPT = frozenset({"/key"})
+SCHEMA = {
+    "type": "object",
+    "required": ["url"],
+    "properties": {
+        "url": {"type": "string", "maxLength": 40},
+        "n": {"type": "integer", "minimum": 1, "maximum": 5},
+        "list": {"type": "array", "minItems": 1, "maxItems": 3},
+    },
+}
+quick = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@quick
+@given(st.data())
+def test_hostile_documents_are_json_and_leave_the_kept_alone(data: Any) -> None:
+    """Whatever is replaced, the text is strict JSON; a place to keep is only lost with all that is around it."""
+    text = data.draw(strategies.hostile_documents(BODY, KEPT))
+    value = strictjson.parse(text)
+    if isinstance(value, dict) and value.keys() >= {"url", "key"}:
+        assert value["key"] == "k-1"
+
+
+@quick
+@given(st.data())
+def test_breaking_documents_differ(data: Any) -> None:
+    """Each is the body with one place changed or gone; many of them break the schema."""
+    body = data.draw(strategies.breaking_documents(BODY, SCHEMA, KEPT))
+    assert body["key"] == "k-1"
+    assume(not strictjson.same(body, BODY))
+
+
+def test_breaking_documents_go_beyond_every_bound() -> None:
+    """Each bound of the schema is broken by some of them."""
+    found: set[str] = set()
+
+    @settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(strategies.breaking_documents(BODY, SCHEMA, KEPT))
+    def collect(body: Any) -> None:
+        errors = Root(SCHEMA).validator(SCHEMA).iter_errors(body)
+        found.update(str(error.schema_path[-1]) for error in errors)
+
+    collect()
+    assert found >= {"required", "type", "maxLength", "minimum", "maximum", "minItems", "maxItems"}
+
+
+@quick
+@given(st.data())
+def test_changes_are_meaningful(data: Any) -> None:
+    """One leaf differs, and not in case, white space, or type; the kept one never does."""
+    body = data.draw(strategies.meaningful_changes(BODY, None, KEPT))
+    changed = [where for where, leaf in pointer.leaves(BODY) if not strictjson.same(pointer.get(body, where), leaf)]
+    (where,) = changed
+    old, new = pointer.get(BODY, where), pointer.get(body, where)
+    assert where not in KEPT
+    assert type(old) is type(new)
+    if isinstance(old, str):
+        assert "".join(new.split()).casefold() != "".join(old.split()).casefold()
+
+
+KEY = "cs_live_0123456789abcdefXYZ"
+
+
+@quick
+@given(strategies.key_edits(KEY))
+def test_a_neighbour_of_a_key_differs_before_its_last_two_characters(edit: Any) -> None:
+    """The lowest bits of an encoded key's last characters may mean nothing."""
+    other = strategies.edited(KEY, edit)
+    assert other == KEY or other[: len(KEY) - 2] != KEY[:-2] or len(other) != len(KEY)
+
+
+@quick
+@given(st.sampled_from([KEY, "3f2b8c1e-0d4a-4c6e-9f10-aabbccddeeff", "K7-zZ"]), st.integers(0, 300))
+def test_a_neighbouring_key_is_of_the_same_make(key: str, at: int) -> None:
+    """One character differs, within its class; hyphens stay where they are."""
+    other = strategies.neighbour_of(key, at)
+    differing = [(a, b) for a, b in zip(key, other, strict=True) if a != b]
+    assert len(differing) <= 1
+    for a, b in differing:
+        assert (a.isdigit(), a.islower(), a.isupper()) == (b.isdigit(), b.islower(), b.isupper())
+
+
+@quick
+@given(
+    st.sampled_from(["cart_0123abcd", "1042"]).flatmap(
+        lambda known: st.tuples(st.just(known), strategies.unknown_ids(known))
+    )
+)
+def test_unknown_ids_are_no_path(pair: tuple[str, str]) -> None:
+    """No slash, no dot segment, and never the known one."""
+    known, made = pair
+    assert "/" not in made
+    assert made.strip(".")
+    assert known not in made
+
+
+@quick
+@given(strategies.no_integers())
+def test_no_reader_takes_it_for_an_integer(text: str) -> None:
+    """Not Python's, not one that stops at the first letter of another base, an exponent or an infinity."""
+    for read in (int, float, lambda given: int(given, 0), json.loads):
+        with pytest.raises(ValueError):
+            read(text)
+
+
+@quick
+@given(st.data())
+def test_fitting_documents_keep_their_make(data: Any) -> None:
+    """The same places, the same types: only what a text says is another."""
+    body = data.draw(strategies.fitting_documents(BODY, None, KEPT))
+    assert body["key"] == "k-1"
+    assert [where for where, _ in pointer.leaves(body)] == [where for where, _ in pointer.leaves(BODY)]

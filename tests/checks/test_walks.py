@@ -1,0 +1,110 @@
+"""Random walks find what no single step shows, and mind nothing that a profile does not tell of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.checks import check_walks
+from conformance.client.fixtures import Fixtures
+from conformance.contract import load_contract
+from conformance.model import Outcome
+from conformance.profile.model import Fixture, OperationFacts, Transition
+
+QUOTE, REVOKE = (load_contract().operations[name] for name in ("quotePublicCart", "revokePublicCart"))
+KEY = "key-0123456789"
+TOLD = (
+    Transition("quotePublicCart", "cart.open", leads_to="cart.quoted"),
+    Transition("revokePublicCart", "cart.open", leads_to="cart.revoked"),
+    Transition("quotePublicCart", "cart.revoked"),
+)
+
+
+class Shop:
+    """Carts that can be quoted any number of times and revoked once. `slip` is what goes wrong with one call."""
+
+    def __init__(self, answer: Any, slip: Any = None) -> None:
+        self.answer, self.slip = answer, slip
+        self.states: dict[str, str] = {}
+        self.known: dict[str, bytes] = {}
+
+    def __call__(self, arrived: Any) -> bytes:
+        cart, verb = arrived.target.split("/")[-2:]
+        key = arrived.all("Idempotency-Key")[0]
+        if arrived.all("Authorization") != [f"Bearer {KEY}"]:
+            reply = self.answer(401, {"code": "who"})
+        elif key in self.known and not (self.slip == "forgets" and self.states.get(cart) == "revoked"):
+            return self.known[key]
+        elif not arrived.body or not cart.startswith("cart-"):
+            reply = self.answer(400 if cart.startswith("cart-") else 404, {"code": "what"})
+        elif self.states.get(cart) == "revoked":
+            reply = self.answer(409, {"code": "revoked"})
+        else:
+            self.states[cart] = "revoked" if verb == "revoke" else "quoted"
+            self.known[key] = reply = self.answer(200, {"data": {"id": cart, "at": len(self.known)}})
+        if self.slip == "trace" and reply.startswith(b"HTTP/1.1 401") and self.states.get(cart) == "quoted":
+            self.states[cart] = "revoked"
+        return bytes(reply)
+
+
+@pytest.fixture
+def walked(judged: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The result of a walk's check on a shop, with carts that are made as they are needed."""
+
+    def run(shop: Any, check: Any, operation: Any, **changes: Any) -> Any:
+        made = iter(range(10_000))
+
+        async def fresh(self: Any, fixture: Any, scope: Any) -> dict[str, str]:
+            return {"id": f"cart-{next(made)}"}
+
+        monkeypatch.setattr(Fixtures, "fresh", fresh)
+        facts = OperationFacts(body={"reason": "x"}, path={"cartId": "{cart.id}"})
+        told: dict[str, Any] = {
+            "fixtures": {"cart": {"open": Fixture("cart", "open", python="made.py:cart")}},
+            "operations": {"quotePublicCart": facts, "revokePublicCart": facts},
+            "transitions": TOLD,
+        }
+        return judged(shop, check, operation, examples=40, **{**told, **changes})[0]
+
+    return run
+
+
+STATE, REPLAY = check_walks.what_left_no_trace_changes_no_state, check_walks.a_replay_outlives_what_came_after
+
+
+@pytest.mark.parametrize("check", [STATE, REPLAY])
+@pytest.mark.parametrize("operation", [QUOTE, REVOKE], ids=["quote", "revoke"])
+@pytest.mark.parametrize("transitions", [TOLD, ()], ids=["told", "untold"])
+def test_a_good_shop_passes(walked: Any, answer: Any, check: Any, operation: Any, transitions: Any) -> None:
+    """Whatever the walk does, a resource that keeps its state passes: with a model, and without one."""
+    assert walked(Shop(answer), check, operation, transitions=transitions).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize("transitions", [TOLD, ()], ids=["told", "untold"])
+def test_a_refused_call_that_leaves_a_trace_is_found(walked: Any, answer: Any, transitions: Any) -> None:
+    """A 401 that spoils a quoted cart shows only after a quote, and only to the next call: the walk finds both."""
+    result = walked(Shop(answer, "trace"), STATE, QUOTE, transitions=transitions)
+    assert result.outcome is Outcome.FAILED
+    assert "without a credential 401" in result.message
+
+
+def test_a_replay_that_is_lost_later_is_found(walked: Any, answer: Any) -> None:
+    """A record that is gone once the cart was revoked shows to no replay that follows at once."""
+    result = walked(Shop(answer, "forgets"), REPLAY, QUOTE)
+    assert result.outcome is Outcome.FAILED
+    assert "revokePublicCart 200" in result.message
+
+
+def test_a_state_that_the_profile_tells_wrong_is_found(walked: Any, answer: Any) -> None:
+    """A conflict that is told and does not come is a violation, by whatever way the walk came there."""
+    wrong = (*TOLD, Transition("quotePublicCart", "cart.quoted"))
+    result = walked(Shop(answer), STATE, QUOTE, transitions=wrong)
+    assert (result.outcome, result.expected) == (Outcome.FAILED, "409")
+
+
+def test_carts_that_are_used_up_are_not_walked_on(judged: Any, answer: Any) -> None:
+    """Where the profile has a list of carts, walking would use it up: inapplicable, naming what would enable it."""
+    result, target = judged(Shop(answer), STATE, QUOTE)
+    assert (result.outcome, result.fact) == (Outcome.INAPPLICABLE, "fixtures.cart.STATE.http")
+    assert target.arrived == []
