@@ -21,7 +21,6 @@ from conformance.reference.fixtures import MAKERS, OptionsError
 from conformance.reference.hub import Hub, Target
 from conformance.reference.tables import effects
 
-
 MOST = 100
 """Fixtures that are made at once."""
 
