@@ -213,10 +213,24 @@ def demo(variant: str, fault: str, **given: Any) -> None:
 @click.option("--port", default=8765, show_default=True, help="The public interface; 0 takes a free one.")
 @click.option("--control-port", default=8766, show_default=True, help="Fixtures and ground truth; 0 takes a free one.")
 @click.option("--database", metavar="URL", help="A SQLAlchemy URL, such as sqlite:///shop.db [SQLite in memory].")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, _MOST_WORKERS),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="So many processes, which share the ports and the database.",
+)
 @click.option("--variant", multiple=True, metavar="ID", help="Another legitimate reading of the interface; repeatable.")
 @click.option("--fault", multiple=True, metavar="ID", help="A seeded defect; repeatable.")
 def serve(
-    host: str, port: int, control_port: int, database: str | None, variant: tuple[str, ...], fault: tuple[str, ...]
+    host: str,
+    port: int,
+    control_port: int,
+    database: str | None,
+    workers: int,
+    variant: tuple[str, ...],
+    fault: tuple[str, ...],
 ) -> None:
     """Run the reference service by itself, until Ctrl-C.
 
@@ -227,11 +241,12 @@ def serve(
     Examples:
       conformance serve
       conformance serve --port 9000 --control-port 9001 --database sqlite:///shop.db
+      conformance serve --workers 4 --database postgresql+psycopg://shop@127.0.0.1/shop   # pip install '.[postgresql]'
       conformance serve --fault F031
     """
     from conformance.reference.server import serve as serve_reference
 
-    sys.exit(serve_reference(port, control_port, database, variant, fault, host))
+    sys.exit(serve_reference(port, control_port, database, variant, fault, host, workers=workers))
 
 
 @main.command(name="list")

@@ -16,20 +16,32 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, insert, select, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    OperationalError,
+    ProgrammingError,
+)
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.schema import CreateSchema
 
+from conformance.errors import UsageError
 from conformance.reference import tables
 
 MEMORY = "sqlite://"
 
 
 class Store:
-    """One target's database. `name` keeps targets on one database apart: a file, or a schema, of its own."""
+    """One target's database. `name` keeps targets on one database apart: a file, or a schema, of its own.
+
+    Raises UsageError where there is no such database to be had.
+    """
 
     def __init__(self, url: str = MEMORY, name: str = "") -> None:
-        self.engine = _engine(url, name)
+        with _told(url):
+            self.engine = _engine(url, name)
         self.sqlite = self.engine.dialect.name == "sqlite"
         self._memory = self.engine.connect() if isinstance(self.engine.pool, StaticPool) else None
         self.private = self._memory is not None
@@ -37,7 +49,8 @@ class Store:
         self._lock = threading.Lock()
         self.outbox = False
         """Whether a transaction left a delivery for the courier; a hint, the table is the truth."""
-        self._create()
+        with _told(url):
+            self._create()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -99,6 +112,23 @@ class Store:
                 if attempt == 4:
                     raise
                 time.sleep(0.1)
+
+
+@contextmanager
+def _told(url: str) -> Iterator[None]:
+    """What keeps a database from being used, in a line, and without its password."""
+    try:
+        yield
+    except ArgumentError:
+        raise UsageError("that is no database URL", where="--database", hint="such as sqlite:///shop.db") from None
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        what = getattr(error, "name", None) or make_url(url).drivername
+        hint = "pip install 'commerce-conformance[postgresql]'" if "psycopg" in what else "install its driver"
+        raise UsageError(f"there is no driver {what}", where="--database", hint=hint) from None
+    except DBAPIError as error:
+        shown = make_url(url).render_as_string(hide_password=True)
+        said = str(error.orig).strip().partition("\n")[0]
+        raise UsageError(f"the database cannot be used: {said}", where=shown, hint="is it up?") from None
 
 
 def _engine(url: str, name: str) -> Engine:
