@@ -122,7 +122,7 @@ def _mistype(where: str, request: Request) -> Request:
     return request.with_body(pointer.replace(request.body, where, _wrong_type(pointer.get(request.body, where))))
 
 
-def _contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, Change] | None]:
+def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, Change] | None]:
     """Each member that the schema requires, left out; each leaf that it types, given another type."""
     schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
     if schema is None or not isinstance(body, dict):
@@ -144,7 +144,7 @@ def _contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tup
     return breaks or {"": None}
 
 
-@check("BODY-4", cases=_contract_breaks)
+@check("BODY-4", cases=contract_breaks)
 async def a_body_that_breaks_its_schema_is_answered_400(case: Case, broken: tuple[str, Change] | None) -> None:
     """A member that the profile's schema requires may not be missing, nor have another type."""
     schema = case.operation.request_schema

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 
 from conformance.checks.case import Case
 from conformance.checks.check_conflicts import into_conflict
@@ -86,10 +87,28 @@ async def one_of_several_at_once_wins(case: Case, fixture: str) -> None:
     answers = await together(case, [request.with_fresh_key() for _ in range(AT_ONCE)], "rival at once")
     winners = [answer for answer in answers if answer.ok]
     if len(winners) > 1:
+        await _only_at_once(case, fixture, case.operation.id)
         raise case.violated("several rivals at once were answered 200", *winners, expected="at most one 200")
     expect_declared(case, answers)
     if not winners and not (await case.send(request.with_fresh_key(), "after the rivals")).ok:
         raise Inconclusive("none of the rivals won, nor the one that came after them", *answers[:2])
+
+
+async def _only_at_once(case: Case, fixture: str, *names: str) -> None:
+    """Inconclusive where two that won succeed one after the other, too: that is CONF-1's question, and no race."""
+    kind, _, state = fixture.partition(".")
+    for first, second in product(sorted(set(names)), repeat=2):
+        before = await case.arrange(case.contract.operations[first], use={kind: state}, proven=False)
+        members = case.fixture_of(before, kind)
+        after = await case.arrange(case.contract.operations[second], given={kind: members}, proven=False)
+        if (await case.send(before, f"{first}, alone")).ok:
+            answer = await case.send(after, f"{second} after {first}")
+            if answer.ok and (first == second or _excluded(case, fixture, first, second)):
+                raise Inconclusive(f"{second} succeeds after {first} without any race", answer, cause="transitions")
+
+
+def _excluded(case: Case, fixture: str, first: str, second: str) -> bool:
+    return States(case.profile.transitions).expected(Place(fixture, (first,)), second) == CONFLICT
 
 
 def _exclusions(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str]]:
@@ -119,5 +138,6 @@ async def one_of_two_that_rule_each_other_out_wins(case: Case, told: tuple[str, 
     history = [(answer.request.operation.id, answer.ok) for answer in answers]
     if not States(case.profile.transitions).explains(fixture, history):
         winners = [answer for answer in answers if answer.ok]
+        await _only_at_once(case, fixture, case.operation.id, other)
         raise case.violated("no order of the rivals explains their answers", *winners, expected="409 for all but one")
     expect_declared(case, answers)

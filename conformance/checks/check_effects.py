@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from conformance.checks.case import Case
+from conformance.checks.check_bodies import contract_breaks
 from conformance.checks.check_scopes import lacking
 from conformance.checks.effects import Oracle, has_no_effect
 from conformance.checks.registry import check
 from conformance.checks.replays import replay
+from conformance.profile import pointer
 
 _KEYED = ("api-key idempotent",)
 
@@ -29,6 +31,21 @@ async def a_bad_request_has_no_effect(case: Case) -> None:
     request = await case.arrange()
     bad = request.without_body().with_fresh_key()
     await has_no_effect(case, request, bad, "a write without its body")
+
+
+@check("BODY-8")
+async def a_body_that_turns_bad_at_its_end_has_no_effect(case: Case) -> None:
+    """What stands before the member that breaks the schema is not carried out either."""
+    breaks = [told for told in contract_breaks(case.profile, case.operation).values() if told]
+    schema = case.operation.request_schema
+    case.need(breaks, f"schemas ({schema})", "a schema that types a member of the body is needed")
+    request = await case.arrange()
+    for where, change in reversed(breaks):
+        bad = change(request)
+        if pointer.has(bad.body, where) and case.runtime.validators.problem(schema, bad.document):
+            await has_no_effect(case, request, bad.with_fresh_key(), f"a write that breaks {schema} at {where}")
+            return
+    case.need(False, f"schemas ({schema})", "a schema that types a member of the body is needed")
 
 
 @check("IDEM-2")

@@ -17,6 +17,8 @@ from conformance.profile.model import Profile
 
 _OTHER_KEYS = 12
 _PAUSE_S = 1.5
+_TEXTS = 8
+"""So many leaves of a body are tried."""
 
 
 @check("IDEM-1")
@@ -51,6 +53,29 @@ async def a_conflict_does_not_replace_the_record(case: Case) -> None:
     first = await case.control(request)
     await case.send(first.request.with_body(other), "another payload under the same key")
     expect_same(case, first, await replay(case, first.request))
+
+
+_SCRIPTS = " \u00e9\u00df \u4e2d \U0001f6d2"
+"""Two, three and four bytes of UTF-8, and the fourth beyond the Basic Multilingual Plane."""
+
+
+@check("IDEM-1")
+async def a_text_of_any_script_is_replayed(case: Case) -> None:
+    """What a good body says in letters of two, three and four bytes comes back as it was answered first."""
+    case.need_plenty()
+    answered = False
+    for where in _leaves_of(await case.arrange())[:_TEXTS]:
+        request = pinned(await case.arrange())
+        leaf = pointer.get(request.body, where)
+        if not isinstance(leaf, str):
+            continue
+        first = await case.send(
+            request.with_body(pointer.replace(request.body, where, leaf + _SCRIPTS)), f"another script in {where}"
+        )
+        if first.ok:
+            answered = True
+            expect_same(case, first, await replay(case, first.request))
+    case.need(answered, f"operations.{case.operation.id}.body", "a member that takes any text is needed")
 
 
 def _leaves_of(request: Request) -> list[str]:

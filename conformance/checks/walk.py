@@ -159,12 +159,19 @@ class Walker:
         self.disturbed = True
 
     async def end(self) -> None:
-        """The calls that succeeded once more, whatever came after them; of many the first and the last."""
-        for index in sorted({*range(len(self.calls))[:2], *range(len(self.calls))[-1:]}):
-            await self.replay(index)
+        """The calls that succeeded once more, the oldest last; then whether that has changed a state. Twice."""
+        for _ in range(2):
+            calls = range(len(self.calls))
+            for index in sorted({*calls[:2], *calls[-1:]}, reverse=True):
+                await self.replay(index)
+            for name in self.ground.writes:
+                await self.write(name)
 
     async def _judge(self, name: str, answer: Answer) -> None:
-        expected = self.states.expected(Place(self._fixture, tuple(called for called, _ in self.calls)), name)
+        before = tuple(called for called, _ in self.calls)
+        expected = self.states.expected(Place(self._fixture, before), name)
+        if name in before and self.case.contract.operations[name].auth == "none":
+            return  # a ticket that is used twice is HO-2's question
         if answer.ok and expected == CONFLICT:
             what = f"{name} succeeded where the profile tells of a conflict"
             raise Slip(what, answer, expected="409", observed=answer.summary).of(STATE, name)

@@ -25,6 +25,8 @@ class Fault:
     requirement: str
     operations: tuple[str, ...]
     apply: Change
+    source: str = ""
+    """Where the idea is from; empty for those of the catalogue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,14 @@ _FAULTS: dict[str, Fault] = {}
 _VARIANTS: dict[str, Variant] = {}
 
 
-def fault(name: str, *, requirement: str, title: str, operations: tuple[str, ...] = ()) -> Callable[[Change], Change]:
+def fault(
+    name: str, *, requirement: str, title: str, operations: tuple[str, ...] = (), source: str = ""
+) -> Callable[[Change], Change]:
     """Registers a function Policy -> Policy as a fault."""
 
     def register(change: Change) -> Change:
         assert name not in _FAULTS, name
-        _FAULTS[name] = Fault(name, title, requirement, operations, change)
+        _FAULTS[name] = Fault(name, title, requirement, operations, change, source)
         return change
 
     return register
@@ -92,6 +96,6 @@ def resolve(name: str) -> Policy:
             continue
         known: Fault | Variant | None = faults().get(part) or variants().get(part)
         if known is None:
-            raise UsageError(f"no fault or variant {part}", hint="F001 to F171, D01 to D34, or reference")
+            raise UsageError(f"no fault or variant {part}", hint="F001 to F171, X01 to X23, D01 to D34, or reference")
         policy = known.apply(policy)
     return policy

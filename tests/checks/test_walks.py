@@ -91,7 +91,7 @@ def test_a_refused_call_that_leaves_a_trace_is_found(walked: Any, answer: Any, t
 
 def test_a_replay_that_is_lost_later_is_found(walked: Any, answer: Any) -> None:
     """A record that is gone once the cart was revoked shows to no replay that follows at once."""
-    result = walked(Shop(answer, "forgets"), REPLAY, QUOTE)
+    result = walked(Shop(answer, "forgets"), REPLAY, REVOKE)
     assert result.outcome is Outcome.FAILED
     assert "revokePublicCart 200" in result.message
 
