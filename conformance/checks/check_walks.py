@@ -28,7 +28,7 @@ class Walked:
 
 
 async def _walk(case: Case, ground: Ground) -> Walked:
-    found = Exploration(asyncio.get_running_loop(), case.examples)
+    found = Exploration(asyncio.get_running_loop(), case.examples - case.examples // 4)
     walked = Walked(found, defaultdict(list), {})
     states = States(case.profile.transitions)
 

@@ -28,7 +28,7 @@ from conformance.profile.render import placeholders
 if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine
 
-STEPS: Final = 7
+STEPS: Final = 6
 STATE: Final = "state"
 REPLAY: Final = "replay"
 Turn = tuple[str, tuple[Any, ...]]
