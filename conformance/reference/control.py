@@ -9,14 +9,16 @@ import json
 from collections.abc import Callable
 from functools import partial
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from conformance.errors import UsageError
 from conformance.reference.call import JsonObject
+from conformance.reference.drawn.choices import drawn_from
 from conformance.reference.fixtures import MAKERS, OptionsError
 from conformance.reference.hub import Hub, Target
 from conformance.reference.tables import effects
@@ -34,6 +36,7 @@ def control_app(hub: Hub) -> ASGIApp:
             Route("/fixtures/{kind}/{state}", _fixture, methods=["POST"]),
             Route("/effects/{operation}", _effects),
             Route("/rate-limit", _rate_limit, methods=["POST", "DELETE"]),
+            Route("/targets/{name}", _register, methods=["PUT"]),
         ]
     )
 
@@ -41,7 +44,7 @@ def control_app(hub: Hub) -> ASGIApp:
         if scope["type"] != "http":
             return
         target, path = hub.find(scope.get("raw_path") or scope["path"].encode())
-        state = {**scope.get("state", {}), "target": target}
+        state = {**scope.get("state", {}), "target": target, "hub": hub}
         await inner({**scope, "path": path.decode("latin-1"), "raw_path": path, "state": state}, receive, send)
 
     return prefixed
@@ -75,9 +78,15 @@ async def _fixture(request: Request) -> Response:
 
     count = int(request.query_params.get("count", 0))
 
+    boundary = _target(request).boundary
+
+    def one(db: Connection, options: JsonObject) -> JsonObject:
+        made = maker(db, options)
+        return dict(boundary.shown(made)) if boundary else made
+
     def make(options: JsonObject) -> JsonObject:
         with _target(request).store.write() as db:
-            return {"items": [maker(db, options) for _ in range(min(count, MOST))]} if count else maker(db, options)
+            return {"items": [one(db, options) for _ in range(min(count, MOST))]} if count else one(db, options)
 
     return await _answered(make, request)
 
@@ -92,8 +101,10 @@ async def _answered(work: Callable[[JsonObject], JsonObject], request: Request) 
 async def _effects(request: Request) -> Response:
     """How often an operation took effect: overall, on one path id, or with a text somewhere in its body."""
     query = select(func.count()).where(effects.c.operation == request.path_params["operation"])
+    boundary = _target(request).boundary
     if "id" in request.query_params:
-        query = query.where(effects.c.resource == request.query_params["id"])
+        shown = request.query_params["id"]
+        query = query.where(effects.c.resource == (boundary.own(shown) if boundary else shown))
     if "marker" in request.query_params:
         query = query.where(effects.c.detail.contains(request.query_params["marker"], autoescape=True))
 
@@ -115,3 +126,13 @@ async def _rate_limit(request: Request) -> Response:
         return options
 
     return await _answered(switch, request)
+
+
+async def _register(request: Request) -> Response:
+    """A drawn target from its choices in JSON; answers 400 where they are none."""
+    hub: Hub = request.state.hub
+    try:
+        hub.register(request.path_params["name"], drawn_from(json.loads(await request.body())))
+    except (ValueError, UsageError) as error:
+        return JSONResponse({"error": str(error)}, 400)
+    return JSONResponse({}, 201)

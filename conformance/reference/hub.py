@@ -1,7 +1,7 @@
 """Targets by path prefix: one process serves the reference, every variant and every fault, each with its own store.
 
 `/` is the default target; `/F024/...` that fault; `/F024~3/...` the same fault with a state of its own; `/D11+F024/...`
-both together.
+both together; `/R001/...` a drawn target that was registered under that name.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from conformance.errors import UsageError
 from conformance.reference import registry
 from conformance.reference.call import Call, Request
 from conformance.reference.courier import Courier
+from conformance.reference.drawn.boundary import Boundary
+from conformance.reference.drawn.building import policy_of
+from conformance.reference.drawn.choices import Drawn
 from conformance.reference.keys import KeyRing
 from conformance.reference.limiter import Limiter, SharedLimiter
 from conformance.reference.policy import Policy
@@ -26,6 +29,7 @@ from conformance.reference.routes import Router
 from conformance.reference.store import MEMORY, Store
 
 T = TypeVar("T")
+_DRAWN = re.compile("R[0-9]{1,9}")
 _PREFIX = re.compile(rb"/([A-Za-z0-9+]+(?:~[A-Za-z0-9_.-]{1,64})?)(?=/|$)")
 
 
@@ -38,6 +42,8 @@ class Target:
     keys: KeyRing
     limiter: Limiter
     router: Router
+    boundary: Boundary | None = None
+    """What a drawn target calls things; None: as the reference does."""
 
     def answers_at_once(self, call: Call) -> bool:
         """Whether a call waits for nothing: no other process's transaction, and no work beside the database."""
@@ -100,17 +106,25 @@ class Hub:
         return self._make(name, f"/{name}".encode(), Store(self._database, name))
 
     def _make(self, name: str, prefix: bytes, store: Store) -> Target:
-        policy = registry.resolve(name.partition("~")[0])
+        return self._target(name, prefix, store, registry.resolve(name.partition("~")[0]))
+
+    def _target(
+        self, name: str, prefix: bytes, store: Store, policy: Policy, boundary: Boundary | None = None
+    ) -> Target:
         self.courier.watch(store)
-        return Target(
-            name,
-            prefix,
-            policy,
-            store,
-            self.keys,
-            SharedLimiter(store) if self._shared else Limiter(),
-            Router(policy.routes),
-        )
+        limiter = SharedLimiter(store) if self._shared else Limiter()
+        return Target(name, prefix, policy, store, self.keys, limiter, Router(policy.routes), boundary)
+
+    def register(self, name: str, drawn: Drawn) -> None:
+        """Serves a drawn target below `/name`, from now on and in this process. Raises UsageError on a bad name."""
+        key = name.encode()
+        if not _DRAWN.fullmatch(name) or self._shared or key in self._targets:
+            raise UsageError(f"no drawn target can be called {name}", hint="R and a number, each once, on one worker")
+        boundary = Boundary(drawn)
+        policy = policy_of(drawn, boundary)
+        made = self._target(name, f"/{name}".encode(), Store(self._database, name), policy, boundary)
+        with self._lock:
+            self._targets[key] = made
 
     def close(self) -> None:
         self.courier.stop()

@@ -1,0 +1,304 @@
+"""What may be drawn: one frozen value, every member of which has a legitimate reading for each of its values.
+
+The defaults are the reference's own readings, so that a target is told by what differs from them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.errors import UsageError
+
+STAGES = ("authenticate", "authorize", "limit", "read_key", "read_body", "locate")
+OPERATIONS_BY_EXAMPLE = (
+    # whose bodies need nothing of a fixture, so that a schema alone tells a good one
+    "createInstallationWebhook",
+    "removePublicCartPromotion",
+    "checkoutPublicCart",
+    "quotePublicCart",
+    "revokePublicCart",
+)
+
+CHOICES: Mapping[str, tuple[Any, ...]] = {
+    "authorization": (
+        "Bearer {key}",
+        "{key}",
+        "ApiKey {key}",
+        "Token {key}",
+        "Token token={key}",
+        'Key key="{key}", v=2',
+        "apikey:{key}",
+    ),
+    "any_case_scheme": (True, False),
+    "challenge": (True, False),
+    "public_strict": (False, True),
+    "unseen": ("not_found", "foreign"),
+    "carrier": ("header", "body", "query"),
+    "key_name": ("Idempotency-Key", "X-Request-Key", "idem_token", "key", "Repeatability-Request-ID"),
+    "key_pointer": ("/idempotencyKey", "/context/key", "/call/idempotency/key~1id", "/_key"),
+    "key_format": ("uuid", "any", "[a-z0-9]{16,64}", "[A-Z]{3}-[0-9]{12}", "idem_[0-9a-f]{24}", "[0-9]{18,20}"),
+    "key_in_schema": (False, True),
+    "missing_key": ("refused", "accepted"),
+    "fingerprint": ("value", "bytes"),
+    "namespace": ("path", "operation", "installation"),
+    "remembers": ("successes", "refusals"),
+    "replay": ("stored", "rewritten", "latest"),
+    "on_flight": ("wait", "conflict"),
+    "work_ms": (0, 5, 20, 30),
+    "style": ("camel", "snake", "kebab", "pascal", "dotted", "slashed"),
+    "vocabulary": ("own", "other", "opaque"),
+    "error": ("nested", "flat", "problem", "listed", "terse"),
+    "meta": ("all", "search", "none"),
+    "extra_members": (False, True),
+    "media_type": ("application/json", "application/json; charset=utf-8", "application/vnd.shop.v1+json"),
+    "json_text": ("compact", "pretty", "escaped"),
+    "other_methods": (False, True),
+    "id_look": ("plain", "hex", "uuid", "upper", "urn", "path", "odd", "digits", "sequence", "number"),
+    "id_start": (1, 1042, 9_999_990),
+    "id_grammar": (False, True),
+    "unknown_members": ("ignored", "refused"),
+    "closed_schemas": (False, True),
+    "json_edges": ("strict", "lenient"),
+    "untyped_body": ("accepted", "refused"),
+    "page_base": (1, 0),
+    "page_size_max": (50, 10, 200),
+    "page_size_out": ("refused", "clamped"),
+    "limiter": ("switched", "never", "steady"),
+    "chance_429": (0, 5, 9, 23),
+    "retry_after": ("seconds", "date", "fields", "none"),
+    "nonce": (False, True),
+    "jti_tracked": (True, False),
+    "failure_burns": (False, True),
+    "clock_s": (60, 5, 300),
+    "grant_status": (400, 401),
+    "proof_status": (401, 400),
+    "nonce_status": (401, 400),
+    "token_type": ("DPoP", "dpop"),
+    "ticket_status": (404, 400, 401, 403),
+    "id_status": (400, 404),
+    "chunked": (False, True),
+    "gzip": (False, True),
+    "close": (False, True),
+    "latency_ms": (0, 10, 30),
+    "latency_every": (1, 3, 7),
+}
+"""Member -> its legitimate values, the reference's own first."""
+
+SUBSETS: Mapping[str, tuple[str, ...]] = {
+    "gone": ("cart.checked_out", "cart.revoked", "order.requested", "session.consumed", "session.cancelled"),
+    "lenient": (
+        "checkoutPublicCart.open",
+        "revokePublicCart.revoked",
+        "removePublicCartPromotion.unpromoted",
+        "requestStorefrontOrderAfterSales.requested",
+        "consumeHostedCheckoutBrowserTicket.consumed",
+        "cancelHostedCheckoutBrowser.cancelled",
+    ),
+    "untold": (
+        "idempotency.missing_key",
+        "idempotency.format",
+        "errors.volatile",
+        "bodies",
+        "unknown",
+        *(f"body.{operation}" for operation in OPERATIONS_BY_EXAMPLE),
+        "search.item_id",
+        "search.item_category",
+        "search.item_merchant",
+        "search.category",
+        "search.merchant",
+        "search.page_base",
+        "search.page_size_min",
+        "search.page_size_max",
+        "search.stable_sort",
+        "webhooks.kept",
+        "webhooks.patch",
+        "webhooks.id",
+        "transitions",
+        "transitions.leads_to",
+        "transitions.single_winner",
+        "effects",
+        "effects.http",
+        "effects.step",
+        "fixtures.foreign",
+        "hosted.tickets_single_use",
+        "hosted.projection_shared",
+        "rate_limit",
+        "rate_limit.credential",
+        "rate_limit.limit",
+        "rate_limit.recovery_s",
+        "oauth.other_client_id",
+        "oauth.other_redirect_uri",
+        "oauth.algorithms",
+        "oauth.clock_allowance_s",
+        "oauth.codes_single_use",
+        "oauth.code_verifier",
+        "oauth.code",
+        "oauth.client_id_member",
+        "oauth.redirect_uri_member",
+        "oauth.access_token",
+        "oauth.token_type",
+        "revocation",
+        *(
+            f"credentials.{name}"
+            for name in (
+                "webhooks-write",
+                "webhooks-read",
+                "catalog-read",
+                "checkout-quote",
+                "none",
+                "other-installation",
+                "revoked",
+                "limited",
+            )
+        ),
+    ),
+    "unschooled": (
+        "every request",
+        "every response",
+        "PublicErrorResponse",
+        "PublicWebhookCreateRequest",
+        "PublicCartTransitionRequest",
+        "OAuthTokenRequest",
+        "OperationResponse",
+        "PublicProductSearchResponse",
+        "PublicCartResponse",
+    ),
+}
+"""Member -> what it may hold, in any number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One target. `CHOICES` and `SUBSETS` say what each member may be, `building` and `telling` what it does."""
+
+    authorization: str = "Bearer {key}"
+    any_case_scheme: bool = True
+    challenge: bool = True
+    """Whether a 401 carries WWW-Authenticate."""
+    public_strict: bool = False
+    unseen: str = "not_found"
+    stages: tuple[str, ...] = STAGES[:-1]
+    """The order of precedence; without `locate`, what does not exist is found out last."""
+    carrier: str = "header"
+    key_name: str = "Idempotency-Key"
+    key_pointer: str = "/idempotencyKey"
+    key_format: str = "uuid"
+    """`uuid`, `any`, or a pattern that the whole key matches."""
+    key_in_schema: bool = False
+    missing_key: str = "refused"
+    fingerprint: str = "value"
+    namespace: str = "path"
+    remembers: str = "successes"
+    replay: str = "stored"
+    on_flight: str = "wait"
+    work_ms: int = 0
+    style: str = "camel"
+    vocabulary: str = "own"
+    error: str = "nested"
+    meta: str = "all"
+    extra_members: bool = False
+    media_type: str = "application/json"
+    json_text: str = "compact"
+    other_methods: bool = False
+    id_look: str = "plain"
+    id_start: int = 1
+    id_grammar: bool = False
+    unknown_members: str = "ignored"
+    closed_schemas: bool = False
+    json_edges: str = "strict"
+    untyped_body: str = "accepted"
+    page_base: int = 1
+    page_size_max: int = 50
+    page_size_out: str = "refused"
+    limiter: str = "switched"
+    chance_429: int = 0
+    """One request in so many is answered 429; 0: none."""
+    retry_after: str = "seconds"
+    nonce: bool = False
+    jti_tracked: bool = True
+    failure_burns: bool = False
+    clock_s: int = 60
+    algorithms: tuple[str, ...] = ("ES256", "ES384", "PS256", "Ed25519")
+    grant_status: int = 400
+    proof_status: int = 401
+    nonce_status: int = 401
+    token_type: str = "DPoP"  # noqa: S105 - a word of RFC 9449
+    ticket_status: int = 404
+    id_status: int = 400
+    """What a malformed id is answered where the grammar is enforced."""
+    chunked: bool = False
+    gzip: bool = False
+    close: bool = False
+    latency_ms: int = 0
+    latency_every: int = 1
+    gone: tuple[str, ...] = ()
+    """Spent states that are answered 404 instead of 409, as `kind.state`."""
+    lenient: tuple[str, ...] = ()
+    """Further states in which an operation is allowed, as `operation.state`."""
+    untold: tuple[str, ...] = ()
+    """Facts that the profile leaves out."""
+    unschooled: tuple[str, ...] = ()
+    """Schemas that the profile leaves out."""
+
+    def differences(self) -> dict[str, Any]:
+        """The members that are not the reference's own, as JSON values."""
+        plain = dataclasses.asdict(REFERENCE)
+        found = dataclasses.asdict(self)
+        return {n: list(v) if isinstance(v, tuple) else v for n, v in found.items() if v != plain[n]}
+
+
+REFERENCE = Drawn()
+
+
+def drawn_from(choices: object) -> Drawn:
+    """A target from JSON; members that are left out are the reference's own. Raises UsageError."""
+    if not isinstance(choices, dict):
+        raise UsageError("choices of a drawn target must be a JSON object")
+    for name, value in choices.items():
+        if trouble := _trouble(name, value):
+            raise UsageError(f"drawn target: {trouble}")
+    given: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in choices.items()}
+    return settled(Drawn(**given))
+
+
+def _trouble(name: str, value: object) -> str:
+    if name in CHOICES:
+        known = any(value == other and type(value) is type(other) for other in CHOICES[name])
+        return "" if known else f"{name} cannot be {value!r}"
+    several = {**SUBSETS, "stages": STAGES, "algorithms": REFERENCE.algorithms}
+    if name not in several:
+        return f"there is no choice {name!r}"
+    if not isinstance(value, list) or len(set(map(str, value))) < len(value) or set(map(str, value)) - {*several[name]}:
+        return f"{name} must be a list of {', '.join(several[name])}"
+    if name == "stages" and not {*STAGES[:-1]} <= {*value}:
+        return "stages must name all but locate"
+    return "an algorithm is needed" if name == "algorithms" and not value else ""
+
+
+def settled(drawn: Drawn) -> Drawn:
+    """The nearest target whose choices do not contradict each other: no profile may say less than its truth needs."""
+    stages = list(drawn.stages)
+    if stages.index("authorize") < stages.index("authenticate"):
+        stages.remove("authorize")
+        stages.insert(stages.index("authenticate") + 1, "authorize")
+    told: set[str] = set()
+    if drawn.key_format not in ("uuid", "any"):
+        told.add("idempotency.format")
+    if "ES256" not in drawn.algorithms:
+        told.add("oauth.algorithms")  # what is not stated is ES256
+    if "every request" in drawn.unschooled:
+        told |= {f"body.{operation}" for operation in OPERATIONS_BY_EXAMPLE}
+    if "PublicWebhookCreateRequest" in drawn.unschooled:
+        told.add("body.createInstallationWebhook")
+    if "PublicCartTransitionRequest" in drawn.unschooled:
+        told |= {f"body.{name}" for name in OPERATIONS_BY_EXAMPLE[1:] if name != "checkoutPublicCart"}
+    return dataclasses.replace(
+        drawn,
+        stages=tuple(stages),
+        untold=tuple(name for name in drawn.untold if name not in told),
+        # a closed schema without it would forbid what the target demands
+        key_in_schema=drawn.key_in_schema or (drawn.carrier == "body" and drawn.unknown_members == "refused"),
+    )
