@@ -311,33 +311,50 @@ def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None
 @main.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--variants", is_flag=True, help="Also every legitimate variant, which must be conformant.")
+@click.option("--drawn", "count", type=click.IntRange(0, 10_000), default=0, metavar="N", help="N drawn targets.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="For --drawn.")
+@click.option("--draw", "choices", multiple=True, metavar="JSON", help="The target of these choices; repeatable.")
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1, 64), help="So many at once.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the table there too.")
-def faults(ids: tuple[str, ...], variants: bool, jobs: int, json_file: Path | None) -> None:
+def faults(
+    ids: tuple[str, ...],
+    variants: bool,
+    count: int,
+    seed: int,
+    choices: tuple[str, ...],
+    jobs: int,
+    json_file: Path | None,
+) -> None:
     """Run the kill matrix: the suite against every seeded fault of the reference service.
 
     Says of each fault whether it was killed, by which requirements, at what cost, and what else went red. Exits 1
     where a fault survived, or a variant was not conformant.
+
+    A drawn target mixes legitimate readings at random, each with the profile that its owner would write: it must be
+    conformant too. With --drawn or --draw nothing else is judged but what is named.
 
     \b
     Examples:
       conformance faults
       conformance faults F031 F065 D07
       conformance faults --variants --json matrix.json
+      conformance faults --drawn 20 --seed 7
+      conformance faults --draw '{"carrier": "body", "id_look": "number"}'
     """
     import json
 
     from conformance import matrix
 
     done = []
-    for row in matrix.rows(matrix.chosen(ids, with_variants=variants), jobs):
+    subjects = matrix.chosen(ids, with_variants=variants, only_drawn=bool(count or choices))
+    for row in matrix.rows([*subjects, *matrix.drawn_subjects(count, seed, choices)], jobs):
         done.append(row)
         click.echo(matrix.line(row))
     told = matrix.summary(done)
     click.echo(
         f"{told['killed']} of {told['faults']} faults killed, {told['conformant']} of {told['variants']} variants "
-        f"conformant; other requirements red per fault: median {told['collateral_median']}, "
-        f"mean {told['collateral_mean']}; {told['requests']:,} requests"
+        f"conformant, {told['drawn_conformant']} of {told['drawn']} drawn targets conformant; other requirements red "
+        f"per fault: median {told['collateral_median']}, mean {told['collateral_mean']}; {told['requests']:,} requests"
     )
     if json_file is not None:
         json_file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")

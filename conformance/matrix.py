@@ -1,32 +1,46 @@
-"""The kill matrix: every fault and variant of the reference service, judged like any target.
+"""The kill matrix: every fault and variant of the reference service, and drawn targets, judged like any other.
 
 It is the proof behind a green run: what the suite is known to catch, and what it is known not to mind.
 """
 
 from __future__ import annotations
 
+import json
+import shlex
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+import tomllib
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
+import yaml
+
 from conformance import embedded
 from conformance.direct import judge, patched_profile, reference_options
 from conformance.errors import ConformanceError, UsageError
 from conformance.model import Level, Outcome, Run, Verdict
+from conformance.reference.drawn.choices import Drawn, drawn_from
+from conformance.reference.drawn.strategy import drawn
+from conformance.reference.drawn.telling import profile_of, schemas_of
 from conformance.reference.registry import Fault, faults, variants
+from conformance.session import Options
 
 _RED = (Outcome.FAILED, Outcome.WARNED)
+_BATCH = 4
+"""Subjects that a process judges before it takes new ones."""
+_MOST_SHOWN = 40
 
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one fault or variant. `fine`: a fault was killed, a variant is conformant."""
+    """What became of one target. `fine`: a fault was killed, a variant or a drawn target is conformant."""
 
     id: str
     title: str
@@ -42,53 +56,147 @@ class Row:
     requests: int
     seconds: float
     problem: str = ""
+    choices: Mapping[str, Any] | None = None
+    """Of a drawn target: all that is not the reference's own, as `conformance faults --draw` takes it."""
+    failing: tuple[str, ...] = ()
+    """Of a drawn target that is not conformant: the checks that say so, each with its message."""
 
 
-def chosen(words: Sequence[str], *, with_variants: bool) -> list[str]:
-    """The ids to judge: those named, or all faults, and all variants too. Raises UsageError on an unknown one."""
+@dataclass(frozen=True)
+class Subject:
+    """What is to be judged: a fault or variant by its id, or a drawn target under a name of the matrix's own."""
+
+    id: str
+    drawn: Drawn | None = None
+
+
+def chosen(words: Sequence[str], *, with_variants: bool, only_drawn: bool = False) -> list[Subject]:
+    """What is named, or all faults, and all variants too; nothing by itself where only drawn targets are wanted.
+
+    Raises UsageError on an unknown id.
+    """
     known = [*faults(), *variants()]
     unknown = [word for word in words if word not in known]
     if unknown:
         raise UsageError(f"there is no fault or variant {unknown[0]!r}", hint=f"they are {known[0]} to {known[-1]}")
-    return list(words) or [*faults(), *(variants() if with_variants else ())]
+    everything = [*(() if only_drawn else faults()), *(variants() if with_variants else ())]
+    return [Subject(name) for name in words or everything]
 
 
-def rows(ids: Sequence[str], jobs: int) -> Iterator[Row]:
-    """One row an id, in order, as they come. Each job is a process with a reference service of its own."""
+def drawn_subjects(count: int, seed: int, choices: Sequence[str] = ()) -> list[Subject]:
+    """So many drawn targets, the same ones for the same seed, and those whose choices are given as JSON.
+
+    Raises UsageError on choices that there are not.
+    """
+    targets = [*(drawn(count, seed) if count else ()), *(drawn_from(_parsed(text)) for text in choices)]
+    return [Subject(f"R{number:03d}", target) for number, target in enumerate(targets, 1)]
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"the choices are no JSON: {error}", where="--draw") from None
+
+
+def rows(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
+    """One row a subject, in order, as they come. Each job is a process with a reference service of its own."""
     if jobs == 1:
-        yield from _judged(ids)
+        yield from _judged(subjects)
         return
+    batches = [subjects[index : index + _BATCH] for index in range(0, len(subjects), _BATCH)]
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for batch in pool.map(_listed, [ids[index : index + 4] for index in range(0, len(ids), 4)]):
+        for batch in pool.map(_listed, batches):
             yield from batch
 
 
-def _listed(ids: Sequence[str]) -> list[Row]:
-    return list(_judged(ids))
+def _listed(subjects: Sequence[Subject]) -> list[Row]:
+    return list(_judged(subjects))
 
 
-def _judged(ids: Sequence[str]) -> Iterator[Row]:
+def _judged(subjects: Sequence[Subject]) -> Iterator[Row]:
     with (
         embedded.reference() as service,
         embedded.environment(service.environment),
         tempfile.TemporaryDirectory() as folder,
     ):
-        for name in ids:
-            yield _row(name, service, Path(folder) / name)
+        for subject in subjects:
+            judged = _drawn_row if subject.drawn else _row
+            yield judged(subject, service, Path(folder))
 
 
-def _row(name: str, service: embedded.Embedded, folder: Path) -> Row:
+def _row(subject: Subject, service: embedded.Embedded, folder: Path) -> Row:
+    name = subject.id
     seeded: Any = faults().get(name) or variants()[name]
     started = time.monotonic()
-    options = reference_options(
-        service.base_url, service.control_url, name, embedded.bundled_profiles() / "reference.toml", folder
-    )
+    options = _options(service, name, folder)
     profile = None if isinstance(seeded, Fault) else patched_profile(options, seeded.profile)
     try:
         run = judge(options, profile=profile)
     except ConformanceError as error:
         return Row(name, seeded.title, seeded.requirement, False, "broken", (), (), 0, 0, 0.0, str(error))
     return _told(seeded, run, time.monotonic() - started)
+
+
+def _drawn_row(subject: Subject, service: embedded.Embedded, folder: Path) -> Row:
+    target = subject.drawn
+    assert target is not None
+    started = time.monotonic()
+    choices = target.differences()
+    title = " ".join(f"{name}={value}" for name, value in choices.items()) or "the reference's own"
+    try:
+        run = drawn_run(target, subject.id, service, folder)
+    except ConformanceError as error:
+        return Row(subject.id, title, "all", False, "broken", (), (), 0, 0, 0.0, str(error), choices)
+    row = _told(_Reading(subject.id, title), run, time.monotonic() - started)
+    return replace(row, choices=choices, failing=() if row.fine else _failing(run))
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What a drawn target has of a variant."""
+
+    id: str
+    title: str
+    requirement: str = "all"
+
+
+def _failing(run: Run) -> tuple[str, ...]:
+    """What keeps a run from being conformant, a line each."""
+    bad = (Outcome.FAILED, Outcome.BROKEN, Outcome.UNTESTED, Outcome.INCONCLUSIVE)
+    red = [result for result in run.results if result.outcome in bad]
+    return tuple(f"{r.outcome.value} {r.check} [{r.operation} {r.case}] {r.message}" for r in red[:_MOST_SHOWN])
+
+
+def drawn_run(target: Drawn, name: str, service: embedded.Embedded, folder: Path) -> Run:
+    """A whole run against a drawn target, with the profile that its owner would write. `name` is new to the service.
+
+    Raises ConformanceError as `judge` does.
+    """
+    _register(target, name, service)
+    profiles = embedded.bundled_profiles()
+    document = tomllib.loads((profiles / "reference.toml").read_text(encoding="utf-8"))
+    schemas = yaml.safe_load((profiles / document["schemas"]["file"]).read_text(encoding="utf-8"))
+    file = folder / f"{name}.schemas.json"
+    file.write_text(json.dumps(schemas_of(target, schemas)), encoding="utf-8")
+    options = _options(service, name, folder)
+    patch = {**profile_of(target, document), "schemas": {"file": str(file.resolve())}}
+    return judge(options, profile=patched_profile(options, patch))
+
+
+def _register(target: Drawn, name: str, service: embedded.Embedded) -> None:
+    request = urllib.request.Request(  # noqa: S310 - the embedded service's own address
+        f"{service.control_url}/targets/{name}", json.dumps(target.differences()).encode(), method="PUT"
+    )
+    try:
+        urllib.request.urlopen(request, timeout=30).close()  # noqa: S310
+    except urllib.error.HTTPError as error:
+        raise ConformanceError(error.read().decode("utf-8", "replace"), where=name) from error
+
+
+def _options(service: embedded.Embedded, name: str, folder: Path) -> Options:
+    profile = embedded.bundled_profiles() / "reference.toml"
+    return reference_options(service.base_url, service.control_url, name, profile, folder / name)
 
 
 def _told(seeded: Any, run: Run, seconds: float) -> Row:
@@ -113,21 +221,26 @@ def _told(seeded: Any, run: Run, seconds: float) -> Row:
 
 
 def line(row: Row) -> str:
-    """A row as a line of text."""
+    """A row as a line of text; below a drawn target that is not conformant, what failed and how to draw it again."""
     fault = row.id in faults()
     word = ("killed" if row.fine else "SURVIVED") if fault else ("conformant" if row.fine else row.verdict.upper())
     others = f", also {' '.join(row.collateral)}" if row.collateral else ""
     problem = f" ({row.problem})" if row.problem else ""
-    return (
+    told = (
         f"{row.id:6} {word:10} {row.requirement:8} {row.title:58.58} "
         f"{row.requests:6,} requests {row.seconds:6.1f} s{others}{problem}"
     )
+    if row.choices is None or row.fine:
+        return told
+    again = f"--draw {shlex.quote(json.dumps(row.choices, ensure_ascii=False))}"
+    return "\n       ".join((told, *row.failing, again))
 
 
 def summary(done: Sequence[Row]) -> dict[str, Any]:
     """The figures that people cite, as a JSON object."""
     seeded = [row for row in done if row.id in faults()]
-    readings = [row for row in done if row.id not in faults()]
+    targets = [row for row in done if row.choices is not None]
+    readings = [row for row in done if row.id not in faults() and row.choices is None]
     collateral = [len(row.collateral) for row in seeded] or [0]
     return {
         "faults": len(seeded),
@@ -137,7 +250,9 @@ def summary(done: Sequence[Row]) -> dict[str, Any]:
         "collateral_mean": round(mean(collateral), 3),
         "variants": len(readings),
         "conformant": sum(row.fine for row in readings),
-        "false_alarms": [row.id for row in readings if not row.fine],
+        "drawn": len(targets),
+        "drawn_conformant": sum(row.fine for row in targets),
+        "false_alarms": [row.id for row in (*readings, *targets) if not row.fine],
         "requests": sum(row.requests for row in done),
         "seconds": round(sum(row.seconds for row in done), 1),
         "rows": [asdict(row) for row in done],
