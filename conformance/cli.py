@@ -351,11 +351,7 @@ def faults(
         done.append(row)
         click.echo(matrix.line(row))
     told = matrix.summary(done)
-    click.echo(
-        f"{told['killed']} of {told['faults']} faults killed, {told['conformant']} of {told['variants']} variants "
-        f"conformant, {told['drawn_conformant']} of {told['drawn']} drawn targets conformant; other requirements red "
-        f"per fault: median {told['collateral_median']}, mean {told['collateral_mean']}; {told['requests']:,} requests"
-    )
+    click.echo(matrix.last_line(told))
     if json_file is not None:
         json_file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     sys.exit(0 if all(row.fine for row in done) else 1)

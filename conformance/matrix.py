@@ -257,3 +257,12 @@ def summary(done: Sequence[Row]) -> dict[str, Any]:
         "seconds": round(sum(row.seconds for row in done), 1),
         "rows": [asdict(row) for row in done],
     }
+
+
+def last_line(told: Mapping[str, Any]) -> str:
+    """A summary as a line of text."""
+    return (
+        f"{told['killed']} of {told['faults']} faults killed, {told['conformant']} of {told['variants']} variants "
+        f"conformant, {told['drawn_conformant']} of {told['drawn']} drawn targets conformant; other requirements red "
+        f"per fault: median {told['collateral_median']}, mean {told['collateral_mean']}; {told['requests']:,} requests"
+    )
