@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+import time
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 Law = Callable[[Any], Coroutine[Any, Any, None]]
 """Sends what a value says and raises Violated where the answer is wrong."""
 _SHRINKING: Final = 25
-"""So many examples more may be sent to find a smaller one that violates."""
+_SHRINKING_S: Final = 3.0
+"""So many examples more may be sent, for so long, to find a smaller one that violates."""
 _SHOWN: Final = 160
 _THREADS: Final = ThreadPoolExecutor(8, "explore")
 """Not the loop's own, which resolves names while these wait for answers; kept, since hypothesis takes its time to get
@@ -44,10 +46,13 @@ class Exploration:
         self.smallest: tuple[str, Violated] | None = None
         self.most = most
         self._loop = loop
+        self._found_at = 0.0
 
     def begun(self) -> bool:
         """Counts one example; whether it may be sent."""
         if self.ended is not None or self.sent >= self.most + (_SHRINKING if self.smallest else 0):
+            return False
+        if self.smallest and time.monotonic() > self._found_at + _SHRINKING_S:
             return False
         self.sent += 1
         return True
@@ -71,6 +76,8 @@ class Exploration:
             _DRAWING.acquire()
 
     def _keep(self, shown: str, violated: Violated) -> None:
+        if self.smallest is None:
+            self._found_at = time.monotonic()
         if self.smallest is None or (len(shown), shown) < (len(self.smallest[0]), self.smallest[0]):
             self.smallest = shown, violated
 

@@ -43,11 +43,12 @@ class Fixtures:
         self._handed: Counter[str] = Counter()
         self._shared: dict[str, asyncio.Task[Members]] = {}
         self._http: aiohttp.ClientSession | None = None
-        self._several: dict[str, tuple[deque[Any], asyncio.Lock]] = {}
+        self._several: dict[str, deque[Any]] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
         self._functions: dict[str, Callable[..., Any]] = {}
 
     async def aclose(self) -> None:
-        for task in self._shared.values():
+        for task in (*self._shared.values(), *self._asking.values()):
             task.cancel()
         if self._http is not None:
             await self._http.close()
@@ -85,17 +86,22 @@ class Fixtures:
         return given
 
     async def _of_several(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
-        """The next of what a provider gave at once; it is asked again when all of them were handed out."""
-        waiting, asking = self._several.setdefault(fixture.name, (deque(), asyncio.Lock()))
-        async with asking:
-            if not waiting:
-                given = await self._provide(fixture, scope)
-                where = fixture.items or ""
-                found = pointer.get(given, where) if pointer.has(given, where) else None
-                if not isinstance(found, list) or not found:
-                    raise FixtureError(f"the provider's answer has no array at {where}", where=_key(fixture))
-                waiting.extend(found)
-            return waiting.popleft()
+        """The next of what a provider gave at once. Whoever waits for more shares one call of it, and its failure."""
+        waiting = self._several.setdefault(fixture.name, deque())
+        while not waiting:
+            asking = self._asking.get(fixture.name)
+            if asking is None or asking.done():
+                asking = self._asking[fixture.name] = asyncio.ensure_future(self._ask_for_more(fixture, scope, waiting))
+            await asyncio.shield(asking)
+        return waiting.popleft()
+
+    async def _ask_for_more(self, fixture: Fixture, scope: Mapping[str, Any], waiting: deque[Any]) -> None:
+        given = await self._provide(fixture, scope)
+        where = fixture.items or ""
+        found = pointer.get(given, where) if pointer.has(given, where) else None
+        if not isinstance(found, list) or not found:
+            raise FixtureError(f"the provider's answer has no array at {where}", where=_key(fixture))
+        waiting.extend(found)
 
     async def _provide(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
         if fixture.values:

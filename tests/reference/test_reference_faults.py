@@ -147,7 +147,11 @@ SHOWN: dict[str, tuple[Callable[[Api], Any], Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("fault", registry.faults())
+CATALOGUE = {name: fault for name, fault in registry.faults().items() if name.startswith("F")}
+OWN = {name: fault for name, fault in registry.faults().items() if name.startswith("X")}
+
+
+@pytest.mark.parametrize("fault", CATALOGUE)
 def test_a_fault_shows_and_the_reference_does_not_have_it(api_of: Callable[[str], Api], fault: str) -> None:
     looks, right, wrong = SHOWN[fault]
     assert looks(api_of("reference")) == right
@@ -164,7 +168,17 @@ def test_a_fault_changes_the_policy_and_says_what_it_violates(fault: registry.Fa
 def test_the_faults_are_those_of_the_catalogue() -> None:
     with (Path(__file__).parent / "faults.tsv").open(encoding="utf-8") as file:
         rows = [(row["id"], row["fault"], row["requirement"]) for row in csv.DictReader(file, delimiter="\t")]
-    assert [(fault.id, fault.title, fault.requirement) for fault in registry.faults().values()] == rows
+    assert [(fault.id, fault.title, fault.requirement) for fault in CATALOGUE.values()] == rows
+    assert not any(fault.source for fault in CATALOGUE.values())
+
+
+def test_our_own_faults_cite_where_the_idea_is_from() -> None:
+    """At least twenty beyond the catalogue, over many requirements, each of them something that a service has had."""
+    assert list(OWN) == [f"X{number:02}" for number in range(1, len(OWN) + 1)]
+    assert len(OWN) >= 20
+    assert len({fault.requirement for fault in OWN.values()}) >= 12
+    assert all(len(fault.source) > 20 for fault in OWN.values())
+    assert CATALOGUE.keys() | OWN.keys() == registry.faults().keys()
 
 
 def test_an_unknown_name_is_a_usage_error() -> None:
