@@ -25,7 +25,7 @@ import yaml
 from conformance import embedded
 from conformance.direct import judge, patched_profile, reference_options
 from conformance.errors import ConformanceError, UsageError
-from conformance.model import Level, Outcome, Run, Verdict
+from conformance.model import Level, Outcome, Result, Run, Verdict
 from conformance.reference.drawn.choices import Drawn, drawn_from
 from conformance.reference.drawn.strategy import drawn
 from conformance.reference.drawn.telling import profile_of, schemas_of
@@ -35,7 +35,6 @@ from conformance.session import Options
 _RED = (Outcome.FAILED, Outcome.WARNED)
 _BATCH = 4
 """Subjects that a process judges before it takes new ones."""
-_MOST_SHOWN = 40
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Row:
     choices: Mapping[str, Any] | None = None
     """Of a drawn target: all that is not the reference's own, as `conformance faults --draw` takes it."""
     failing: tuple[str, ...] = ()
-    """Of a drawn target that is not conformant: the checks that say so, each with its message."""
+    """Of a drawn target that is not conformant: the checks that say so, each with how often and its first message."""
 
 
 @dataclass(frozen=True)
@@ -162,10 +161,16 @@ class _Reading:
 
 
 def _failing(run: Run) -> tuple[str, ...]:
-    """What keeps a run from being conformant, a line each."""
-    bad = (Outcome.FAILED, Outcome.BROKEN, Outcome.UNTESTED, Outcome.INCONCLUSIVE)
-    red = [result for result in run.results if result.outcome in bad]
-    return tuple(f"{r.outcome.value} {r.check} [{r.operation} {r.case}] {r.message}" for r in red[:_MOST_SHOWN])
+    """What keeps a run from being conformant, a line a check."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for outcome in (Outcome.FAILED, Outcome.BROKEN, Outcome.UNTESTED, Outcome.INCONCLUSIVE):
+        for result in run.results:
+            if result.outcome is outcome:
+                groups.setdefault((outcome.value, result.check), []).append(result)
+    return tuple(
+        f"{outcome} {len(group)} x {check} [{group[0].operation} {group[0].case}]: {group[0].message}"
+        for (outcome, check), group in groups.items()
+    )
 
 
 def drawn_run(target: Drawn, name: str, service: embedded.Embedded, folder: Path) -> Run:
