@@ -172,7 +172,7 @@ class Session:
         """What the engine has open; for progress figures only."""
         return self._runtime
 
-    @property
+    @cached_property
     def again(self) -> str:
         """The command that runs this profile against this target once more."""
         if self.options.command:

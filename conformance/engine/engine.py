@@ -72,6 +72,8 @@ class Engine(Generic[R, T]):
     def submit(self, jobs: Iterable[Job[R, T]]) -> None:
         """Queues jobs. A key that is known already is not run again."""
         new = [job for job in jobs if job.key not in self._futures]
+        if not new:
+            return
         self._futures |= {job.key: Future() for job in new}
         try:
             self._loop.call_soon_threadsafe(self._queue, new)

@@ -13,7 +13,7 @@ from types import FrameType, TracebackType
 from typing import Any, Protocol, Self
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from conformance.errors import ConformanceError
 from conformance.reference.app import PublicApp
@@ -25,7 +25,7 @@ START_TIMEOUT_S = 20
 MAX_HEAD = 512 * 1024
 
 
-class JsonProtocol(H11Protocol):
+class JsonProtocol(HttpToolsProtocol):
     """HTTP/1.1 whose own refusals, of what is no HTTP at all, are JSON as well."""
 
     def send_400_response(self, _msg: str) -> None:
