@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from conformance.checks.registry import Check, all_checks
 from conformance.contract import load_contract
@@ -30,12 +32,31 @@ def listing(words: Sequence[str], *, level: str | None, operation: str | None, c
     ]
     if not found:
         raise UsageError("no requirement fits", hint="`conformance list` without words shows them all")
+    killed = kills()
     for requirement in found:
         own = _checks_of(requirement.id)
         how = "invariant" if requirement.id in INVARIANTS else f"{len(own)} check{'s' * (len(own) != 1)}"
-        yield f"{requirement.id:8} {requirement.level.value:12} {how:10} {requirement.statement}"
+        faults = killed.get(requirement.id, [])
+        many = f"{len(faults)} fault{'s' * (len(faults) != 1)}" if faults else ""
+        level, section = requirement.level.value, requirement.section
+        yield f"{requirement.id:8} {level:12} {how:10} {many:10} {section:26.26} {requirement.statement}"
         if checks:
             yield from (f"{'':21} {check.id}" for check in own)
+
+
+def kills() -> dict[str, list[str]]:
+    """By requirement: the ids of the seeded faults that it is known to turn red for, as `conformance faults` found."""
+    recorded = json.loads((Path(__file__).parent / "kills.json").read_text(encoding="utf-8"))
+    found: dict[str, list[str]] = {}
+    for name, row in recorded["faults"].items():
+        for requirement in row["by"]:
+            found.setdefault(requirement, []).append(name)
+    return found
+
+
+def _titles() -> dict[str, str]:
+    recorded = json.loads((Path(__file__).parent / "kills.json").read_text(encoding="utf-8"))
+    return {name: row["title"] for name, row in recorded["faults"].items()}
 
 
 def explanation(name: str) -> Iterator[str]:
@@ -70,6 +91,9 @@ def _requirement(requirement: Requirement) -> Iterator[str]:
         yield "  checks      judged on every exchange of a run"
     for number, check in enumerate(own):
         yield f"  {'checks' if not number else '':10}  {check.id}: {check.summary}"
+    titles = _titles()
+    for number, name in enumerate(kills().get(requirement.id, [])):
+        yield f"  {'kills' if not number else '':10}  {name} {titles[name]}"
     if requirement.unchecked:
         yield f"  unchecked   {requirement.unchecked}"
 

@@ -310,20 +310,24 @@ def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None
 
 @main.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--all", "everything", is_flag=True, help="All faults, all variants and 200 drawn targets.")
 @click.option("--variants", is_flag=True, help="Also every legitimate variant, which must be conformant.")
 @click.option("--drawn", "count", type=click.IntRange(0, 10_000), default=0, metavar="N", help="N drawn targets.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="For --drawn.")
 @click.option("--draw", "choices", multiple=True, metavar="JSON", help="The target of these choices; repeatable.")
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1, 64), help="So many at once.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the table there too.")
+@click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write which requirement kills what.")
 def faults(
     ids: tuple[str, ...],
+    everything: bool,
     variants: bool,
     count: int,
     seed: int,
     choices: tuple[str, ...],
     jobs: int,
     json_file: Path | None,
+    record: Path | None,
 ) -> None:
     """Run the kill matrix: the suite against every seeded fault of the reference service.
 
@@ -337,7 +341,7 @@ def faults(
     Examples:
       conformance faults
       conformance faults F031 F065 D07
-      conformance faults --variants --json matrix.json
+      conformance faults --all --json matrix.json --record conformance/kills.json
       conformance faults --drawn 20 --seed 7
       conformance faults --draw '{"carrier": "body", "id_look": "number"}'
     """
@@ -346,7 +350,9 @@ def faults(
     from conformance import matrix
 
     done = []
-    subjects = matrix.chosen(ids, with_variants=variants, only_drawn=bool(count or choices))
+    count = count or (matrix.DRAWN if everything else 0)
+    some = bool(count or choices) and not everything
+    subjects = matrix.chosen(ids, with_variants=variants or everything, only_drawn=some)
     for row in matrix.rows([*subjects, *matrix.drawn_subjects(count, seed, choices)], jobs):
         done.append(row)
         click.echo(matrix.line(row))
@@ -354,6 +360,8 @@ def faults(
     click.echo(matrix.last_line(told))
     if json_file is not None:
         json_file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    if record is not None:
+        record.write_text(json.dumps(matrix.recorded(done), indent=1) + "\n", encoding="utf-8")
     sys.exit(0 if all(row.fine for row in done) else 1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,10 +116,12 @@ class CheckItem(pytest.Item):
         if result.outcome in (Outcome.INCONCLUSIVE, Outcome.INAPPLICABLE, Outcome.UNTESTED):
             pytest.skip(f"{result.outcome.value}: {result.message}")
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002
         if isinstance(excinfo.value, CheckFailed):
             return str(excinfo.value)
-        return super().repr_failure(excinfo, style)
+        # not pytest's own form, which parses source: that fails in Python 3.11 while hypothesis, in another thread,
+        # sets the recursion limit
+        return "".join(traceback.format_exception(excinfo.value))
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, self.name

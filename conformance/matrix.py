@@ -33,8 +33,9 @@ from conformance.reference.registry import Fault, faults, variants
 from conformance.session import Options
 
 _RED = (Outcome.FAILED, Outcome.WARNED)
-_BATCH = 4
-"""Subjects that a process judges before it takes new ones."""
+DRAWN = 200
+_BATCH = 8
+"""Subjects that a process judges before it makes room for another one: what it holds of them costs memory."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def rows(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
         yield from _judged(subjects)
         return
     batches = [subjects[index : index + _BATCH] for index in range(0, len(subjects), _BATCH)]
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         for batch in pool.map(_listed, batches):
             yield from batch
 
@@ -173,10 +174,12 @@ def _failing(run: Run) -> tuple[str, ...]:
     )
 
 
-def drawn_run(target: Drawn, name: str, service: embedded.Embedded, folder: Path) -> Run:
+def drawn_run(
+    target: Drawn, name: str, service: embedded.Embedded, folder: Path, examples: int | None = None
+) -> Run:
     """A whole run against a drawn target, with the profile that its owner would write. `name` is new to the service.
 
-    Raises ConformanceError as `judge` does.
+    `examples`: so many of each generated request, None: as in any run. Raises ConformanceError as `judge` does.
     """
     _register(target, name, service)
     profiles = embedded.bundled_profiles()
@@ -184,7 +187,7 @@ def drawn_run(target: Drawn, name: str, service: embedded.Embedded, folder: Path
     schemas = yaml.safe_load((profiles / document["schemas"]["file"]).read_text(encoding="utf-8"))
     file = folder / f"{name}.schemas.json"
     file.write_text(json.dumps(schemas_of(target, schemas)), encoding="utf-8")
-    options = _options(service, name, folder)
+    options = replace(_options(service, name, folder), examples=examples)
     patch = {**profile_of(target, document), "schemas": {"file": str(file.resolve())}}
     return judge(options, profile=patched_profile(options, patch))
 
@@ -262,6 +265,12 @@ def summary(done: Sequence[Row]) -> dict[str, Any]:
         "seconds": round(sum(row.seconds for row in done), 1),
         "rows": [asdict(row) for row in done],
     }
+
+
+def recorded(done: Sequence[Row]) -> dict[str, Any]:
+    """Which requirements each fault turned red, as `conformance list` and `explain` show it."""
+    seeded = {row.id: row for row in done if row.id in faults()}
+    return {"faults": {name: {"title": row.title, "by": list(row.by)} for name, row in sorted(seeded.items())}}
 
 
 def last_line(told: Mapping[str, Any]) -> str:

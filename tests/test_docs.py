@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -10,10 +11,12 @@ from pathlib import Path
 import click
 import pytest
 
+from conformance.catalog import explanation, listing
 from conformance.checks.registry import all_checks
 from conformance.cli import main
 from conformance.contract import load_contract
 from conformance.model import Verdict
+from conformance.reference.registry import faults
 from conformance.reports import FORMATS
 
 ROOT = Path(__file__).parent.parent
@@ -111,3 +114,18 @@ def test_help_starts_without_the_heavy_libraries() -> None:
         "import sys, conformance.cli; print([m for m in ('pytest', 'httpx', 'rich', 'hypothesis') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_what_list_says_is_killed_are_the_faults_that_there_are() -> None:
+    """The recorded kill matrix is of these very faults, and each is killed by the requirement that it violates."""
+    recorded = json.loads((ROOT / "conformance" / "kills.json").read_text(encoding="utf-8"))["faults"]
+    assert {name: row["title"] for name, row in recorded.items()} == {n: fault.title for n, fault in faults().items()}
+    assert [name for name, fault in faults().items() if fault.requirement not in recorded[name]["by"]] == []
+    assert f"of {len(recorded)} faults {len(recorded)} are killed" in " ".join(README.split())
+
+
+def test_list_shows_what_kills_what() -> None:
+    """Level, section, number of checks and of faults, in a line for each requirement; explain names the faults."""
+    (line,) = listing(["IDEM-2 "], level=None, operation=None, checks=False)
+    assert line.split()[:6] == ["IDEM-2", "declared", "1", "check", "1", "fault"]
+    assert "F067" in "\n".join(explanation("IDEM-2"))

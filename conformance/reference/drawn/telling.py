@@ -154,7 +154,8 @@ def _effects(drawn: Drawn, names: Table, effects: Table) -> Patch:
     for operation, table in effects.items():
         if "effects.step" in drawn.untold:
             said[operation]["step"] = None
-        if "effects.http" in drawn.untold and "http" in table:
+        unmarked = f"body.{operation}" in drawn.untold and "{unique}" in str(table.get("http"))
+        if unmarked or ("effects.http" in drawn.untold and "http" in table):
             said[operation] = None
     return said
 
