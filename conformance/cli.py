@@ -84,60 +84,60 @@ class Workers(click.ParamType[str]):
         return value
 
 
+_RUN_OPTIONS: tuple[Any, ...] = (
+    click.option(
+        "--report-dir",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="An empty folder for the reports [reports/TARGET-TIME].",
+    ),
+    click.option("--concurrency", type=click.IntRange(1, 512), metavar="N", help="Requests in flight at once [16]."),
+    click.option(
+        "--deadline",
+        "deadline_s",
+        type=click.FloatRange(min=1),
+        metavar="SECONDS",
+        help="End the run after so long.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, 2**32 - 1),
+        metavar="N",
+        help="For generated requests; an equal seed gives equal ones.",
+    ),
+    click.option(
+        "--examples",
+        type=click.IntRange(1, 10_000),
+        metavar="N",
+        help="How many generated requests each property is tried on [8].",
+    ),
+    click.option(
+        "-k", "keyword", default="", metavar="EXPRESSION", help="Only checks whose names match, as in pytest."
+    ),
+    click.option(
+        "-m",
+        "markers",
+        default="",
+        metavar="EXPRESSION",
+        help="Only these tiers or levels: stable, 'required and not candidate'.",
+    ),
+    click.option("--only", multiple=True, metavar="NAME", help="Only this check on this operation; repeatable."),
+    click.option(
+        "-n",
+        "workers",
+        type=Workers(),
+        default="",
+        metavar="N",
+        help="Split the run over N processes, or 'auto' (pytest-xdist).",
+    ),
+    click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure."),
+    click.option("--lf", "last_failed", is_flag=True, help="Only what failed the last time."),
+    click.option("-q", "--quiet", is_flag=True, help="Print only the report's path."),
+)
+
+
 def _run_options(command: Any) -> Any:
-    options = [
-        click.option(
-            "--report-dir",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="An empty folder for the reports [reports/TARGET-TIME].",
-        ),
-        click.option(
-            "--concurrency", type=click.IntRange(1, 512), metavar="N", help="Requests in flight at once [16]."
-        ),
-        click.option(
-            "--deadline",
-            "deadline_s",
-            type=click.FloatRange(min=1),
-            metavar="SECONDS",
-            help="End the run after so long.",
-        ),
-        click.option(
-            "--seed",
-            type=click.IntRange(0, 2**32 - 1),
-            metavar="N",
-            help="For generated requests; an equal seed gives equal ones.",
-        ),
-        click.option(
-            "--examples",
-            type=click.IntRange(1, 10_000),
-            metavar="N",
-            help="How many generated requests each property is tried on [8].",
-        ),
-        click.option(
-            "-k", "keyword", default="", metavar="EXPRESSION", help="Only checks whose names match, as in pytest."
-        ),
-        click.option(
-            "-m",
-            "markers",
-            default="",
-            metavar="EXPRESSION",
-            help="Only these tiers or levels: stable, 'required and not candidate'.",
-        ),
-        click.option("--only", multiple=True, metavar="NAME", help="Only this check on this operation; repeatable."),
-        click.option(
-            "-n",
-            "workers",
-            type=Workers(),
-            default="",
-            metavar="N",
-            help="Split the run over N processes, or 'auto' (pytest-xdist).",
-        ),
-        click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure."),
-        click.option("--lf", "last_failed", is_flag=True, help="Only what failed the last time."),
-        click.option("-q", "--quiet", is_flag=True, help="Print only the report's path."),
-    ]
-    for option in reversed(options):
+    for option in reversed(_RUN_OPTIONS):
         command = option(command)
     return command
 
