@@ -101,10 +101,8 @@ async def _answered(work: Callable[[JsonObject], JsonObject], request: Request) 
 async def _effects(request: Request) -> Response:
     """How often an operation took effect: overall, on one path id, or with a text somewhere in its body."""
     query = select(func.count()).where(effects.c.operation == request.path_params["operation"])
-    boundary = _target(request).boundary
     if "id" in request.query_params:
-        shown = request.query_params["id"]
-        query = query.where(effects.c.resource == (boundary.own(shown) if boundary else shown))
+        query = query.where(effects.c.resource == _own_id(request))
     if "marker" in request.query_params:
         query = query.where(effects.c.detail.contains(request.query_params["marker"], autoescape=True))
 
@@ -113,6 +111,16 @@ async def _effects(request: Request) -> Response:
             return int(db.execute(query).scalar_one())
 
     return JSONResponse({"count": await _target(request).run(count)})
+
+
+def _own_id(request: Request) -> str:
+    """The id that is asked about, as it is called inside."""
+    shown, target = request.query_params["id"], _target(request)
+    route = target.policy.routes.get(request.path_params["operation"])
+    if target.boundary is None or route is None:
+        return shown
+    named = {part[1:-1]: shown for part in route.segments if part.startswith("{")}
+    return next(iter(target.boundary.inside(named).values()), shown)
 
 
 async def _rate_limit(request: Request) -> Response:

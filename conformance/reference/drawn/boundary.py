@@ -11,6 +11,7 @@ import itertools
 import re
 import threading
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -141,9 +142,10 @@ class Boundary:
     def __init__(self, drawn: Drawn) -> None:
         self.names = names_of(drawn)
         self._look = LOOKS[drawn.id_look]
-        self._numbers = itertools.count(drawn.id_start)
+        self._numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(drawn.id_start))
+        """By kind, as a database numbers the rows of each table."""
         self._shown: dict[str, str | int] = {}
-        self._own: dict[str, str] = {}
+        self._own: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
 
     def renamed(self, value: JsonValue) -> JsonValue:
@@ -164,22 +166,26 @@ class Boundary:
         with self._lock:
             if own not in self._shown:
                 kind, _, digits = own.partition("_")
-                made = self._look.make(kind, digits, next(self._numbers))
+                made = self._look.make(kind, digits, next(self._numbers[kind]))
                 self._shown[own] = made
-                self._own[str(made)] = own
+                self._own[kind, str(made)] = own
             return self._shown[own]
 
-    def own(self, text: str, kind: str = "") -> str:
-        """The reference's own id of a shown one; of what was never shown, one of `kind` that names nothing."""
-        if text in self._own:
-            return self._own[text]
+    def own(self, text: str, kind: str) -> str:
+        """The reference's own id of a shown one; of what was never shown, one that names nothing."""
+        if (kind, text) in self._own:
+            return self._own[kind, text]
         if re.fullmatch(self._look.pattern.replace("KIND", kind), text):
             return f"{kind}_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
         return f"?{text}"
 
+    def inside(self, path: Mapping[str, str]) -> Mapping[str, str]:
+        """Path parameters as they are inside."""
+        return {name: self.own(text, KINDS[name]) if name in KINDS else text for name, text in path.items()}
+
     def come_in(self, call: Call) -> None:
-        """A stage before all others: path ids as they are inside."""
-        call.path = {n: self.own(text, KINDS[n]) if n in KINDS else text for n, text in call.path.items()}
+        """A stage before all others."""
+        call.path = self.inside(call.path)
 
     def go_out(self, _call: Call, answer: Answer) -> Answer:
         return Answer(self.shown(answer.value), answer.status, answer.headers) if answer.status == 200 else answer
