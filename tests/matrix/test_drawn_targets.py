@@ -5,23 +5,72 @@ A few of them here, the same in every run; `conformance faults --all` draws two 
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from conformance import matrix
+from conformance.cli import main
 from conformance.embedded import Embedded
-from conformance.matrix import drawn_run
+from conformance.errors import UsageError
 from conformance.model import Outcome, Verdict
-from conformance.reference.drawn.choices import Drawn
+from conformance.reference.drawn.choices import Drawn, drawn_from
 from conformance.reference.drawn.strategy import drawn
 
-TARGETS = drawn(3, seed=2)
+TARGETS = drawn(3, seed=2)[1:]
+"""Without the first one, which hypothesis always draws as plain as can be."""
+EXAMPLES = 4
+"""So many of each generated request, where a run of its own sends eight: every check is there all the same."""
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=range(len(TARGETS)))
 def test_a_drawn_target_is_conformant(target: Drawn, served: Embedded, tmp_path: Path) -> None:
     """Whatever it chose, and however much of it its profile tells: no check fails, none required stays open."""
-    run = drawn_run(target, f"R{TARGETS.index(target) + 900}", served, tmp_path)
+    run = matrix.drawn_run(target, f"R{TARGETS.index(target) + 900}", served, tmp_path, EXAMPLES)
     bad = [r for r in run.results if r.outcome in (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.BROKEN)]
     shown = [(r.requirement, r.operation, r.outcome.value, r.message) for r in bad[:10]]
     assert run.verdict is Verdict.CONFORMANT, (target.differences(), shown)
+
+
+def _row(name: str, *, fine: bool, choices: dict[str, object]) -> matrix.Row:
+    failing = () if fine else ("failed 2 x check_search::pages [searchPublicProducts ]: too long",)
+    verdict = "conformant" if fine else "nonconformant"
+    return matrix.Row(name, "nonce=True", "all", fine, verdict, (), (), 0, 9, 1.0, "", choices, failing)
+
+
+def test_a_red_row_says_what_failed_and_how_to_draw_it_again() -> None:
+    choices = {"authorization": "it's {key}", "nonce": True}
+    told = matrix.line(_row("R002", fine=False, choices=choices)).split("\n")
+    assert told[0].startswith("R002   NONCONFORMANT")
+    assert told[1].strip().startswith("failed 2 x check_search::pages")
+    assert told[2].strip() == """--draw '{"authorization": "it'"'"'s {key}", "nonce": true}'"""
+    assert "\n" not in matrix.line(_row("R003", fine=True, choices={}))
+
+
+def test_drawn_targets_are_counted_by_themselves() -> None:
+    told = matrix.summary([_row("R001", fine=True, choices={}), _row("R002", fine=False, choices={"nonce": True})])
+    assert (told["drawn"], told["drawn_conformant"], told["false_alarms"]) == (2, 1, ["R002"])
+    assert (told["faults"], told["variants"]) == (0, 0)
+    assert [row["choices"] for row in json.loads(json.dumps(told))["rows"]] == [{}, {"nonce": True}]
+    assert "1 of 2 drawn targets conformant" in matrix.last_line(told)
+
+
+def test_what_is_drawn_follows_from_the_seed() -> None:
+    one, again, other = (matrix.drawn_subjects(5, seed) for seed in (1, 1, 2))
+    assert one == again != other
+    assert [subject.id for subject in one] == ["R001", "R002", "R003", "R004", "R005"]
+    assert matrix.drawn_subjects(0, 0, ['{"nonce": true}']) == [matrix.Subject("R001", drawn_from({"nonce": True}))]
+
+
+def test_nothing_else_is_judged_where_targets_are_drawn() -> None:
+    assert matrix.chosen((), with_variants=False, only_drawn=True) == []
+    assert [subject.id for subject in matrix.chosen(("D07",), with_variants=False, only_drawn=True)] == ["D07"]
+
+
+@pytest.mark.parametrize("choices", ["{", "[]", '{"colour": "red"}', '{"nonce": "yes"}'])
+def test_choices_that_there_are_not_are_refused(choices: str) -> None:
+    with pytest.raises(UsageError):
+        matrix.drawn_subjects(0, 0, [choices])
+    assert CliRunner().invoke(main, ["faults", "--draw", choices]).exit_code == 2
