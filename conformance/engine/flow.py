@@ -21,6 +21,8 @@ from conformance.engine.gate import Gate, Pacer
 from conformance.profile.model import Limits
 
 GATEWAY_ATTEMPTS: Final = 4
+_JITTER: Final = random.Random()
+"""Not the module's own, whose state hypothesis watches while it draws in another thread."""
 _CHALLENGES: Final = 3
 """So many DPoP nonces are followed for one answer: with several requests in flight the first may be spent already."""
 _LONGEST_WAIT_S: Final = 5.0
@@ -113,9 +115,9 @@ class Flow:
             return await self._transport.abandon(wire, moment)
 
     def _back_off(self, answer: Answer, attempt: int) -> float:
-        own = random.uniform(0.5, 1) * float(min(_LONGEST_WAIT_S, 0.05 * 2**attempt))
+        own = _JITTER.uniform(0.5, 1) * float(min(_LONGEST_WAIT_S, 0.05 * 2**attempt))
         told = _retry_after(answer.header("Retry-After")) or 0.0
-        return max(own, min(told, _LONGEST_RETRY_AFTER_S) + random.uniform(0, 0.05))
+        return max(own, min(told, _LONGEST_RETRY_AFTER_S) + _JITTER.uniform(0, 0.05))
 
     def _challenged(self, answer: Answer) -> bool:
         """Whether a server demanded another nonce than the request had (RFC 9449 section 8). A new one is kept."""
