@@ -14,8 +14,11 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from multiprocessing import get_context
+from multiprocessing.util import Finalize
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -34,8 +37,8 @@ from conformance.session import Options
 
 _RED = (Outcome.FAILED, Outcome.WARNED)
 DRAWN = 200
-_BATCH = 8
-"""Subjects that a process judges before it makes room for another one: what it holds of them costs memory."""
+_LIFE = 25
+"""Subjects that a process judges before it makes room for another one: its reference service keeps all their stores."""
 
 
 @dataclass(frozen=True)
@@ -102,27 +105,39 @@ def _parsed(text: str) -> object:
 def rows(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
     """One row a subject, in order, as they come. Each job is a process with a reference service of its own."""
     if jobs == 1:
-        yield from _judged(subjects)
+        with _bench() as (service, folder):
+            yield from (_judged(subject, service, folder) for subject in subjects)
         return
-    batches = [subjects[index : index + _BATCH] for index in range(0, len(subjects), _BATCH)]
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
-        for batch in pool.map(_listed, batches):
-            yield from batch
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=_LIFE) as pool:
+        yield from pool.map(_at_our_bench, subjects)
 
 
-def _listed(subjects: Sequence[Subject]) -> list[Row]:
-    return list(_judged(subjects))
-
-
-def _judged(subjects: Sequence[Subject]) -> Iterator[Row]:
+@contextmanager
+def _bench() -> Iterator[tuple[embedded.Embedded, Path]]:
+    """A reference service and a folder for the runs against it."""
     with (
         embedded.reference() as service,
         embedded.environment(service.environment),
         tempfile.TemporaryDirectory() as folder,
     ):
-        for subject in subjects:
-            judged = _drawn_row if subject.drawn else _row
-            yield judged(subject, service, Path(folder))
+        yield service, Path(folder)
+
+
+@cache
+def _our_bench() -> tuple[embedded.Embedded, Path]:
+    """The bench of this process, as long as it lives."""
+    bench = ExitStack()
+    Finalize(None, bench.close, exitpriority=1)
+    return bench.enter_context(_bench())
+
+
+def _at_our_bench(subject: Subject) -> Row:
+    return _judged(subject, *_our_bench())
+
+
+def _judged(subject: Subject, service: embedded.Embedded, folder: Path) -> Row:
+    judged = _drawn_row if subject.drawn else _row
+    return judged(subject, service, folder)
 
 
 def _row(subject: Subject, service: embedded.Embedded, folder: Path) -> Row:
@@ -174,9 +189,7 @@ def _failing(run: Run) -> tuple[str, ...]:
     )
 
 
-def drawn_run(
-    target: Drawn, name: str, service: embedded.Embedded, folder: Path, examples: int | None = None
-) -> Run:
+def drawn_run(target: Drawn, name: str, service: embedded.Embedded, folder: Path, examples: int | None = None) -> Run:
     """A whole run against a drawn target, with the profile that its owner would write. `name` is new to the service.
 
     `examples`: so many of each generated request, None: as in any run. Raises ConformanceError as `judge` does.

@@ -265,9 +265,12 @@ class Session:
                 yield runtime
 
         deadline = self.options.deadline_s or self.profile.limits.deadline_s
-        self._engine = Engine(open_runtime, workers=self.concurrency + _SPARE_LANES, deadline_s=deadline)
+        chains = [instance for instance in chosen if instance.check.chain]
+        lanes = self.concurrency + _SPARE_LANES + len(chains)
+        self._engine = Engine(open_runtime, workers=lanes, deadline_s=deadline)
         self._engine.start()
-        self._engine.submit(_job(instance) for instance in chosen if not instance.check.exclusive)
+        others = (instance for instance in chosen if not (instance.check.chain or instance.check.exclusive))
+        self._engine.submit(_job(instance) for instance in (*chains, *others))
 
     def result(self, instance: Instance) -> Result:
         """Waits for an instance. Raises engine.Stopped, or whatever broke the suite."""

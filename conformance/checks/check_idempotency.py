@@ -30,7 +30,7 @@ async def the_same_call_is_answered_the_same(case: Case) -> None:
         expect_same(case, first, await replay(case, first.request))
 
 
-@check("IDEM-1")
+@check("IDEM-1", chain=True)
 async def a_replay_outlives_other_calls(case: Case) -> None:
     """Seconds and a dozen other keys later, the same call is still answered the same."""
     request = pinned(await case.arrange())

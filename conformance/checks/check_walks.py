@@ -6,15 +6,18 @@ import asyncio
 import zlib
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from conformance.checks.case import Case
 from conformance.checks.explore import Exploration, bounded, in_thread
 from conformance.checks.registry import check
 from conformance.checks.signals import Inconclusive
 from conformance.checks.states import States
-from conformance.checks.walk import REPLAY, STATE, STEPS, Ground, Slip, Walker, ground_of, machine
+from conformance.checks.walk import REPLAY, STATE, STEPS, Ground, Search, Slip, Walker, ground_of, machine
 from conformance.client.answer import Answer
+
+if TYPE_CHECKING:
+    from hypothesis.stateful import RuleBasedStateMachine
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,10 @@ async def _walk(case: Case, ground: Ground) -> Walked:
         from hypothesis import seed
         from hypothesis.stateful import run_state_machine_as_test
 
-        walk = machine(found, walker, ground, walked.slips)
-        own = seed(zlib.crc32(f"{case.runtime.settings.seed}:{ground.kind}".encode()))(walk)
-        run_state_machine_as_test(own, settings=bounded(found.most, stateful_step_count=STEPS))
+        shared = Search(found, walker, ground, walked.slips)
+        own = seed(zlib.crc32(f"{case.runtime.settings.seed}:{ground.kind}".encode()))
+        make = cast("type[RuleBasedStateMachine]", own(lambda: machine()(shared)))  # a function serves as well
+        run_state_machine_as_test(make, settings=bounded(found.most, stateful_step_count=STEPS))
 
     await in_thread(found, search)
     return walked
@@ -67,19 +71,19 @@ async def _judge(case: Case, question: str) -> None:
     raise case.violated(f"{slip.message}; the shortest walk: {shown}", *slip.answers, expected=slip.expected)
 
 
-@check("CONF-1", on="api-key idempotent path")
+@check("CONF-1", on="api-key idempotent path", chain=True)
 async def what_left_no_trace_changes_no_state(case: Case) -> None:
     """However a resource came to where it is, what the profile tells of that state holds; refused calls left none."""
     await _judge(case, STATE)
 
 
-@check("HO-4")
+@check("HO-4", chain=True)
 async def what_left_no_trace_changes_no_session(case: Case) -> None:
     """As for carts and orders, on hosted sessions."""
     await _judge(case, STATE)
 
 
-@check("IDEM-1", on="idempotent path")
+@check("IDEM-1", on="idempotent path", chain=True)
 async def a_replay_outlives_what_came_after(case: Case) -> None:
     """Whatever else was done to a resource since, the same call is answered the same."""
     await _judge(case, REPLAY)

@@ -32,6 +32,7 @@ class Check:
     on: str | tuple[str, ...] = ()
     cases: Cases | None = None
     exclusive: bool = False
+    chain: bool = False
 
     @property
     def id(self) -> str:
@@ -70,16 +71,22 @@ _registered: list[Check] = []
 
 
 def check(
-    requirement: str, *, on: str | tuple[str, ...] = (), cases: Cases | None = None, exclusive: bool = False
+    requirement: str,
+    *,
+    on: str | tuple[str, ...] = (),
+    cases: Cases | None = None,
+    exclusive: bool = False,
+    chain: bool = False,
 ) -> Callable[[Function], Function]:
     """Registers an async function as a check of a requirement.
 
     It is called with the Case and, where there are `cases`, the case's value. `exclusive` runs it last and alone.
+    A `chain` is many calls one after the other: it begins first, since no other can make up for a late start.
     """
 
     def register(function: Function) -> Function:
         subject = function.__module__.rpartition(".")[2]
-        _registered.append(Check(function.__name__, subject, requirement, function, on, cases, exclusive))
+        _registered.append(Check(function.__name__, subject, requirement, function, on, cases, exclusive, chain))
         return function
 
     return register

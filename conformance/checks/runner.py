@@ -17,6 +17,7 @@ from conformance.client.answer import Answer
 from conformance.client.arrange import MissingFact
 from conformance.client.recorder import current_check
 from conformance.engine.flow import BudgetExhausted
+from conformance.engine.gate import hurried
 from conformance.errors import FixtureError, JournalError
 from conformance.model import Level, Outcome, Result, to_json
 
@@ -28,6 +29,7 @@ _PASSING = re.compile(r"[0-9a-f]{8,}|\d{3,}[\w-]*\d|[\w-]*-\d+\b")
 async def run(instance: Instance, runtime: Runtime) -> Result:
     """The result of one instance. Only a journal that cannot be written is raised."""
     current_check.set(instance.id)
+    hurried.set(instance.check.chain)
     case = Case(runtime, instance.operation)
     started = time.perf_counter()
     result = await _conclude(instance, case)

@@ -7,8 +7,9 @@ left no trace.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from conformance.checks.case import Case
@@ -228,39 +229,63 @@ def turns_of(ground: Ground) -> list[Turn]:
     return [*writes * 3, *replays, *refusals, *(("read", (name,)) for name in ground.reads)]
 
 
-def machine(  # noqa: C901 - a class with its methods inside
-    found: Exploration, make: Callable[[], Walker], ground: Ground, slips: dict[tuple[str, str], tuple[str, Slip]]
-) -> type[RuleBasedStateMachine]:
-    """The state machine over a ground. One rule for all steps: of several, hypothesis leaves some out of each walk."""
+@dataclass
+class Search:
+    """What one search's walks share."""
+
+    found: Exploration
+    make: Callable[[], Walker]
+    ground: Ground
+    slips: dict[tuple[str, str], tuple[str, Slip]]
+    """By question and operation: the shortest walk, and what went wrong on it."""
+
+    def take(self, walker: Walker, step: Callable[[], Any]) -> bool:
+        """One step of a walk; whether the walk may go on. Raises Slip where it goes wrong."""
+        goes_on = True
+
+        async def cut_short() -> None:
+            nonlocal goes_on
+            try:
+                await step()
+            except Inconclusive:  # this walk has come to its end, the others have not
+                goes_on = False
+            except Slip as slip:
+                shown, tag = ", ".join(walker.log), (slip.question, slip.operation)
+                if tag not in self.slips or len(shown) < len(self.slips[tag][0]):
+                    self.slips[tag] = shown, slip
+                raise
+
+        self.found.step(cut_short, lambda: "")
+        return goes_on
+
+
+@cache
+def machine() -> Callable[[Search], RuleBasedStateMachine]:
+    """The state machine. One class for all searches, since hypothesis keeps every class that it has seen.
+
+    One rule for all steps: of several, hypothesis leaves some out of each walk.
+    """
     from hypothesis import strategies as st
     from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+    def of_the_ground(named: Callable[[Ground], Sequence[Any]]) -> Any:
+        return st.runner().flatmap(lambda walk: st.sampled_from(named(walk.search.ground)))
+
     class Walk(RuleBasedStateMachine):
-        def __init__(self) -> None:
+        def __init__(self, search: Search) -> None:
             super().__init__()
-            self.walker = make()
-            self.live = found.begun()
+            self.search = search
+            self.walker = search.make()
+            self.live = search.found.begun()
 
         def take(self, step: Callable[[], Any]) -> None:
-            async def cut_short() -> None:
-                try:
-                    await step()
-                except Inconclusive:  # this walk has come to its end, the others have not
-                    self.live = False
-                except Slip as slip:
-                    shown, tag = ", ".join(self.walker.log), (slip.question, slip.operation)
-                    if tag not in slips or len(shown) < len(slips[tag][0]):
-                        slips[tag] = shown, slip
-                    raise
+            self.live = self.live and self.search.take(self.walker, step)
 
-            if self.live:
-                found.step(cut_short, lambda: "")
-
-        @initialize(state=st.sampled_from(ground.states))
+        @initialize(state=of_the_ground(lambda ground: ground.states))
         def begin(self, state: str) -> None:
             self.take(lambda: self.walker.begin(state))
 
-        @rule(turn=st.sampled_from(turns_of(ground)))
+        @rule(turn=of_the_ground(turns_of))
         def step(self, turn: Turn) -> None:
             what, arguments = turn
             self.take(lambda: getattr(self.walker, what)(*arguments))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from re import _constants as kinds  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, Final
@@ -26,7 +27,12 @@ _MANY: Final = 24
 
 def sample(pattern: str, source: random.Random) -> str:
     """One matching text. Look-around and back references are not followed: the caller tests what it gets."""
-    return _all(parser.parse(pattern), source)
+    return _all(_parsed(pattern), source)
+
+
+@lru_cache
+def _parsed(pattern: str) -> Any:
+    return parser.parse(pattern)
 
 
 def _all(nodes: Any, source: random.Random) -> str:
@@ -40,9 +46,9 @@ def _write(node: tuple[Any, Any], source: random.Random) -> str:
     if operation is kinds.ANY:
         return source.choice(_WORD)
     if operation is kinds.NOT_LITERAL:
-        return _one_of([(kinds.NEGATE, None), (kinds.LITERAL, argument)], source)
+        return source.choice(_characters(((kinds.NEGATE, None), (kinds.LITERAL, argument))))
     if operation is kinds.IN:
-        return _one_of(argument, source)
+        return source.choice(_characters(tuple(argument)))
     if operation in (kinds.MAX_REPEAT, kinds.MIN_REPEAT, kinds.POSSESSIVE_REPEAT):
         low, high, inner = argument
         return "".join(_all(inner, source) for _ in range(max(low, min(high, _MANY))))
@@ -55,13 +61,14 @@ def _write(node: tuple[Any, Any], source: random.Random) -> str:
     return ""
 
 
-def _one_of(items: list[tuple[Any, Any]], source: random.Random) -> str:
-    """A character of a class: a letter or digit where it has one, else whatever can be printed, else its first."""
+@lru_cache
+def _characters(items: tuple[tuple[Any, Any], ...]) -> Sequence[str]:
+    """Of a class: its letters and digits where it has some, else whatever can be printed, else its first."""
     negated = items[0][0] is kinds.NEGATE
     allowed = [c for c in _PRINTABLE if any(_holds(item, c) for item in items) is not negated]
     plain = [character for character in allowed if character in _WORD]
     if plain or allowed:
-        return source.choice(plain or allowed)
+        return plain or allowed
     operation, argument = items[0]
     return chr(argument[0] if operation is kinds.RANGE else argument) if not negated else "\xa1"
 

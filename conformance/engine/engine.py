@@ -7,27 +7,17 @@ then runs with nothing else in flight.
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import CancelledError, Future
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from conformance.collector import calm_collector
+
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-@contextmanager
-def _calm_collector() -> Iterator[None]:
-    """Looks for circular garbage less often: a run makes many small values that live on, and few circles."""
-    before = gc.get_threshold()
-    gc.set_threshold(20_000, 20, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 @dataclass(frozen=True)
@@ -107,7 +97,7 @@ class Engine(Generic[R, T]):
 
     def _run(self) -> None:
         try:
-            with _calm_collector():
+            with calm_collector():
                 asyncio.run(self._supervise())
         except asyncio.CancelledError:
             pass

@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from contextvars import ContextVar
 from typing import Final
 
 _WINDOW: Final = 30
 _CROWDED: Final = 0.4
 """The share of 429s among the last answers from which on fewer requests go out at once."""
 _SHRINK_EVERY_S: Final = 0.1
+
+
+hurried: ContextVar[bool] = ContextVar("hurried", default=False)
+"""Whether what is sent in this context goes before others that wait: a long chain of calls, one after the other."""
 
 
 class Gate:
@@ -22,13 +27,15 @@ class Gate:
         self.in_flight = 0
         self.most_in_flight = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._hurried: deque[asyncio.Future[None]] = deque()
         self._recent: deque[bool] = deque(maxlen=_WINDOW)
         self._shrunk_at = 0.0
 
     async def __aenter__(self) -> None:
-        if self.in_flight >= int(self.width) or self._waiting:
+        hurry = hurried.get()
+        if self.in_flight >= int(self.width) or self._hurried or (self._waiting and not hurry):
             place = asyncio.get_running_loop().create_future()
-            self._waiting.append(place)
+            (self._hurried if hurry else self._waiting).append(place)
             self._admit()
             try:
                 await place
@@ -51,8 +58,8 @@ class Gate:
         self._admit()
 
     def _admit(self) -> None:
-        while self._waiting and self.in_flight < int(self.width):
-            place = self._waiting.popleft()
+        while (waiting := self._hurried or self._waiting) and self.in_flight < int(self.width):
+            place = waiting.popleft()
             if not place.done():
                 self._enter()
                 place.set_result(None)

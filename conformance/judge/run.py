@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.client import journal
+from conformance.collector import calm_collector
 from conformance.errors import JournalError
 from conformance.judge.coverage import coverage, reasons
 from conformance.judge.rows import Evidence, invariant_results
@@ -31,7 +32,8 @@ from conformance.model import (
 def load(directory: Path) -> Run:
     """The run in a report folder. Raises JournalError where there is no journal that can be read."""
     path = directory / journal.NAME if directory.is_dir() else directory
-    return assemble(journal.read(path), str(path))
+    with calm_collector():
+        return assemble(journal.read(path), str(path))
 
 
 def assemble(records: Iterable[Mapping[str, Any]], where: str = "journal") -> Run:

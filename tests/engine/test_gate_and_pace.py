@@ -8,7 +8,7 @@ import time
 import pytest
 
 from conformance.engine import gate as module
-from conformance.engine.gate import Gate, Pacer
+from conformance.engine.gate import Gate, Pacer, hurried
 
 
 async def crowd(gate: Gate, size: int, hold_s: float = 0.002) -> None:
@@ -44,6 +44,24 @@ def test_they_enter_in_the_order_they_came() -> None:
         return order
 
     assert asyncio.run(main()) == list(range(20))
+
+
+def test_who_is_in_a_hurry_overtakes_those_who_are_not() -> None:
+    """Among themselves they keep their order, and everybody gets in."""
+
+    async def main() -> list[int]:
+        gate, order = Gate(1), []
+
+        async def one(number: int) -> None:
+            hurried.set(number >= 10)
+            async with gate:
+                order.append(number)
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*(asyncio.create_task(one(number)) for number in range(13)))
+        return order
+
+    assert asyncio.run(main()) == [0, 10, 11, 12, *range(1, 10)]
 
 
 def test_whoever_gives_up_keeps_no_place() -> None:
