@@ -92,7 +92,10 @@ async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) ->
         bad = request.with_body(body).with_fresh_key()
         await case.refusal(bad, refusals(case), f"a body that breaks {name}", any_refusal=True)
 
-    await explore(case, breaking, law, examples=case.examples, show=_as_json, after=lambda: case.reproven(request))
+    await explore(
+        case, breaking, law, examples=case.examples, show=_as_json, after=lambda: case.reproven(request),
+        needs=(f"schemas ({name})", "a schema that some change of a good body breaks is needed"),
+    )  # fmt: skip
 
 
 @check("IDEM-1")
@@ -111,7 +114,7 @@ async def a_generated_call_is_repeated_alike(case: Case) -> None:
 
     await explore(
         case, lambda: fitting_documents(sample.body, _schema(case), _kept(case)), law, examples=case.examples // _FEW,
-        show=_as_json,
+        show=_as_json, needs=(f"operations.{case.operation.id}.body", "a body with a member that may vary is needed"),
     )  # fmt: skip
 
 
@@ -135,7 +138,7 @@ async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> N
 
     await explore(
         case, lambda: meaningful_changes(sample.body, _schema(case), _kept(case)), law, examples=case.examples // _FEW,
-        show=_as_json,
+        show=_as_json, needs=(f"operations.{case.operation.id}.body", "a body with a member that may vary is needed"),
     )  # fmt: skip
 
 
@@ -240,6 +243,8 @@ async def keys_that_differ_are_different_calls(case: Case, position: int | None)
 
     from conformance.checks.strategies import neighbour_of
 
+    where = "first" if position == 0 else "last"
+
     async def law(at: int) -> None:
         request, other = await case.arrange(), await case.arrange()
         key = request.key or ""
@@ -254,6 +259,7 @@ async def keys_that_differ_are_different_calls(case: Case, position: int | None)
 
     if position is not None:
         await law(position)
+        case.need(case.answers, "idempotency.format", f"a key whose {where} character can be another is needed")
     else:
         await explore(case, lambda: st.integers(0, 200), law, examples=case.examples // 2)
 

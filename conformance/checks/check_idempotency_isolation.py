@@ -92,7 +92,7 @@ async def a_known_key_is_no_credential(case: Case, how: tuple[Refuse, int]) -> N
 
 def _well_formed(profile: Profile, operation: Operation) -> Mapping[str, Callable[[], str] | None]:
     idempotency = profile.idempotency
-    if idempotency is None:
+    if idempotency is None or not idempotency.format:
         return {"": None}
     if idempotency.format == "uuid":
         return {"version-4": lambda: str(uuid.uuid4()), "version-1": lambda: str(uuid.uuid1())}

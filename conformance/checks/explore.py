@@ -1,6 +1,7 @@
 """Generated inputs: hypothesis draws them in a thread of its own, and the target answers them in the engine's loop.
 
-Bounded in number, drawn from the run's seed, and shrunk: of the inputs that violate, the smallest is told.
+Bounded in number, drawn from the run's seed, and shrunk: of the inputs that violate, the smallest is told. All are
+drawn before any is sent, so that a few can be on their way at once; to shrink, each waits for the answer to the last.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from conformance.checks.case import Case
@@ -28,6 +30,9 @@ _SHRINKING: Final = 25
 _SHRINKING_S: Final = 3.0
 """So many examples more may be sent, for so long, to find a smaller one that violates."""
 _SHOWN: Final = 160
+_AT_ONCE: Final = 4
+"""So many examples of one property are on their way together."""
+_DRAWER: Final = ThreadPoolExecutor(1, "draw")
 _THREADS: Final = ThreadPoolExecutor(8, "explore")
 """Not the loop's own, which resolves names while these wait for answers; kept, since hypothesis takes its time to get
 used to a new one."""
@@ -44,6 +49,8 @@ class Exploration:
         self.violations = 0
         self.ended: BaseException | None = None
         self.smallest: tuple[str, Violated] | None = None
+        self.known: dict[str, Violated | None] = {}
+        """What became of the examples that were sent before any was shrunk, by how they are shown."""
         self.most = most
         self._loop = loop
         self._found_at = 0.0
@@ -66,8 +73,7 @@ class Exploration:
         try:
             asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
         except Violated as violated:
-            self.violations += 1
-            self._keep(shown(), violated)
+            self.keep(shown(), violated)
             raise
         except BaseException as error:  # noqa: BLE001 - carried to the check, which runs in another thread
             coroutine.close()  # where the loop is gone it never began
@@ -75,7 +81,9 @@ class Exploration:
         finally:
             _DRAWING.acquire()
 
-    def _keep(self, shown: str, violated: Violated) -> None:
+    def keep(self, shown: str, violated: Violated) -> None:
+        """Counts a violation, and remembers the smallest."""
+        self.violations += 1
         if self.smallest is None:
             self._found_at = time.monotonic()
         if self.smallest is None or (len(shown), shown) < (len(self.smallest[0]), self.smallest[0]):
@@ -111,24 +119,90 @@ async def explore(
     examples: int,
     show: Callable[[Any], str] = repr,
     after: Callable[[], Awaitable[Any]] | None = None,
+    needs: tuple[str, str] | None = None,
 ) -> None:
     """Sends `examples` generated values; raises Violated with the smallest of those that violate the law.
 
-    `after` is what must hold at the end for anything to be said: the control, proven again.
+    `after` is what must hold at the end for anything to be said: the control, proven again. `needs` is the fact, as
+    profile key and reason, without which there are no values at all.
     """
     found = Exploration(asyncio.get_running_loop(), examples)
+    seeded = seed_of(case)
+    context = contextvars.copy_context()
+    drawing = partial(context.run, _drawn, strategy, seeded, examples)
+    values = await asyncio.get_running_loop().run_in_executor(_DRAWER, drawing)
+    case.need(values or not needs, *(needs or ("", "")))
+    await _spread(found, values, law, show)
+    if found.smallest is not None:
+        await in_thread(found, partial(_shrink, found, strategy, seeded, law, show))
+    await conclude(case, found, after)
+
+
+def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: int) -> list[Any]:
+    """The examples that hypothesis tries as long as all goes well; none where nothing can be drawn."""
+    from hypothesis import given, seed
+    from hypothesis.errors import Unsatisfiable
+
+    values: list[Any] = []
 
     def example(value: Any) -> None:
-        if found.begun():
-            found.step(lambda: law(value), lambda: show(value))
+        values.append(value)
 
-    def search() -> None:
-        from hypothesis import given, seed
+    with _DRAWING:
+        try:
+            seed(seeded)(bounded(examples)(given(strategy())(example)))()
+        except Unsatisfiable:
+            pass
+    return values[:examples]
 
-        seed(seed_of(case))(bounded(examples)(given(strategy())(example)))()
 
-    await in_thread(found, search)
-    await conclude(case, found, after)
+async def _spread(found: Exploration, values: list[Any], law: Law, show: Callable[[Any], str]) -> None:
+    """Sends what was drawn, a few at once, until one violates. Raises what else goes wrong."""
+    waiting = iter(values)
+
+    async def lane() -> None:
+        for value in waiting:
+            if found.smallest is not None:
+                return
+            shown = show(value)
+            found.sent += 1
+            found.known[shown] = None
+            try:
+                await law(value)
+            except Violated as violated:
+                found.known[shown] = violated
+                found.keep(shown, violated)
+
+    lanes = [asyncio.ensure_future(lane()) for _ in range(min(_AT_ONCE, len(values)))]
+    try:
+        await asyncio.gather(*lanes)
+    finally:
+        for one in lanes:
+            one.cancel()
+
+
+class _Caught(Exception):
+    """An example violates: hypothesis takes errors from one place for one error, wherever they came about."""
+
+
+def _shrink(
+    found: Exploration, strategy: Callable[[], SearchStrategy[Any]], seeded: int, law: Law, show: Callable[[Any], str]
+) -> None:
+    """The same search again, whose first examples need not be sent any more."""
+    from hypothesis import given, seed
+
+    def example(value: Any) -> None:
+        shown = show(value)
+        violated = found.known.get(shown)
+        if shown not in found.known and found.begun():
+            try:
+                found.step(lambda: law(value), lambda: shown)
+            except Violated as seen:
+                violated = seen
+        if violated is not None:
+            raise _Caught
+
+    seed(seeded)(bounded(found.most)(given(strategy())(example)))()
 
 
 async def in_thread(found: Exploration, search: Callable[[], None]) -> None:
@@ -148,7 +222,7 @@ def _quietly(found: Exploration, search: Callable[[], None]) -> None:
     with _DRAWING:
         try:
             search()
-        except (Violated, Unsatisfiable):  # the second: nothing could be drawn, which is untested
+        except (Violated, _Caught, Unsatisfiable):  # the last: nothing could be drawn, which is untested
             pass
         except HypothesisException:
             if not found.sent:

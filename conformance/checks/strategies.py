@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from conformance.profile import pointer
@@ -32,6 +32,7 @@ def places(value: JsonValue, at: str = "") -> Iterator[str]:
         yield from places(item, here)
 
 
+@cache
 def json_values() -> SearchStrategy[JsonValue]:
     """Any JSON value that a strict writer would write: no lone surrogates, no NaN."""
     from hypothesis import strategies as st
@@ -64,6 +65,7 @@ def breaking_documents(body: JsonValue, schema: Schema, keep: frozenset[str]) ->
         return st.nothing()
     root = Root(schema)
 
+    @cache
     def broken(where: str) -> SearchStrategy[JsonValue]:
         edges = [value for part in root.at(schema, pointer.tokens(where)) for value in _beyond(part)]
         other = st.one_of(st.sampled_from(edges), json_values()) if edges else json_values()

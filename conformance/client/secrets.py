@@ -13,6 +13,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, quote_plus
 
@@ -25,12 +26,18 @@ _TELLING: Final = re.compile(
     r"secret|token|password|authorization|api_?key|private_?key|ticket|verifier", re.IGNORECASE
 )
 _NO_SECRET: Final = re.compile(r"token_?type|kind|expires", re.IGNORECASE)
-_RUN: Final = re.compile(r"[\w%+/=~.-]{6,}")
-"""In which the endings of nearly all spellings stand: most of a JSON text is too short a word."""
+_ENDING: Final = re.compile(r"[\w%+/=~.-]{6,}\Z")
+"""How nearly all spellings end: a text is searched only where it has as long a run of such characters."""
 _DIGIT: Final = re.compile(r"\d")
 _REMEMBERED: Final = 1000
 WHOLE_HEADERS: Final = frozenset({"authorization", "dpop", "cookie", "set-cookie", "proxy-authorization"})
 """Headers whose value is never written, whatever it holds."""
+
+
+@lru_cache
+def _runs(length: int) -> re.Pattern[str]:
+    """So many characters, or more, that a spelling may end in."""
+    return re.compile(r"[\w%+/=~.-]{" + str(length) + ",}")
 
 
 def forms(secret: str) -> tuple[str, ...]:
@@ -79,6 +86,7 @@ class Secrets:
         """By the last MIN_LENGTH characters: proofs all begin alike, but end in their signatures."""
         self._odd: list[_Spelling] = []
         """Those few that do not end in a run of such characters."""
+        self._shortest_run = sys.maxsize
         self._values: set[str] = set()
         self.longest = 0
         """The length of the longest spelling known."""
@@ -104,9 +112,10 @@ class Secrets:
                 self._harmless.clear()
             for form in forms(value):
                 alone = form == value and len(value) < _TELLING_ALONE
-                ending = form[-MIN_LENGTH:]
-                kept = self._passing[ending] if _RUN.fullmatch(ending) else self._odd
+                run = _ENDING.search(form)
+                kept = self._passing[form[-MIN_LENGTH:]] if run else self._odd
                 kept.append(_Spelling(form, f"«redacted:{name}»", alone))
+                self._shortest_run = min(self._shortest_run, len(run.group()) if run else sys.maxsize)
                 self._measure(form)
 
     def _measure(self, form: str) -> None:
@@ -134,9 +143,11 @@ class Secrets:
         return cleaned
 
     def _without_passing(self, text: str) -> str:
-        endings = {run[at : at + MIN_LENGTH] for run in _RUN.findall(text) for at in range(len(run) - MIN_LENGTH + 1)}
-        found = [spelling for ending in self._passing.keys() & endings for spelling in self._passing[ending]]
-        found += self._odd
+        found = list(self._odd)
+        if self._passing and len(text) >= self._shortest_run:
+            runs = _runs(self._shortest_run).findall(text)
+            endings = {run[at : at + MIN_LENGTH] for run in runs for at in range(len(run) - MIN_LENGTH + 1)}
+            found += [spelling for ending in self._passing.keys() & endings for spelling in self._passing[ending]]
         for spelling in sorted(found, key=lambda one: len(one.form), reverse=True):
             if spelling.form in text:
                 text = spelling.out_of(text)

@@ -103,7 +103,7 @@ def _command(words: Sequence[str], directory: Path) -> tuple[str, ...]:
 
 
 def _idempotency(table: Table) -> Idempotency:
-    form = table.get("format", "any")
+    form = table.get("format", "")
     return Idempotency(
         carrier=table["carrier"],
         name=table.get("name", ""),

@@ -58,8 +58,8 @@ class Idempotency:
     carrier: str
     name: str = ""
     pointer: str = ""
-    format: str = "any"
-    """`uuid`, `any`, or `pattern`, and then `pattern` holds a regular expression."""
+    format: str = ""
+    """`uuid`, `any`, `pattern`, and then `pattern` holds a regular expression, or empty where not stated."""
     pattern: str = ""
     missing_key: str = ""
     """`refused`, `accepted`, or empty where not stated."""

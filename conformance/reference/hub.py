@@ -49,7 +49,8 @@ class Target:
         """Whether a call waits for nothing: no other process's transaction, and no work beside the database."""
         if not call.operation or (call.operation in self.policy.local and not isinstance(self.limiter, SharedLimiter)):
             return True
-        return self.store.private and not self.policy.overlap and not self.policy.idempotency.work_s
+        works = self.policy.idempotency.work_s and call.request.method != "GET"
+        return self.store.private and not self.policy.overlap and not works
 
     async def run(self, work: Callable[[], T]) -> T:
         """Carries out work on the store, in a thread where it may have to wait."""

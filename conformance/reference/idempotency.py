@@ -25,6 +25,8 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _FIND = select(records).where(records.c.address == bindparam("key"))
 _SAVE = insert(records)
 _EFFECT = insert(effects)
+_UNDER_WAY = select(reservations.c.expires_at).where(reservations.c.address == bindparam("key"))
+_RESERVE = insert(reservations)
 _RELEASE = delete(reservations).where(reservations.c.address == bindparam("key"))
 
 
@@ -184,11 +186,13 @@ def _take(call: Call, key: str) -> bool:
     now = time.time()
     try:
         with call.store.write() as db:
-            db.execute(delete(reservations).where(reservations.c.address == key, reservations.c.expires_at < now))
-            taken = db.execute(select(reservations.c.address).where(reservations.c.address == key)).first()
-            if taken is None:
-                values = {"address": key, "fingerprint": call.policy.idempotency.fingerprint(call)}
-                db.execute(insert(reservations), {**values, "expires_at": now + LEASE_S})
-            return taken is None
+            expires_at = db.execute(_UNDER_WAY, {"key": key}).scalar()
+            if expires_at is not None and expires_at >= now:
+                return False
+            if expires_at is not None:
+                db.execute(_RELEASE, {"key": key})
+            values = {"address": key, "fingerprint": call.policy.idempotency.fingerprint(call)}
+            db.execute(_RESERVE, {**values, "expires_at": now + LEASE_S})
+            return True
     except IntegrityError:
         return False

@@ -160,6 +160,7 @@ def _config(app: Any) -> uvicorn.Config:
         access_log=False,
         log_level="critical",
         server_header=False,
+        proxy_headers=False,
         date_header=True,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=2,
