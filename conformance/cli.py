@@ -353,7 +353,7 @@ def faults(
     count = count or (matrix.DRAWN if everything else 0)
     some = bool(count or choices) and not everything
     subjects = matrix.chosen(ids, with_variants=variants or everything, only_drawn=some)
-    for row in matrix.rows([*subjects, *matrix.drawn_subjects(count, seed, choices)], jobs):
+    for row in matrix.rows(matrix.woven(subjects, matrix.drawn_subjects(count, seed, choices)), jobs):
         done.append(row)
         click.echo(matrix.line(row))
     told = matrix.summary(done)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.checks.registry import Instance
+from conformance.client.journal import MemoryJournal
 from conformance.engine.engine import Stopped
 from conformance.model import Run
 from conformance.profile.loader import profile_from_document
@@ -16,13 +17,18 @@ from conformance.session import Options, Session
 
 
 def judge(
-    options: Options, select: Callable[[Instance], bool] = lambda _: True, *, profile: Profile | None = None
+    options: Options,
+    select: Callable[[Instance], bool] = lambda _: True,
+    *,
+    profile: Profile | None = None,
+    keep: bool = True,
 ) -> Run:
-    """Certifies one target with the checks that `select` lets through. `options.report_dir` keeps the journal.
+    """Certifies one target with the checks that `select` lets through.
 
+    `options.report_dir` keeps the journal, if asked.
     `profile` stands in for the one in `options`' file. Raises ConformanceError as a run from the command line does.
     """
-    session = Session(options, profile)
+    session = Session(options, profile, None if keep else MemoryJournal())
     session.claim()
     return complete(session, [instance for instance in session.instances if select(instance)])
 

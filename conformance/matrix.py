@@ -95,6 +95,12 @@ def drawn_subjects(count: int, seed: int, choices: Sequence[str] = ()) -> list[S
     return [Subject(f"R{number:03d}", target) for number, target in enumerate(targets, 1)]
 
 
+def woven(some: Sequence[Subject], others: Sequence[Subject]) -> list[Subject]:
+    """Both lists in one, evenly: drawn targets are often slow, and while one is waited for, others can be judged."""
+    places = [((index + 0.5) / len(group), subject) for group in (some, others) for index, subject in enumerate(group)]
+    return [subject for _, subject in sorted(places, key=lambda place: place[0])]
+
+
 def _parsed(text: str) -> object:
     try:
         return json.loads(text)
@@ -147,7 +153,7 @@ def _row(subject: Subject, service: embedded.Embedded, folder: Path) -> Row:
     options = _options(service, name, folder)
     profile = None if isinstance(seeded, Fault) else patched_profile(options, seeded.profile)
     try:
-        run = judge(options, profile=profile)
+        run = judge(options, profile=profile, keep=False)
     except ConformanceError as error:
         return Row(name, seeded.title, seeded.requirement, False, "broken", (), (), 0, 0, 0.0, str(error))
     return _told(seeded, run, time.monotonic() - started)
@@ -202,7 +208,7 @@ def drawn_run(target: Drawn, name: str, service: embedded.Embedded, folder: Path
     file.write_text(json.dumps(schemas_of(target, schemas)), encoding="utf-8")
     options = replace(_options(service, name, folder), examples=examples)
     patch = {**profile_of(target, document), "schemas": {"file": str(file.resolve())}}
-    return judge(options, profile=patched_profile(options, patch))
+    return judge(options, profile=patched_profile(options, patch), keep=False)
 
 
 def _register(target: Drawn, name: str, service: embedded.Embedded) -> None:

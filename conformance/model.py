@@ -190,7 +190,11 @@ class Waiver:
     case: str = ""
     signature: str = ""
     state: str = ""
-    """`active`, `expired`, `unmatched` (nothing of that name failed) or `mismatch` (another failure than excused)."""
+    """What became of it in a run.
+
+    `active`: it excuses a failure; `expired`: its day has passed; `mismatch`: another failure than it excuses;
+    `unneeded`: what it names did not fail; `unmatched`: there is nothing of that name.
+    """
 
 
 @dataclass(frozen=True, slots=True)

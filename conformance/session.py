@@ -130,7 +130,7 @@ def recovered(directory: Path) -> Run:
 class Session:
     """A run that is being made. `start`, then `result` for each instance, then `finish`."""
 
-    def __init__(self, options: Options, profile: Profile | None = None) -> None:
+    def __init__(self, options: Options, profile: Profile | None = None, journal: Journal | None = None) -> None:
         self.options = options
         whole = profile or load_profile(options.profile, base_url=options.base_url, variables=options.variables)
         self.profile: Profile = _share_of(whole, *options.share)
@@ -149,7 +149,7 @@ class Session:
         self.at_first: Sequence[Instance] = ()
         """What is begun, where nothing is yet, when the first result is asked for."""
         self._engine: Engine[Runtime, Result] | None = None
-        self._journal: Journal | None = None
+        self._journal = journal
         self._runtime: Runtime | None = None
 
     @cached_property
@@ -235,6 +235,8 @@ class Session:
             path.unlink()
 
     def assembled(self) -> Run:
+        if isinstance(self._journal, journals.MemoryJournal):
+            return assemble(self._journal.records)
         return load(self.directory)
 
     # The part of whoever sends

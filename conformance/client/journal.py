@@ -56,6 +56,20 @@ class Journal:
         os.close(self._file)
 
 
+class MemoryJournal(Journal):
+    """The same lines in a list: for the kill matrix, which reads each journal once and throws it away."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+        self._failed = ""
+
+    def append(self, kind: str, record: dict[str, Any]) -> None:
+        self.records.append({"kind": kind, **record})
+
+    def close(self) -> None:
+        """There is no file."""
+
+
 def read(path: Path) -> Iterator[dict[str, Any]]:
     """The lines of a journal, in order. A torn last line is left out: it is what a killed run leaves.
 

@@ -1,7 +1,7 @@
 """What must appear in no file: credentials, and the codes, tickets, verifiers, proofs and tokens of a run.
 
-Long-lived secrets are few and are searched one by one. Short-lived ones are many: they are found by the last letters
-of their spellings, which costs one pass over a text however many there are.
+They are many, and most live for one exchange: they are found by the last letters of their spellings, which costs one
+pass over a text however many there are.
 """
 
 from __future__ import annotations
@@ -81,8 +81,7 @@ class Secrets:
     """The secrets of one run, and the one function that takes them out of a text."""
 
     def __init__(self) -> None:
-        self._lasting: list[tuple[str, str]] = []
-        self._passing: defaultdict[str, list[_Spelling]] = defaultdict(list)
+        self._known: defaultdict[str, list[_Spelling]] = defaultdict(list)
         """By the last MIN_LENGTH characters: proofs all begin alike, but end in their signatures."""
         self._odd: list[_Spelling] = []
         """Those few that do not end in a run of such characters."""
@@ -97,9 +96,7 @@ class Secrets:
         """A credential of the profile; written as «credential:name»."""
         label = f"«credential:{name}»"
         for form in forms(secret):
-            self._lasting.append((form, label))
-            self._measure(form)
-        self._lasting.sort(key=lambda pair: len(pair[0]), reverse=True)
+            self._keep(_Spelling(form, label, False))
         self._harmless.clear()
 
     def passing(self, name: str, values: Iterable[str]) -> None:
@@ -112,13 +109,16 @@ class Secrets:
                 self._harmless.clear()
             for form in forms(value):
                 alone = form == value and len(value) < _TELLING_ALONE
-                run = _ENDING.search(form)
-                kept = self._passing[form[-MIN_LENGTH:]] if run else self._odd
-                kept.append(_Spelling(form, f"«redacted:{name}»", alone))
-                self._shortest_run = min(self._shortest_run, len(run.group()) if run else sys.maxsize)
-                self._measure(form)
+                self._keep(_Spelling(form, f"«redacted:{name}»", alone))
 
-    def _measure(self, form: str) -> None:
+    def _keep(self, spelling: _Spelling) -> None:
+        form = spelling.form
+        run = _ENDING.search(form)
+        if run:
+            self._known[form[-MIN_LENGTH:]].append(spelling)
+            self._shortest_run = min(self._shortest_run, len(run.group()))
+        else:
+            self._odd.append(spelling)
         self.longest = max(self.longest, len(form))
         self._shortest = min(self._shortest, len(form))
 
@@ -127,10 +127,7 @@ class Secrets:
         if len(text) < MIN_LENGTH:
             return text
         if len(text) >= self._shortest:
-            for form, label in self._lasting:
-                if form in text:
-                    text = text.replace(form, label)
-            text = self._without_passing(text)
+            text = self._without_known(text)
         return _MEMBER.sub(_without_telling, text) if '"' in text else text
 
     def clean_word(self, text: str) -> str:
@@ -142,12 +139,12 @@ class Secrets:
             self._harmless.add(text)
         return cleaned
 
-    def _without_passing(self, text: str) -> str:
+    def _without_known(self, text: str) -> str:
         found = list(self._odd)
-        if self._passing and len(text) >= self._shortest_run:
+        if self._known and len(text) >= self._shortest_run:
             runs = _runs(self._shortest_run).findall(text)
             endings = {run[at : at + MIN_LENGTH] for run in runs for at in range(len(run) - MIN_LENGTH + 1)}
-            found += [spelling for ending in self._passing.keys() & endings for spelling in self._passing[ending]]
+            found += [spelling for ending in self._known.keys() & endings for spelling in self._known[ending]]
         for spelling in sorted(found, key=lambda one: len(one.form), reverse=True):
             if spelling.form in text:
                 text = spelling.out_of(text)

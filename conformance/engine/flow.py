@@ -29,6 +29,8 @@ _LONGEST_WAIT_S: Final = 5.0
 _LONGEST_RETRY_AFTER_S: Final = 30.0
 _DEAD_AFTER: Final = 60
 """So many exchanges in a row without any answer, and the target counts as gone."""
+_PROOF: Final = 40
+"""What is shorter is no proof that anybody could use, but a word that a check put in its place."""
 
 
 class BudgetExhausted(Exception):
@@ -155,7 +157,7 @@ class Flow:
         url = self._transport.origin + wire.target
         if request.proof is not None:
             written = request.proof.write(wire.method, self._token_url or url.split("?")[0], self.nonce)
-            self._secrets.passing("dpop.proof", [written])
+            self._secrets.passing("dpop.proof", [written] if len(written) >= _PROOF else [])
             headers = wire.headers + (("DPoP", written),) * request.proof.copies
             wire = replace(wire, headers=headers, exact=wire.exact or request.proof.copies > 1)
         return wire, url

@@ -32,12 +32,16 @@ from conformance.model import (
 def load(directory: Path) -> Run:
     """The run in a report folder. Raises JournalError where there is no journal that can be read."""
     path = directory / journal.NAME if directory.is_dir() else directory
-    with calm_collector():
-        return assemble(journal.read(path), str(path))
+    return assemble(journal.read(path), str(path))
 
 
 def assemble(records: Iterable[Mapping[str, Any]], where: str = "journal") -> Run:
     """A run out of its journal's lines; one that was cut short is as complete as it went."""
+    with calm_collector():
+        return _assembled(records, where)
+
+
+def _assembled(records: Iterable[Mapping[str, Any]], where: str) -> Run:
     head: Mapping[str, Any] | None = None
     ends: list[Mapping[str, Any]] = []
     exchanges: list[Exchange] = []

@@ -64,9 +64,12 @@ def excuses(waiver: Waiver, result: Result) -> bool:
 
 
 def _names(waiver: Waiver, result: Result) -> bool:
+    return result.outcome is Outcome.FAILED and _about(waiver, result)
+
+
+def _about(waiver: Waiver, result: Result) -> bool:
     return (
-        result.outcome is Outcome.FAILED
-        and waiver.requirement == result.requirement
+        waiver.requirement == result.requirement
         and waiver.operation in ("", result.operation)
         and waiver.case in ("", result.case)
     )
@@ -80,8 +83,10 @@ def with_states(waivers: Iterable[Waiver], results: Sequence[Result], today: str
             state = "expired"
         elif any(excuses(waiver, result) for result in results):
             state = "active"
+        elif any(_names(waiver, result) for result in results):
+            state = "mismatch"
         else:
-            state = "mismatch" if any(_names(waiver, result) for result in results) else "unmatched"
+            state = "unneeded" if any(_about(waiver, result) for result in results) else "unmatched"
         told.append(replace(waiver, state=state))
     return tuple(told)
 

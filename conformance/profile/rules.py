@@ -33,7 +33,7 @@ def rule_problems(document: Document, *, directory: Path, contract: Contract) ->
     yield from _transitions(document, contract)
     yield from _effects(document, contract)
     yield from _rate_limit(document)
-    yield from _waivers(document, contract)
+    yield from waiver_problems(document, contract)
     yield from fixture_problems(document, contract)
     yield from placeholder_problems(document)
 
@@ -195,7 +195,7 @@ def _rate_limit(document: Document) -> Iterator[Problem]:
         yield Problem(("rate_limit", "credential"), f"unknown credential {name}", hint)
 
 
-def _waivers(document: Document, contract: Contract) -> Iterator[Problem]:
+def waiver_problems(document: Document, contract: Contract) -> Iterator[Problem]:
     for index, table in enumerate(document.get("waivers", ())):
         key: Key = ("waivers", index)
         if table["requirement"] not in contract.requirements:

@@ -68,14 +68,14 @@ def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
+def read_toml(path: Path, missing: str = "--profile takes the path of a TOML file") -> tuple[str, dict[str, Any]]:
     """The text and the document. Raises ProfileError where it cannot be read or is no TOML."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ProfileError("is not UTF-8", where=str(path)) from error
     except OSError as error:
-        hint = "--profile takes the path of a TOML file" if isinstance(error, FileNotFoundError) else ""
+        hint = missing if isinstance(error, FileNotFoundError) else ""
         raise ProfileError(f"cannot be read: {error.strerror}", where=str(path), hint=hint) from error
     try:
         return text, tomllib.loads(text)

@@ -38,13 +38,28 @@ def _validator() -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator(profile_schema())
 
 
-def structure_problems(document: Mapping[str, Any]) -> list[Problem]:
-    """What is wrong with the document's keys and types, in no particular order."""
+@cache
+def policy_schema() -> dict[str, Any]:
+    """The JSON Schema of a gate's policy: what a profile says of waivers, and what a release is held to."""
+    listed = {"type": "array", "items": {"$ref": "#/$defs/text"}}
+    own = {
+        "tier": {"description": "stable, candidate or all.", "enum": ["stable", "candidate", "all"]},
+        "allow_incomplete": {"description": "Requirements that need not reach a verdict.", **listed},
+        "strict_waivers": {"description": "Whether a waiver that excuses nothing fails.", "type": "boolean"},
+        "waivers": profile_schema()["properties"]["waivers"],
+    }
+    shape = {"type": "object", "additionalProperties": False, "properties": own}
+    return {"$schema": profile_schema()["$schema"], **shape, "$defs": profile_schema()["$defs"]}
+
+
+def structure_problems(document: Mapping[str, Any], schema: Mapping[str, Any] | None = None) -> list[Problem]:
+    """What is wrong with a document's keys and types, in no particular order; of a profile, without a `schema`."""
     if problems := list(_not_finite(document)):
         return problems
-    for error in _validator().iter_errors(document):
+    validator = jsonschema_rs.Draft202012Validator(schema) if schema else _validator()
+    for error in validator.iter_errors(document):
         key: Key = tuple(error.instance_path)
-        problems += _problems(key, error, _subschema(profile_schema(), key))
+        problems += _problems(key, error, _subschema(schema or profile_schema(), key))
     misspelt = {(p.key[:-1], p.hint) for p in problems if p.what == _UNKNOWN}
     return [p for p in problems if (p.key, f"did you mean {p.what.removeprefix(_LACKS)}?") not in misspelt]
 

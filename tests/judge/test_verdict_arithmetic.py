@@ -185,9 +185,9 @@ def test_every_verdict_has_an_exit_code_of_its_own() -> None:
         ({}, {"requirement": "A-3"}, "unmatched", Verdict.NONCONFORMANT),
         ({}, {"operation": "candidateOne"}, "unmatched", Verdict.NONCONFORMANT),
         ({}, {"case": "other"}, "unmatched", Verdict.NONCONFORMANT),
-        ({}, {"outcome": Outcome.PASSED}, "unmatched", Verdict.CONFORMANT),
-        ({}, {"outcome": Outcome.INCONCLUSIVE}, "unmatched", Verdict.INCOMPLETE),
-        ({}, {"outcome": Outcome.WARNED, "level": Level.RECOMMENDED}, "unmatched", Verdict.CONFORMANT),
+        ({}, {"outcome": Outcome.PASSED}, "unneeded", Verdict.CONFORMANT),
+        ({}, {"outcome": Outcome.INCONCLUSIVE}, "unneeded", Verdict.INCOMPLETE),
+        ({}, {"outcome": Outcome.WARNED, "level": Level.RECOMMENDED}, "unneeded", Verdict.CONFORMANT),
     ],
 )
 def test_what_a_waiver_excuses(

@@ -47,7 +47,7 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "remembers": ("successes", "refusals"),
     "replay": ("stored", "rewritten", "latest"),
     "on_flight": ("wait", "conflict"),
-    "work_ms": (0, 5, 20, 30),
+    "work_ms": (0, 0, 0, 5, 20, 30),
     "style": ("camel", "snake", "kebab", "pascal", "dotted", "slashed"),
     "vocabulary": ("own", "other", "opaque"),
     "error": ("nested", "flat", "problem", "listed", "terse"),
@@ -81,7 +81,7 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "id_status": (400, 404),
     "chunked": (False, True),
     "gzip": (False, True),
-    "close": (False, True),
+    "close": (False, False, False, True),
     "latency_ms": (0, 10, 30),
     "latency_every": (1, 3, 7),
 }
