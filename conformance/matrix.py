@@ -203,12 +203,17 @@ def drawn_run(target: Drawn, name: str, service: embedded.Embedded, folder: Path
     _register(target, name, service)
     profiles = embedded.bundled_profiles()
     document = tomllib.loads((profiles / "reference.toml").read_text(encoding="utf-8"))
-    schemas = yaml.safe_load((profiles / document["schemas"]["file"]).read_text(encoding="utf-8"))
+    schemas = _schemas(profiles / document["schemas"]["file"])
     file = folder / f"{name}.schemas.json"
     file.write_text(json.dumps(schemas_of(target, schemas)), encoding="utf-8")
     options = replace(_options(service, name, folder), examples=examples)
     patch = {**profile_of(target, document), "schemas": {"file": str(file.resolve())}}
     return judge(options, profile=patched_profile(options, patch), keep=False)
+
+
+@cache
+def _schemas(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def _register(target: Drawn, name: str, service: embedded.Embedded) -> None:

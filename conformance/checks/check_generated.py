@@ -42,12 +42,9 @@ def _schema(case: Case) -> Any:
 @check("STA-1")
 async def odd_but_harmless_company_changes_no_status(case: Case) -> None:
     """Whatever unknown header or query parameter comes along, the answer is a declared one."""
-    from hypothesis import strategies as st
+    from conformance.checks.strategies import company
 
     request = await case.arrange()
-    word = st.text("abcdefghij-", min_size=1, max_size=10).map(lambda text: f"x-{text.strip('-') or 'x'}")
-    value = st.text(st.characters(codec="ascii", exclude_categories=["C"]), max_size=30).map(str.strip)
-    anything = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=20)
 
     async def law(drawn: tuple[dict[str, str], dict[str, str]]) -> None:
         headers, query = drawn
@@ -56,8 +53,7 @@ async def odd_but_harmless_company_changes_no_status(case: Case) -> None:
             odd = odd.with_header(name, text)
         expect_survival(case, "a request in odd company", await case.stubborn(odd, "odd company"), oversize=False)
 
-    company = st.tuples(st.dictionaries(word, value, max_size=3), st.dictionaries(word, anything, max_size=3))
-    await explore(case, lambda: company, law, examples=case.examples // 2)
+    await explore(case, company, law, examples=case.examples // 2)
 
 
 @check("BODY-5")
@@ -221,7 +217,7 @@ async def a_generated_text_is_no_integer(case: Case, name: str) -> None:
 @check("SRCH-7")
 async def a_generated_search_is_answered(case: Case) -> None:
     """Whatever is searched for, the answer is a declared one; how many are found and refused is recorded."""
-    from hypothesis import strategies as st
+    from conformance.checks.strategies import search_words
 
     request = await case.arrange()
     answered: list[bool] = []
@@ -231,17 +227,14 @@ async def a_generated_search_is_answered(case: Case) -> None:
         expect_survival(case, "a generated search", answer, oversize=False)
         answered.append(answer.ok)
 
-    words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)
-    await explore(case, lambda: words, law, examples=case.examples)
+    await explore(case, search_words, law, examples=case.examples)
     case.note(f"{sum(answered)} of {len(answered)} generated searches were answered 200")
 
 
 @check("IDEM-10", on="createInstallationWebhook", cases={"first": 0, "last": -1, "generated": None})
 async def keys_that_differ_are_different_calls(case: Case, position: int | None) -> None:
     """However much two well-formed keys have in common, each makes a call of its own."""
-    from hypothesis import strategies as st
-
-    from conformance.checks.strategies import neighbour_of
+    from conformance.checks.strategies import neighbour_of, positions
 
     where = "first" if position == 0 else "last"
 
@@ -261,7 +254,7 @@ async def keys_that_differ_are_different_calls(case: Case, position: int | None)
         await law(position)
         case.need(case.answers, "idempotency.format", f"a key whose {where} character can be another is needed")
     else:
-        await explore(case, lambda: st.integers(0, 200), law, examples=case.examples // 2)
+        await explore(case, positions, law, examples=case.examples // 2)
 
 
 def _well_formed(case: Case, key: str) -> bool:

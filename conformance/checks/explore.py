@@ -38,7 +38,8 @@ _THREADS: Final = ThreadPoolExecutor(8, "explore")
 used to a new one."""
 _DRAWING: Final = threading.Lock()
 """Held but for the time that an answer takes: hypothesis sets the recursion limit, which CPython's parser, that it
-calls too, does not bear in another thread (SystemError in 3.11)."""
+calls too, does not bear in another thread (SystemError in 3.11). It is imported under this lock only, too: of two
+threads that begin to import it, one may see a module of it half made."""
 
 
 class Exploration:
@@ -140,15 +141,15 @@ async def explore(
 
 def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: int) -> list[Any]:
     """The examples that hypothesis tries as long as all goes well; none where nothing can be drawn."""
-    from hypothesis import given, seed
-    from hypothesis.errors import Unsatisfiable
-
     values: list[Any] = []
 
     def example(value: Any) -> None:
         values.append(value)
 
     with _DRAWING:
+        from hypothesis import given, seed
+        from hypothesis.errors import Unsatisfiable
+
         try:
             seed(seeded)(bounded(examples)(given(strategy())(example)))()
         except Unsatisfiable:
@@ -217,9 +218,9 @@ async def in_thread(found: Exploration, search: Callable[[], None]) -> None:
 
 
 def _quietly(found: Exploration, search: Callable[[], None]) -> None:
-    from hypothesis.errors import HypothesisException, Unsatisfiable
-
     with _DRAWING:
+        from hypothesis.errors import HypothesisException, Unsatisfiable
+
         try:
             search()
         except (Violated, _Caught, Unsatisfiable):  # the last: nothing could be drawn, which is untested

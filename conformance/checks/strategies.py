@@ -1,6 +1,7 @@
 """What generated requests are made of: hypothesis strategies around a request that is known to be good.
 
-hypothesis is imported where something is drawn: a run that draws nothing does not wait for it.
+hypothesis is imported where something is drawn: a run that draws nothing does not wait for it, and no two threads
+import it at once (see `explore`).
 """
 
 from __future__ import annotations
@@ -188,3 +189,27 @@ def no_integers() -> SearchStrategy[str]:
 
     pieces = st.text(_NO_NUMBER + string.digits + "-:;/$", max_size=8)
     return st.builds(lambda before, letter, after: before + letter + after, pieces, st.sampled_from(_NO_NUMBER), pieces)
+
+
+def company() -> SearchStrategy[tuple[dict[str, str], dict[str, str]]]:
+    """Headers and query parameters that nobody knows."""
+    from hypothesis import strategies as st
+
+    word = st.text("abcdefghij-", min_size=1, max_size=10).map(lambda text: f"x-{text.strip('-') or 'x'}")
+    value = st.text(st.characters(codec="ascii", exclude_categories=["C"]), max_size=30).map(str.strip)
+    anything = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=20)
+    return st.tuples(st.dictionaries(word, value, max_size=3), st.dictionaries(word, anything, max_size=3))
+
+
+def search_words() -> SearchStrategy[str]:
+    """Whatever somebody may type into a search box."""
+    from hypothesis import strategies as st
+
+    return st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)
+
+
+def positions() -> SearchStrategy[int]:
+    """Places in an idempotency key."""
+    from hypothesis import strategies as st
+
+    return st.integers(0, 200)

@@ -20,6 +20,7 @@ from conformance.decisions.gate import ALL, Policy, decide, of_tier
 from conformance.errors import UsageError
 from conformance.model import Outcome, Run, Verdict, to_json
 from conformance.reports import runjson
+from conformance.reports.shaping.text import clean, one_line
 
 if TYPE_CHECKING:
     from securesystemslib.signer import SSlibKey
@@ -91,7 +92,7 @@ def _statement(
     run: Run, digests: Mapping[str, str], *, tier: str, today: str, until: str, signer: SSlibKey
 ) -> dict[str, Any]:
     from google.protobuf.json_format import MessageToDict, ParseDict
-    from in_toto_attestation.predicates.test_result.v0.test_result_pb2 import TestResult  # type: ignore[attr-defined]
+    from in_toto_attestation.predicates.test_result.v0.test_result_pb2 import TestResult
     from in_toto_attestation.v1.resource_descriptor import ResourceDescriptor
     from in_toto_attestation.v1.statement import Statement
 
@@ -164,6 +165,16 @@ def read(data: bytes, key: bytes | None = None) -> Certificate:
         waived=tuple(told["predicate"].get("warnedTests", ())),
         signer=signer.keyid,
     )
+
+
+def lines(certificate: Certificate) -> Iterator[str]:
+    """What a certificate says, for a terminal."""
+    tier = "" if certificate.tier == ALL else f", tier {certificate.tier}"
+    yield f"{clean(certificate.target)} is conformant{tier}: {len(certificate.passed)} requirements passed"
+    yield f"  profile {clean(certificate.profile)}, suite {certificate.suite}, run of {certificate.started_at}"
+    yield f"  certified {certificate.issued}, holds until {certificate.until}, by the key {certificate.signer}"
+    for waived in certificate.waived:
+        yield f"  accepted: {clean(one_line(waived))}"
 
 
 def differences(certificate: Certificate, directory: Path) -> Iterator[str]:

@@ -238,11 +238,9 @@ def _shapes(here: str, kind: tuple[str, int], mine: Shape, own: Shape) -> Iterat
         text = f"{status}: media type {_listed(sorted(mine.media))} in A, {_listed(sorted(own.media))} in {here}"
         yield Difference(Kind.HEADERS, here, "", operation, text)
     for place in sorted(mine.types.keys() & own.types.keys()):
-        left, right = mine.types[place], own.types[place]
-        if left and right and not left & right and min(mine.members[place], own.members[place]) >= _ENOUGH:
-            text = (
-                f"{status}: {place or 'the body'} is {'/'.join(sorted(left))} in A, {'/'.join(sorted(right))} in {here}"
-            )
+        was, now = mine.types[place], own.types[place]
+        if was and now and not was & now and min(mine.members[place], own.members[place]) >= _ENOUGH:
+            text = f"{status}: {place or 'the body'} is {'/'.join(sorted(was))} in A, {'/'.join(sorted(now))} in {here}"
             yield Difference(Kind.SCHEMA, here, "", operation, text)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from conformance.contract import load_contract
+from conformance.errors import UsageError
 from conformance.model import Waiver
 from conformance.profile.rules import waiver_problems
 from conformance.profile.source import Problem, nearest, raise_first, read_toml
@@ -26,6 +27,16 @@ def load_policy(path: Path) -> dict[str, Any]:
     raise_first(structure_problems(document, policy_schema()), document, path, text)
     raise_first(_rules(document), document, path, text)
     return {**document, "waivers": tuple(Waiver(**table) for table in document.get("waivers", ()))}
+
+
+def known_requirements(names: Iterable[str]) -> tuple[str, ...]:
+    """The names, each of which is a requirement's id. Raises UsageError on another one."""
+    contract = load_contract()
+    for name in names:
+        if name not in contract.requirements:
+            hint = nearest(name, contract.requirements) or "`conformance list` shows them"
+            raise UsageError(f"there is no requirement {name!r}", where="--allow-incomplete", hint=hint)
+    return tuple(names)
 
 
 def _rules(document: Mapping[str, Any]) -> Iterator[Problem]:

@@ -52,7 +52,7 @@ def policy_schema() -> dict[str, Any]:
     return {"$schema": profile_schema()["$schema"], **shape, "$defs": profile_schema()["$defs"]}
 
 
-def structure_problems(document: Mapping[str, Any], schema: Mapping[str, Any] | None = None) -> list[Problem]:
+def structure_problems(document: Mapping[str, Any], schema: dict[str, Any] | None = None) -> list[Problem]:
     """What is wrong with a document's keys and types, in no particular order; of a profile, without a `schema`."""
     if problems := list(_not_finite(document)):
         return problems

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from conformance.cli.after import COMMANDS
 from conformance.errors import ConformanceError
 from conformance.places import cache_folder
 
@@ -290,25 +291,6 @@ def explain(name: str) -> None:
 
 
 @main.command()
-@click.argument("run_dir", type=click.Path(path_type=Path))
-@click.option("--format", "formats", multiple=True, metavar="NAME", help="Only this format; repeatable [all].")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write there [RUN_DIR].")
-def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None:
-    """Make the reports of a run again, from its journal alone.
-
-    \b
-    Examples:
-      conformance report reports/mine-20260102-030405
-      conformance report reports/mine-20260102-030405 --format html -o /tmp/page
-    """
-    from conformance.reports import write_reports
-    from conformance.session import recovered
-
-    for path in write_reports(recovered(run_dir), output or run_dir, formats or None):
-        click.echo(path)
-
-
-@main.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--all", "everything", is_flag=True, help="All faults, all variants and 200 drawn targets.")
 @click.option("--variants", is_flag=True, help="Also every legitimate variant, which must be conformant.")
@@ -365,5 +347,5 @@ def faults(
     sys.exit(0 if all(row.fine for row in done) else 1)
 
 
-if __name__ == "__main__":
-    main()
+for command in COMMANDS:
+    main.add_command(command)

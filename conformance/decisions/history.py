@@ -1,0 +1,94 @@
+"""The runs of a target over time, from the `run.json` of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.errors import ConformanceError, UsageError
+from conformance.model import Outcome, Run
+from conformance.reports.runjson import FILE, load_run
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run of a target."""
+
+    folder: str
+    started_at: str
+    verdict: str
+    tiers: Mapping[str, str]
+    counts: Mapping[str, int]
+    requests: int
+    p50_ms: float | None
+    p99_ms: float | None
+    checks: str
+    """The check set's digest, shortened: results of different ones are not the same questions."""
+    newly_failed: tuple[str, ...] = ()
+    """Requirements that failed here and not in the run before."""
+    newly_passed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """All runs of one target under one profile, the oldest first."""
+
+    target: str
+    profile: str
+    points: tuple[Point, ...]
+
+
+def history(folder: Path) -> tuple[list[Trend], list[str]]:
+    """What the run folders below a folder tell, and the ones that could not be read, with why.
+
+    Raises UsageError where there is no run at all.
+    """
+    runs: dict[tuple[str, str], list[tuple[Path, Run]]] = {}
+    unread = []
+    for path in _found(folder):
+        try:
+            run = load_run(path)
+        except ConformanceError as error:
+            unread.append(str(error))
+            continue
+        runs.setdefault((run.profile.name, run.target), []).append((path.parent, run))
+    if not runs:
+        raise UsageError("holds no run", where=str(folder), hint="name the folder in which run folders are")
+    trends = [_trend(target, profile, found) for (profile, target), found in sorted(runs.items())]
+    return trends, unread
+
+
+def _found(folder: Path) -> Iterator[Path]:
+    try:
+        yield from sorted(path for pattern in (FILE, f"*/{FILE}") for path in folder.glob(pattern))
+    except OSError as error:
+        raise UsageError(error.strerror or "cannot be read", where=str(folder)) from None
+
+
+def _trend(target: str, profile: str, found: Sequence[tuple[Path, Run]]) -> Trend:
+    ordered = sorted(found, key=lambda pair: (pair[1].started_at, pair[0].name))
+    points, before = [], None
+    for path, run in ordered:
+        points.append(_point(path, run, before))
+        before = run
+    return Trend(target, profile, tuple(points))
+
+
+def _point(path: Path, run: Run, before: Run | None) -> Point:
+    latency = run.traffic.latency.get("")
+    failed = {row.id for row in run.requirements if row.outcome is Outcome.FAILED}
+    earlier = {row.id for row in before.requirements if row.outcome is Outcome.FAILED} if before else failed
+    return Point(
+        folder=path.name,
+        started_at=run.started_at,
+        verdict=run.verdict.value,
+        tiers={name: tier.verdict.value for name, tier in run.tiers.items()},
+        counts=dict(run.counts),
+        requests=run.traffic.requests,
+        p50_ms=latency.p50 if latency else None,
+        p99_ms=latency.p99 if latency else None,
+        checks=run.suite.checks[:12],
+        newly_failed=tuple(sorted(failed - earlier)),
+        newly_passed=tuple(sorted(earlier - failed)),
+    )
