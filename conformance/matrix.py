@@ -37,8 +37,6 @@ from conformance.session import Options
 
 _RED = (Outcome.FAILED, Outcome.WARNED)
 DRAWN = 200
-_LIFE = 25
-"""Subjects that a process judges before it makes room for another one: its reference service keeps all their stores."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ def rows(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
         with _bench() as (service, folder):
             yield from (_judged(subject, service, folder) for subject in subjects)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=_LIFE) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         yield from pool.map(_at_our_bench, subjects)
 
 

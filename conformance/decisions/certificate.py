@@ -23,6 +23,7 @@ from conformance.reports import runjson
 from conformance.reports.shaping.text import clean, one_line
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from securesystemslib.signer import SSlibKey
 
 FILE: Final = "certificate.json"
@@ -68,10 +69,10 @@ def certified(run: Run, directory: Path, key: bytes, *, tier: str, today: str, d
         raise UsageError(
             "is not what the journal tells", where=str(directory / runjson.FILE), hint="`conformance report` makes it"
         )
-    signer = _signer(key, password)
+    signer, public = _signer(key, password)
     until = (date.fromisoformat(today) + timedelta(days=days)).isoformat()
     digests = {name: _sha256(_read(directory / name)) for name in _SUBJECTS}
-    statement = _statement(run, digests, tier=tier, today=today, until=until, signer=signer.public_key)
+    statement = _statement(run, digests, tier=tier, today=today, until=until, signer=public)
     envelope = Envelope(_canonical(statement), PAYLOAD_TYPE, {})
     envelope.sign(signer)
     return _canonical(envelope.to_dict()) + b"\n"
@@ -89,7 +90,7 @@ def _check(run: Run, tier: str) -> None:
 
 
 def _statement(
-    run: Run, digests: Mapping[str, str], *, tier: str, today: str, until: str, signer: SSlibKey
+    run: Run, digests: Mapping[str, str], *, tier: str, today: str, until: str, signer: bytes
 ) -> dict[str, Any]:
     from google.protobuf.json_format import MessageToDict, ParseDict
     from in_toto_attestation.predicates.test_result.v0.test_result_pb2 import TestResult
@@ -106,7 +107,7 @@ def _statement(
         ResourceDescriptor(name="contract", digest={"sha256": run.suite.contract}),
         ResourceDescriptor(name="checks", digest={"sha256": run.suite.checks}),
         ResourceDescriptor(name="waivers", digest={"sha256": waivers_digest(run)}),
-        ResourceDescriptor(name="signer", media_type="application/x-pem-file", content=_pem(signer)),
+        ResourceDescriptor(name="signer", media_type="application/x-pem-file", content=signer),
     ]
     results = of_tier(run, tier)
     failed = {result.requirement for result in results if result.outcome is Outcome.FAILED}
@@ -147,7 +148,7 @@ def read(data: bytes, key: bytes | None = None) -> Certificate:
     held = {one["name"]: one for one in told["predicate"]["configuration"]}
     trusted = key or _unbase64(held["signer"]["content"])
     signer = _verified(envelope, trusted)
-    if key is not None and _pem(signer) != _unbase64(held["signer"]["content"]):
+    if key is not None and _public(_unbase64(held["signer"]["content"])).keyid != signer.keyid:
         raise UsageError("the key that signed is not the one that it names")
     facts = held["target"]["annotations"]
     digests = {one["name"]: one["digest"]["sha256"] for one in told["subject"]}
@@ -223,7 +224,8 @@ def _verified(envelope: Any, key: bytes) -> SSlibKey:
     return public
 
 
-def _signer(key: bytes, password: str) -> Any:
+def _signer(key: bytes, password: str) -> tuple[Any, bytes]:
+    """Whoever signs, and the public key (PEM)."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
     from securesystemslib.signer import CryptoSigner
@@ -235,7 +237,7 @@ def _signer(key: bytes, password: str) -> Any:
         raise UsageError(f"no private key can be read: {error}", where="--key", hint=hint) from None
     if not isinstance(private, Ed25519PrivateKey):
         raise UsageError("is no Ed25519 key", where="--key", hint=hint)
-    return CryptoSigner(private)
+    return CryptoSigner(private), _pem(private.public_key())
 
 
 def _public(key: bytes) -> SSlibKey:
@@ -254,8 +256,10 @@ def _public(key: bytes) -> SSlibKey:
     return SSlibKey.from_crypto(public)
 
 
-def _pem(key: SSlibKey) -> bytes:
-    return str(key.keyval["public"]).encode()
+def _pem(key: Ed25519PublicKey) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
 def _read(path: Path, hint: str = "") -> bytes:

@@ -1,0 +1,13 @@
+"""The hand-made runs of the reports' tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.model import Run
+from tests.reports import build
+
+
+@pytest.fixture(scope="session")
+def small() -> Run:
+    return build.small()
