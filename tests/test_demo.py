@@ -21,8 +21,8 @@ from conformance.contract import load_contract
 from tests.commands import Desk, Done, checks, run_json, shared_reference
 
 REPORTS = {
-    "allure-results", "ctrf-report.json", "exchanges.har", "journal.ndjson", "junit.xml", "report.html", "run.json",
-    "summary.md",
+    "allure-results", "ctrf-report.json", "exchanges.har", "journal.ndjson", "junit.xml", "report.html",
+    "report.sarif", "run.json", "summary.md",
 }  # fmt: skip
 
 

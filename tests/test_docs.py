@@ -103,6 +103,7 @@ def test_the_readme_names_every_file_of_a_report_folder() -> None:
         "allure-results",
         "ctrf-report.json",
         "exchanges.har",
+        "report.sarif",
     )
     assert len(files) == len(FORMATS) + 1
     assert all(name in README for name in files)

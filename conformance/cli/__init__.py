@@ -276,17 +276,30 @@ def list_(words: tuple[str, ...], level: str | None, operation: str | None, chec
 
 @main.command()
 @click.argument("name", metavar="ID")
-def explain(name: str) -> None:
+@click.option(
+    "--run", "run_dir", type=click.Path(path_type=Path), metavar="RUN_DIR", help="What failed of it in that run."
+)
+def explain(name: str, run_dir: Path | None) -> None:
     """Explain a requirement or a check: statement, section, level, how it is checked, the facts that it needs.
+
+    With --run: what of it did not pass there, with clause, exchanges, a curl line and the command to see it again.
+    ID may then also be a row's id or a failure's signature from the report.
 
     \b
     Examples:
       conformance explain IDEM-4
       conformance explain a_ticket_is_consumed_once
+      conformance explain IDEM-4 --run reports/mine-20260102-030405
     """
     from conformance.catalog import explanation
 
-    for line in explanation(name):
+    lines = explanation(name)
+    if run_dir is not None:
+        from conformance.decisions.failure import told
+        from conformance.session import recovered
+
+        lines = told(recovered(run_dir), name)
+    for line in lines:
         click.echo(line)
 
 

@@ -73,7 +73,8 @@ def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None
 @RUN_DIR
 @click.option("--failed", is_flag=True, help="Only what failed, or was not judged.")
 @click.option("--show", is_flag=True, help="Print the command, and do not run it.")
-def rerun(run_dir: Path, failed: bool, show: bool) -> None:
+@_file("--profile", help="Where the profile is now, if not where it was.")
+def rerun(run_dir: Path, failed: bool, show: bool, profile: Path | None) -> None:
     """Run the checks of a run again: same profile, target and seed.
 
     \b
@@ -86,7 +87,7 @@ def rerun(run_dir: Path, failed: bool, show: bool) -> None:
     from conformance.decisions.again import command
     from conformance.session import recovered
 
-    given = command(recovered(run_dir), failed=failed)
+    given = command(recovered(run_dir), failed=failed, profile=str(profile or ""))
     click.echo(shlex.join(given))
     if not show:
         from conformance.cli import main

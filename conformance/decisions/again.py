@@ -10,8 +10,10 @@ from conformance.model import Outcome, Result, Run
 _WORTH = (Outcome.FAILED, Outcome.BROKEN, Outcome.INCONCLUSIVE, Outcome.UNTESTED)
 
 
-def command(run: Run, *, failed: bool) -> list[str]:
+def command(run: Run, *, failed: bool, profile: str = "") -> list[str]:
     """The words of the command, `conformance` first; with `failed`, only of what failed or was not judged.
+
+    `profile` stands in for the path that the run was made with.
 
     Raises UsageError where there is nothing to run again.
     """
@@ -19,6 +21,8 @@ def command(run: Run, *, failed: bool) -> list[str]:
     if not told:
         raise UsageError("the run does not tell how it was made", hint="its journal is of another version")
     base, _ = _split(told[0].reproduce)
+    if profile and "--profile" in base:
+        base[base.index("--profile") + 1] = profile
     if not failed:
         return base
     wanted = [result for result in run.results if result.outcome in _WORTH]

@@ -108,4 +108,4 @@ def _result(run: Run, name: str, result: Result, rules: Mapping[str, int]) -> di
 def _uri(path: str) -> str:
     from urllib.parse import quote
 
-    return quote(path.replace("\\", "/"), safe="/")
+    return quote(utf8(path).replace("\\", "/"), safe="/")

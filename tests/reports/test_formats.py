@@ -22,7 +22,7 @@ from conformance.reports.terminal import summary as rich_summary
 from conformance.reports.terminal import summary_lines
 from tests.reports.build import PAYLOADS, run_of
 
-SECRET_FREE = ("allure", "ctrf", "har", "html", "junit", "runjson", "summary")
+SECRET_FREE = ("allure", "ctrf", "har", "html", "junit", "runjson", "sarif", "summary")
 
 
 @pytest.fixture(scope="module")
@@ -199,6 +199,22 @@ def test_har_holds_every_exchange_and_is_har_1_2(small: Run, written: Path) -> N
         assert {"startedDateTime", "time", "request", "response", "cache", "timings"} <= set(entry)
         assert {"method", "url", "httpVersion", "cookies", "headers", "queryString"} <= set(entry["request"])
         assert {"status", "statusText", "content", "redirectURL", "headersSize"} <= set(entry["response"])
+
+
+def test_sarif_is_read_by_a_consumer(small: Run, written: Path) -> None:
+    """sarif-tools counts what failed and what was warned; a waived failure is suppressed, not gone."""
+    from sarif.loader import load_sarif_file
+
+    told = load_sarif_file(str(written / "report.sarif"))
+    found = Counter(result.outcome for result in small.results)
+    by_level = Counter(result["level"] for result in told.get_results())
+    assert by_level == {"error": found[Outcome.FAILED], "warning": found[Outcome.WARNED]}
+    log = json.loads((written / "report.sarif").read_text())["runs"][0]
+    rules = [rule["id"] for rule in log["tool"]["driver"]["rules"]]
+    assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in log["results"])
+    assert sum("suppressions" in result for result in log["results"]) == 1
+    prints = [result["partialFingerprints"]["conformanceCheck/v1"] for result in log["results"]]
+    assert len(set(prints)) == len(prints)
 
 
 def test_the_summary_tells_verdict_clause_evidence_and_command(small: Run) -> None:
