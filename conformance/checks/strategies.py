@@ -183,6 +183,7 @@ def unknown_ids(known: str) -> SearchStrategy[str]:
     return (alike | numbers | written).filter(lambda text: text.strip(". \t") != "" and known not in text)
 
 
+@cache
 def no_integers() -> SearchStrategy[str]:
     """Texts that no reader of integers, however lenient, takes for one."""
     from hypothesis import strategies as st
@@ -191,6 +192,7 @@ def no_integers() -> SearchStrategy[str]:
     return st.builds(lambda before, letter, after: before + letter + after, pieces, st.sampled_from(_NO_NUMBER), pieces)
 
 
+@cache
 def company() -> SearchStrategy[tuple[dict[str, str], dict[str, str]]]:
     """Headers and query parameters that nobody knows."""
     from hypothesis import strategies as st
@@ -201,6 +203,7 @@ def company() -> SearchStrategy[tuple[dict[str, str], dict[str, str]]]:
     return st.tuples(st.dictionaries(word, value, max_size=3), st.dictionaries(word, anything, max_size=3))
 
 
+@cache
 def search_words() -> SearchStrategy[str]:
     """Whatever somebody may type into a search box."""
     from hypothesis import strategies as st
@@ -208,6 +211,7 @@ def search_words() -> SearchStrategy[str]:
     return st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)
 
 
+@cache
 def positions() -> SearchStrategy[int]:
     """Places in an idempotency key."""
     from hypothesis import strategies as st
