@@ -7,13 +7,19 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from conformance.decisions.behaviour import Behaviour
+    from conformance.model import Run
 
 RUN_DIR = click.argument("run_dir", type=click.Path(path_type=Path))
 
 
+_MANY: Final = 4
+"""From so many runs on, a second process pays."""
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -257,7 +263,6 @@ def compare(
     from conformance.decisions.comparison import Kind
     from conformance.decisions.comparison import compare as compared
     from conformance.errors import UsageError
-    from conformance.session import recovered
 
     kinds = [kind.value for kind in Kind]
     for word in fail_on:
@@ -266,13 +271,37 @@ def compare(
     if len(runs) < 2:
         raise UsageError("there is nothing to compare with", hint="name two runs, or two profiles")
     folders = _run_first(runs, seed)
-    told = compared([recovered(folder) for folder in folders], [folder.name for folder in folders], force=force)
+    looked = _looked_at(folders)
+    told = compared(
+        [run for run, _ in looked], [folder.name for folder in folders], force=force, seen=[seen for _, seen in looked]
+    )
     _echo(sidebyside.lines(told))
     _write(html_file, sidebyside.html(told) if html_file else "")
     _write(json_file, sidebyside.as_json(told) if json_file else "")
     _write(markdown_file, sidebyside.markdown(told) if markdown_file else "")
     found = {kind.value for kind in told.kinds()}
     sys.exit(1 if found & set(fail_on) or (found and "any" in fail_on) else 0)
+
+
+def _looked_at(folders: list[Path]) -> list[tuple[Run, Behaviour]]:
+    """Each run without its exchanges, and what they show; several are read at once."""
+    if len(folders) < _MANY or (os.cpu_count() or 1) == 1:
+        return [_read(folder) for folder in folders]
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(min(4, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
+        return list(pool.map(_read, folders))
+
+
+def _read(folder: Path) -> tuple[Run, Behaviour]:
+    from dataclasses import replace
+
+    from conformance.decisions.behaviour import behaviour
+    from conformance.session import recovered
+
+    run = recovered(folder)
+    return replace(run, exchanges=()), behaviour(run)
 
 
 def _run_first(given: tuple[Path, ...], seed: int) -> list[Path]:

@@ -85,8 +85,13 @@ class Comparison:
         return {kind: count for kind in Kind if (count := sum(d.kind is kind for d in self.differences))}
 
 
-def compare(runs: Sequence[Run], names: Sequence[str], *, force: bool = False) -> Comparison:
-    """The runs, each against the first. Raises UsageError where their checks are not the same, unless forced."""
+def compare(
+    runs: Sequence[Run], names: Sequence[str], *, force: bool = False, seen: Sequence[Behaviour] | None = None
+) -> Comparison:
+    """The runs, each against the first. Raises UsageError where their checks are not the same, unless forced.
+
+    `seen` is what each run's exchanges show, where that was looked at before.
+    """
     first = runs[0]
     incomparable = tuple(_incomparable(runs))
     if incomparable and not force:
@@ -104,7 +109,7 @@ def compare(runs: Sequence[Run], names: Sequence[str], *, force: bool = False) -
         )
         for index, (run, name) in enumerate(zip(runs, names, strict=True))
     )
-    behaviours = [behaviour(run) for run in runs]
+    behaviours = seen if seen is not None else [behaviour(run) for run in runs]
     found: list[Difference] = []
     for environment, run, own in list(zip(environments, runs, behaviours, strict=True))[1:]:
         found += _outcomes(environment.letter, first, run)

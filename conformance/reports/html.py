@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from conformance.model import Run
 from conformance.reports.page import evidence, view
 from conformance.reports.shaping import grouping, text
+from conformance.reports.shaping.marks import pieces
 
 FILE = "report.html"
 LIMIT = 6_000_000
@@ -71,13 +72,21 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     environment.globals.update(view=view, grouping=grouping, OUTCOMES=grouping.OUTCOMES)
-    environment.filters.update(plural=text.plural, ms=text.milliseconds, cut=text.cut, one_line=text.one_line)
+    environment.filters.update(
+        plural=text.plural, marked=_marked, ms=text.milliseconds, cut=text.cut, one_line=text.one_line
+    )
     return environment
 
 
 def _shown(value: Any) -> Any:
     """Applied to whatever the template prints, before it is escaped."""
     return text.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _marked(value: str, words: tuple[str, ...]) -> Markup:
+    """The text with those words marked; what an ordinary value goes through is done here to each piece."""
+    shown = ((escape(text.visible(piece)), marked) for piece, marked in pieces(value, words))
+    return Markup("").join(Markup("<mark>{}</mark>").format(piece) if marked else piece for piece, marked in shown)
 
 
 @cache

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from conformance.model import Exchange, Message, Result, Run
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.curl import curl, variables
+from conformance.reports.shaping.marks import marks
 from conformance.reports.shaping.text import cut, mapped, milliseconds, utf8, visible
 
 BODY_LIMIT = 4_000
@@ -84,16 +85,16 @@ def data(run: Run, results: Iterable[tuple[str, Result]], share: float) -> Marku
     results = list(results)
     clauses = {row.id: [row.statement, f"{row.level} · {row.section}"] for row in run.requirements}
     exchanges = _exchanges(run, [result for _, result in results], share)
-    text = f'{{"results":{_results(results, share)},"exchanges":{_inert(exchanges)},"clauses":{_inert(clauses)}}}'
-    return Markup(text)
+    told = _results(results, share, grouping.by_id(run))
+    return Markup(f'{{"results":{told},"exchanges":{_inert(exchanges)},"clauses":{_inert(clauses)}}}')
 
 
-def _results(results: Iterable[tuple[str, Result]], share: float) -> str:
+def _results(results: Iterable[tuple[str, Result]], share: float, known: Mapping[str, Exchange]) -> str:
     """The results as JSON text, in full as long as the budget lasts and shortened thereafter."""
     left, told = RESULT_BUDGET * share, []
     longest, shortest = int(grouping.TEXT_LIMIT * share), 20 + int(40 * share)
     for name, result in results:
-        text = _inert(_told(result, longest if left > 0 else shortest))
+        text = _inert(_told(result, longest if left > 0 else shortest, known))
         left -= len(text)
         told.append(f"{_inert(name)}:{text}")
     return "{" + ",".join(told) + "}"
@@ -104,12 +105,14 @@ def _inert(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _told(result: Result, longest: int) -> dict[str, Any]:
+def _told(result: Result, longest: int, known: Mapping[str, Exchange]) -> dict[str, Any]:
     texts: dict[str, Any] = {name: cut(getattr(result, name), longest) for name in ("message", "expected", "observed")}
     names = ("check", "requirement", "operation", "case", "cause", "fact", "signature", "reproduce")
     value = texts | {name: cut(getattr(result, name), max(20, longest // 4)) for name in names}
     value |= {"outcome": result.outcome.value, "level": result.level.value}
     value |= {"notes": [cut(note, max(20, longest // 4)) for note in result.notes[: 1 + longest // 400]]}
+    if result.outcome in grouping.BAD and result.exchanges and result.exchanges[-1] in known:
+        value["marks"] = list(marks(result, known[result.exchanges[-1]]))
     value |= {"exchanges": list(result.exchanges[-CITED:]), "more": max(0, len(result.exchanges) - CITED)}
     return {name: item for name, item in value.items() if item}
 

@@ -11,6 +11,7 @@ from conformance.model import STATUSES, Exchange, OperationInfo, Outcome, Requir
 from conformance.reports.page.evidence import CITED, shown
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.grouping import OUTCOMES, Group
+from conformance.reports.shaping.marks import marks
 from conformance.reports.shaping.text import milliseconds
 
 SERVED_BODY = 2_000
@@ -102,6 +103,7 @@ def _failure(
         "batches": [[(r, anchors[id(r)]) for r in batch] for batch in grouping.alike(group.results)],
         "resting": [(r, anchors[id(r)]) for r in group.resting],
         "evidence": [shown(e, int(SERVED_BODY * share)) for e in cited],
+        "marks": marks(first, cited[-1]) if cited else (),
         "shown_for": first,
         "reproduce": next((r.reproduce for r in group.results if r.reproduce), ""),
     }

@@ -37,14 +37,24 @@
     return el("div", { class: "command" }, el("span", { class: "label" }, label), pre, copyButton(pre));
   };
 
-  const half = (name, message) => {
+  // The words that decided, in what holds them.
+  const marked = (node, text, words) => {
+    if (!words || !words.length) { node.append(text); return node; }
+    const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    text.split(new RegExp("(" + escaped.join("|") + ")", "gi")).forEach((piece, index) => {
+      node.append(index % 2 ? el("mark", null, piece) : piece);
+    });
+    return node;
+  };
+
+  const half = (name, message, words) => {
     const pre = el("pre", { tabindex: "0", role: "region", "aria-label": name });
-    for (const header of message.headers) pre.append(el("span", { class: "header" }, header), "\n");
-    pre.append(message.body ? "\n" + message.body : el("i", null, "no body"));
+    for (const header of message.headers) pre.append(marked(el("span", { class: "header" }), header, words), "\n");
+    if (message.body) marked(pre, "\n" + message.body, words); else pre.append(el("i", null, "no body"));
     return el("div", { class: "half" }, el("h5", null, name, message.size && el("small", null, " " + message.size)), pre);
   };
 
-  const exchange = (one, decisive) => {
+  const exchange = (one, decisive, words) => {
     if (!one.request) return el("p", { class: "check" }, one.line);
     const summary = el("summary", null,
       el("span", { class: "purpose" }, one.purpose || "exchange"), " ",
@@ -52,7 +62,7 @@
       el("span", { class: "status" }, "→ " + one.status), " ", el("span", { class: "took" }, one.took),
       decisive && el("b", { class: "mark" }, "decisive"));
     const box = el("details", { class: decisive ? "exchange decisive" : "exchange" }, summary,
-      el("div", { class: "halves" }, half("Request", one.request), half("Answer", one.response)));
+      el("div", { class: "halves" }, half("Request", one.request), half("Answer", one.response, decisive && words)));
     for (const finding of one.findings) box.append(el("p", { class: "finding" }, finding));
     const set = one.variables.length ? " (set " + one.variables.join(", ") + ")" : "";
     box.append(command(one.curl, "send it again" + set));
@@ -76,7 +86,7 @@
     const cited = result.exchanges || [];
     cited.forEach((id, index) => {
       const one = data.exchanges[id];
-      box.append(one ? exchange(one, index === cited.length - 1 && result.outcome !== "passed") : el("p", { class: "check" }, id + ": see journal.ndjson"));
+      box.append(one ? exchange(one, index === cited.length - 1 && result.outcome !== "passed", result.marks) : el("p", { class: "check" }, id + ": see journal.ndjson"));
     });
     if (result.more) box.append(el("p", { class: "check" }, result.more + " earlier exchanges: see journal.ndjson"));
     if (result.reproduce) box.append(command(result.reproduce, "run just this again"));

@@ -1,0 +1,36 @@
+"""Which words of an answer decided: those that a result's own words quote, and that the answer holds."""
+
+from __future__ import annotations
+
+import re
+
+from conformance.model import Exchange, Result
+
+_QUOTED = re.compile(
+    r"'([^']{2,80})'|\"([^\"]{2,80})\"|`([^`]{2,80})`"  # a value, a member
+    r"|/([\w.-]{2,60})(?![\w.-]*/)"  # the last part of a JSON pointer
+    r"|\b([A-Z][A-Za-z]*(?:-[A-Za-z]+)+)\b"  # a header
+)
+MOST = 8
+
+
+def marks(result: Result, exchange: Exchange) -> tuple[str, ...]:
+    """The words to mark in the decisive exchange's answer, the longest first; its status is always marked."""
+    said = [
+        result.observed,
+        result.message,
+        *(f.message for f in exchange.findings if f.requirement == result.requirement),
+    ]
+    answer = "\n".join([exchange.response.body, *(f"{name}: {value}" for name, value in exchange.response.headers)])
+    small = answer.lower()
+    found = {next(filter(None, match)) for text in said for match in _QUOTED.findall(text[:4_000])}
+    held = [word for word in found if word.lower() in small]
+    return tuple(sorted(held, key=lambda word: (-len(word), word))[:MOST])
+
+
+def pieces(text: str, words: tuple[str, ...]) -> list[tuple[str, bool]]:
+    """The text in pieces, each told whether it is marked; letters may differ in case."""
+    if not words:
+        return [(text, False)]
+    pattern = re.compile("(" + "|".join(re.escape(word) for word in words) + ")", re.IGNORECASE)
+    return [(piece, index % 2 == 1) for index, piece in enumerate(pattern.split(text)) if piece]
