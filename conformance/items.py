@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from conformance import interrupts
 from conformance.checks.registry import Instance
 from conformance.engine.engine import Stopped
 from conformance.errors import JournalError
@@ -103,7 +104,8 @@ class CheckItem(pytest.Item):
 
     def runtest(self) -> None:
         try:
-            self.result = result = self.config.stash[session_key].result(self.instance)
+            with interrupts.taken():
+                self.result = result = self.config.stash[session_key].result(self.instance)
         except Stopped as stopped:
             pytest.skip(f"not run: {stopped}")
         except JournalError as error:

@@ -14,6 +14,7 @@ import pytest
 from _pytest.mark.expression import Expression  # there is no public way to tell a wrong expression from a right one
 
 import conformance.checks
+from conformance import interrupts
 from conformance.checks.registry import Instance
 from conformance.errors import ConformanceError, JournalError, UsageError
 from conformance.items import (
@@ -202,7 +203,10 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
         if checks is not None:
             own.write_head(checks)
             own.start(checks)
-        outcome = yield
+            with interrupts.deferred():
+                outcome = yield
+        else:
+            outcome = yield
         stopped = str(session.shouldfail or session.shouldstop or "")
         return outcome
     except (pytest.Session.Interrupted, pytest.Session.Failed) as stop:  # -x and its kin

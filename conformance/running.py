@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 import time
@@ -18,7 +17,7 @@ import pytest
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from conformance import items, plugin
+from conformance import interrupts, items, plugin
 from conformance.errors import ConformanceError, UsageError
 from conformance.judge.verdict import EXIT_INTERRUPTED
 from conformance.model import Run
@@ -63,7 +62,7 @@ class Ended(ConformanceError):
 
 def run(asked: Asked, console: Console) -> int:
     """Runs and reports; the exit code of design. Raises ConformanceError where there is no verdict to report."""
-    with terminated_like_interrupted():
+    with interrupts.as_exceptions():
         made = plugin.prepared(_options(asked))
         if asked.workers.isdigit():
             _check_shareable(made, int(asked.workers))
@@ -175,20 +174,6 @@ def arguments(asked: Asked) -> list[str]:
     given += ["-x"] if asked.fail_fast else []
     given += ["--lf"] if asked.last_failed else []
     return [*given, str(package / "checks")]
-
-
-@contextmanager
-def terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does: with a report of what there is."""
-
-    def interrupt(number: int, _frame: object) -> None:
-        raise KeyboardInterrupt(signal.Signals(number).name)
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 class ProgressLine:

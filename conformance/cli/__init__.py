@@ -186,7 +186,7 @@ def demo(variant: str, fault: str, **given: Any) -> None:
       conformance demo --fault F031          # what a broken service looks like
       conformance demo --report-dir /tmp/demo
     """
-    from conformance import embedded, running
+    from conformance import embedded, interrupts, running
 
     again = [
         "conformance",
@@ -194,7 +194,7 @@ def demo(variant: str, fault: str, **given: Any) -> None:
         *(f"--{kind}={name}" for kind, name in (("variant", variant), ("fault", fault)) if name),
     ]
     with (
-        running.terminated_like_interrupted(),
+        interrupts.as_exceptions(),
         embedded.reference(variant=variant, fault=fault) as service,
         embedded.environment(service.environment),
     ):

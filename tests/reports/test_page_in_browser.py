@@ -5,86 +5,18 @@ Where no Chromium is, these are skipped; with CI=true that is a failure.
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from conformance.model import Outcome, Run
 from conformance.reports import html
+from tests.browser import DESKTOP, NEEDED, PHONE, Browser, opened
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)
-LACKS = [
-    name
-    for name, found in {
-        "chromium": CHROMIUM,
-        "chromedriver": DRIVER,
-        "the Python package selenium": importlib.util.find_spec("selenium"),
-    }.items()
-    if not found
-]
-REQUIRED = os.environ.get("CI") == "true"
-pytestmark = pytest.mark.skipif(bool(LACKS) and not REQUIRED, reason=f"no browser tests without {', '.join(LACKS)}")
+pytestmark = NEEDED
 OUTCOMES = [outcome.value for outcome in Outcome]
-DESKTOP, PHONE = (1360, 900), (390, 844)
-
-
-class Browser:
-    """A Chromium with one report open."""
-
-    def __init__(self, driver: Any, pages: dict[str, Path]) -> None:
-        self.driver = driver
-        self.pages = pages
-
-    def open(self, name: str, hash_: str = "", size: tuple[int, int] = DESKTOP, scheme: str = "light") -> Browser:
-        """Load the page anew, at this size and in this colour scheme."""
-        width, height = size
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        features = [
-            {"name": "prefers-color-scheme", "value": scheme},
-            {"name": "prefers-reduced-motion", "value": "reduce"},
-        ]
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-        self.driver.get("about:blank")
-        self.driver.get_log("performance")
-        self.driver.get_log("browser")
-        self.driver.get(self.pages[name].as_uri() + hash_)
-        return self
-
-    def js(self, script: str, *arguments: object) -> Any:
-        return self.driver.execute_script(f"return {script}", *arguments)
-
-    def run(self, script: str, *arguments: object) -> Any:
-        return self.driver.execute_script(script, *arguments)
-
-    def press(self, *keys: str) -> None:
-        from selenium.webdriver.common.action_chains import ActionChains
-
-        chain = ActionChains(self.driver)
-        for key in keys:
-            chain.send_keys(key)
-        chain.perform()
-
-    def visible_rows(self) -> int:
-        return int(self.js("[...document.querySelectorAll('.row')].filter(r => r.offsetParent).length"))
-
-    def requests(self) -> list[str]:
-        """Every URL that the page asked for, beyond itself."""
-        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-        return [url for url in asked if not url.startswith(("file:", "data:", "about:"))]
 
 
 def short(run: Run) -> Run:
@@ -96,22 +28,12 @@ def short(run: Run) -> Run:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory, small: Run, big: Run, hostile: Run) -> Iterator[Browser]:
-    assert not LACKS, f"CI must have {', '.join(LACKS)}"
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
     pages = {
         name: html.write_file(run, tmp_path_factory.mktemp(name))
         for name, run in (("small", small), ("big", big), ("hostile", hostile), ("short", short(small)))
     }
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM or ""
-    for flag in [*FLAGS.split(), f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"]:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    yield Browser(driver, pages)
-    driver.quit()
+    with opened(pages, tmp_path_factory.mktemp("chromium")) as found:
+        yield found
 
 
 @pytest.mark.parametrize("name", ["small", "big", "hostile"])
@@ -319,17 +241,8 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(browser: Browser, scheme: str) -> None:
     """axe-core, where AXE_CORE names its script (npm's `axe-core`, file axe.min.js)."""
-    path = os.environ.get("AXE_CORE")
-    if not path:
-        assert not os.environ.get("CI"), "AXE_CORE must name axe.min.js where CI is set"
-        pytest.skip("AXE_CORE does not name axe.min.js")
     browser.open("short", scheme=scheme)
     browser.run("[...document.querySelectorAll('.open')].slice(0, 3).forEach(link => link.click())")
-    browser.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": Path(path).read_text(encoding="utf-8")})
-    found = browser.driver.execute_async_script(
-        "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations"
-        ".map(v => [v.impact, v.id, v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + n.failureSummary)])"
-        ".concat(r.passes.map(p => ['passed', p.id]))))"
-    )
+    found = browser.axe()
     assert ["passed", "color-contrast"] in found
     assert [v for v in found if v[0] in ("serious", "critical")] == []

@@ -1,0 +1,58 @@
+"""A signal ends a run at its next wait; while pytest runs items, nowhere else."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from conformance import interrupts
+
+
+@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def number(request: pytest.FixtureRequest) -> signal.Signals:
+    return signal.Signals(request.param)
+
+
+def test_outside_of_items_a_signal_is_taken_at_once(number: signal.Signals) -> None:
+    with interrupts.as_exceptions(), pytest.raises(KeyboardInterrupt, match=number.name):
+        signal.raise_signal(number)
+
+
+def test_between_items_a_signal_waits_for_the_next_item(number: signal.Signals) -> None:
+    reached = []
+    with interrupts.as_exceptions(), pytest.raises(KeyboardInterrupt, match=number.name), interrupts.deferred():
+        signal.raise_signal(number)
+        reached.append("the end of the item before")
+        with interrupts.taken():
+            reached.append("another item")
+    assert reached == ["the end of the item before"]
+
+
+def test_in_an_item_a_signal_is_taken_at_once(number: signal.Signals) -> None:
+    with interrupts.as_exceptions(), interrupts.deferred(), pytest.raises(KeyboardInterrupt, match=number.name):  # noqa: SIM117
+        with interrupts.taken():
+            signal.raise_signal(number)
+            pytest.fail("the item went on")
+
+
+def test_a_signal_after_the_last_item_is_not_lost(number: signal.Signals) -> None:
+    with interrupts.as_exceptions(), pytest.raises(KeyboardInterrupt, match=number.name), interrupts.deferred():
+        signal.raise_signal(number)
+
+
+def test_a_second_signal_does_not_wait(number: signal.Signals) -> None:
+    """Whoever asks twice means it."""
+    with interrupts.as_exceptions(), interrupts.deferred():
+        with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
+            signal.raise_signal(number)
+            signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt), interrupts.taken():
+            pass
+
+
+def test_handlers_are_put_back(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with interrupts.as_exceptions():
+        assert signal.getsignal(number) != before
+    assert signal.getsignal(number) == before
