@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from conformance.errors import UsageError
-from conformance.model import Exchange, Message, Outcome, Result, Run
-from conformance.reports.shaping.curl import curl, variables
+from conformance.model import Exchange, Outcome, Result, Run
+from conformance.reports.shaping import transcript
 from conformance.reports.shaping.grouping import clauses, evidence, identity, waiver_of
-from conformance.reports.shaping.text import clean, cut, milliseconds, one_line
+from conformance.reports.shaping.marks import marks
+from conformance.reports.shaping.text import clean, one_line
 
 _WORTH = (Outcome.FAILED, Outcome.BROKEN, Outcome.WARNED, Outcome.INCONCLUSIVE, Outcome.UNTESTED)
 _MOST = 5
@@ -62,35 +62,14 @@ def _result(run: Run, result: Result) -> Iterator[str]:
         yield clean(f"  note      {one_line(note, 300)}")
     exchanges = evidence(run, result)
     for exchange in exchanges[-_MOST:]:
-        yield from _exchange(exchange, decisive=exchange is exchanges[-1])
+        yield from _exchange(exchange, result, decisive=exchange is exchanges[-1])
     if result.reproduce:
         yield clean(f"  again     {one_line(result.reproduce, 2000)}")
     yield ""
 
 
-def _exchange(exchange: Exchange, *, decisive: bool) -> Iterator[str]:
-    mark = "  ◀ decisive" if decisive else ""
-    yield clean(f"  ── {exchange.id} {exchange.purpose}{mark}")
-    yield clean(f"  > {exchange.method} {cut(exchange.url, 600)}")
-    yield from _message(exchange.request, ">")
-    answer = f"{exchange.status}" if exchange.status is not None else f"no answer: {exchange.trouble}"
-    yield clean(f"  {'▶' if decisive else '<'} {one_line(answer, 300)} after {milliseconds(exchange.duration_ms)}")
-    yield from _message(exchange.response, "<")
-    for finding in exchange.findings:
-        yield clean(f"  ! {finding.requirement} {one_line(finding.message, 300)}")
-    needed = " ".join(f"{name}=…" for name in variables(exchange))
-    yield clean(f"  $ {f'{needed} ' if needed else ''}{one_line(curl(exchange), 3000)}")
-
-
-def _message(message: Message, mark: str) -> Iterator[str]:
-    for name, value in message.headers:
-        yield clean(f"  {mark} {name}: {one_line(value, 200)}")
-    for line in cut(_pretty(message.body), _BODY).splitlines():
-        yield clean(f"  {mark}   {line}")
-
-
-def _pretty(body: str) -> str:
-    try:
-        return json.dumps(json.loads(body), ensure_ascii=False, indent=1) if body else ""
-    except (ValueError, RecursionError):
-        return body
+def _exchange(exchange: Exchange, result: Result, *, decisive: bool) -> Iterator[str]:
+    yield clean(f"  ── {exchange.id} {exchange.purpose}{'  ◀ decisive' if decisive else ''}")
+    words = marks(result, exchange) if decisive else None
+    yield from (f"  {line}" for line in transcript.whole(exchange, words, _BODY))
+    yield f"  $ {transcript.command(exchange)}"

@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from conformance.model import Outcome, RequirementRow, Result, Run
-from conformance.reports.shaping import grouping
+from conformance.model import Exchange, Outcome, RequirementRow, Result, Run
+from conformance.reports.shaping import grouping, transcript
 from conformance.reports.shaping.grouping import OUTCOMES, SYMBOLS, VERDICT_MEANING, VERDICT_SYMBOLS, Group
-from conformance.reports.shaping.text import one_line, plural, visible, write
+from conformance.reports.shaping.marks import marks
+from conformance.reports.shaping.text import cut, one_line, plural, visible, write
 
 FILE = "summary.md"
-GROUPS, BATCHES, PLACES, ROWS = 25, 5, 13, 100
-"""How many causes, ways in which one shows, places of each, and requirement rows are shown in full."""
+GROUPS, BATCHES, PLACES, ROWS, BODY = 25, 5, 13, 100, 600
+"""How many causes, ways in which one shows, places of each, and requirement rows are shown; characters of a body."""
 
 
 def write_file(run: Run, directory: Path) -> Path:
@@ -92,13 +93,13 @@ def _failures(run: Run) -> list[str]:
     groups = grouping.failures(run)
     if not groups:
         return []
-    parts = ["## Failures by cause", *(_failure(group) for group in groups[:GROUPS])]
+    parts = ["## Failures by cause", *(_failure(group, run) for group in groups[:GROUPS])]
     if len(groups) > GROUPS:
         parts.append(f"… and {plural(len(groups) - GROUPS, 'more cause')}: see `report.html`.")
     return parts
 
 
-def _failure(group: Group) -> str:
+def _failure(group: Group, run: Run) -> str:
     lines = [f"### {_mark(group)} {escape(', '.join(c.id for c in group.clauses) or group.key)} {_where(group)}"]
     lines += [_clause(clause) for clause in group.clauses]
     if group.waiver:
@@ -110,9 +111,18 @@ def _failure(group: Group) -> str:
         lines.append(f"… and {plural(left, 'more result')} of the same cause.")
     if group.resting:
         lines.append(f"{plural(len(group.resting), 'check')} could not be judged because of it.")
+    if exchange := transcript.deciding(run, group.results[0]):
+        lines.append(_evidence(exchange, group.results[0]))
     if command := next((r.reproduce for r in group.results if r.reproduce), ""):
         lines.append(block(command))
     return "\n\n".join(lines)
+
+
+def _evidence(exchange: Exchange, result: Result) -> str:
+    """The exchange that decided, and its curl line. Every line begins with a sign of ours: none ends the fence."""
+    told = transcript.whole(exchange, marks(result, exchange), BODY)
+    lines = "\n".join(visible(cut(line, 400)) for line in told)
+    return f"Exchange {code(exchange.id)}\n\n~~~text\n{lines}\n~~~\n\n{block(transcript.command(exchange))}"
 
 
 def _mark(group: Group) -> str:

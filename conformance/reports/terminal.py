@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from conformance.model import Outcome, Result, Run, Verdict
-from conformance.reports.shaping import grouping
+from conformance.reports.shaping import grouping, transcript
 from conformance.reports.shaping.grouping import OUTCOMES, SYMBOLS, VERDICT_SYMBOLS, Group, Shortfall
 from conformance.reports.shaping.text import clean, one_line, plural
 
@@ -55,7 +55,7 @@ def _lines(run: Run) -> Iterator[Line]:
 def _sections(run: Run) -> Iterator[Line]:
     groups = grouping.failures(run)
     for number, group in enumerate(groups[:GROUPS], 1):
-        yield from _failure(number, group)
+        yield from _failure(number, group, run)
     if len(groups) > GROUPS:
         yield f"… and {plural(len(groups) - GROUPS, 'more cause')} of failure, in the reports", "red"
         yield "", ""
@@ -64,7 +64,7 @@ def _sections(run: Run) -> Iterator[Line]:
     yield from _verdict(run)
 
 
-def _failure(number: int, group: Group) -> Iterator[Line]:
+def _failure(number: int, group: Group, run: Run) -> Iterator[Line]:
     first = group.results[0]
     style = "dim" if group.waiver else STYLES[first.outcome]
     names = ", ".join(clause.id for clause in group.clauses) or group.key
@@ -80,9 +80,18 @@ def _failure(number: int, group: Group) -> Iterator[Line]:
         yield f"     … and {plural(left, 'more result')}", ""
     if group.resting:
         yield f"     {plural(len(group.resting), 'check')} could not be judged because of it", "cyan"
+    yield from _evidence(run, first)
     if command := next((r.reproduce for r in group.results if r.reproduce), ""):
         yield f"     again     {one_line(command, 1000)}", "bold"
     yield "", ""
+
+
+def _evidence(run: Run, result: Result) -> Iterator[Line]:
+    if (exchange := transcript.deciding(run, result)) is None:
+        return
+    for number, line in enumerate(transcript.short(exchange, result)):
+        yield f"     {'' if number else 'exchange':9} {line}", ""
+    yield f"     curl      {transcript.command(exchange)}", "dim"
 
 
 def _batch(batch: list[Result], group: Group) -> Iterator[Line]:
