@@ -198,6 +198,18 @@ class Waiver:
 
 
 @dataclass(frozen=True, slots=True)
+class Created:
+    """What a run made of one kind in one state; `left` are the ids of what it did not remove."""
+
+    kind: str
+    state: str
+    count: int
+    left: tuple[str, ...]
+    trouble: str = ""
+    """Why something could not be removed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tier:
     verdict: Verdict
     counts: Mapping[str, int]
@@ -280,6 +292,7 @@ class Run:
     """Some checks were deselected: such a run can never be conformant."""
     interrupted: str = ""
     """What cut it short: `SIGINT`, `deadline`, `-x`, ...; empty where it went to its end."""
+    created: tuple[Created, ...] = ()
     schema_version: int = SCHEMA_VERSION
     exchanges: tuple[Exchange, ...] = field(default=(), metadata={"journal_only": True})
     """In the journal and not in run.json."""

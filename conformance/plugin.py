@@ -49,6 +49,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--conformance-report-dir", metavar="DIR", help="an empty folder for the reports")
     group.addoption("--conformance-concurrency", metavar="N", help="requests in flight at once")
     group.addoption("--conformance-deadline", metavar="SECONDS", help="the whole run")
+    group.addoption(
+        "--conformance-limit", metavar="NAME=VALUE", action="append", default=[], help="overrides one of [limits]"
+    )
     group.addoption("--conformance-seed", metavar="N", help="for generated requests")
     group.addoption("--conformance-examples", metavar="N", help="generated requests for each property")
     group.addoption(
@@ -61,18 +64,13 @@ def options_of(config: pytest.Config) -> Options:
     get = config.getoption
     if not get("--conformance-profile"):
         raise UsageError("no profile was given", where="--conformance-profile", hint="name the target's TOML file")
-    variables = {}
-    for pair in get("--conformance-var"):
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise UsageError(f"{pair!r} sets nothing", where="--conformance-var", hint="write NAME=VALUE")
-        variables[name] = value
     told = getattr(config, "workerinput", {}).get("conformance", {})
     report_dir = told.get("directory") or get("--conformance-report-dir")
     return Options(
         profile=Path(get("--conformance-profile")),
         base_url=get("--conformance-base-url"),
-        variables=variables,
+        variables=_pairs(config, "--conformance-var"),
+        limits=_pairs(config, "--conformance-limit"),
         report_dir=Path(report_dir) if report_dir else None,
         concurrency=_number(config, "--conformance-concurrency", int, 1),
         deadline_s=_number(config, "--conformance-deadline", float, 0.0),
@@ -83,6 +81,13 @@ def options_of(config: pytest.Config) -> Options:
         share=tuple(told.get("share", (0, 1))),
         run=told.get("run", ""),
     )
+
+
+def _pairs(config: pytest.Config, option: str) -> dict[str, str]:
+    for pair in (given := config.getoption(option)):
+        if "=" not in pair:
+            raise UsageError(f"{pair!r} sets nothing", where=option, hint="write NAME=VALUE")
+    return dict(pair.split("=", 1) for pair in given)
 
 
 def _number(config: pytest.Config, option: str, kind: type[_N], least: _N) -> _N | None:

@@ -13,12 +13,14 @@ _PATH = "/api/v1/runtime-config"
 def reach(profile: Profile) -> None:
     """Any HTTP answer will do. Raises Unreachable, saying what happened and what to look at."""
     url = profile.base_url + _PATH
-    verify: object = str(profile.tls.ca_file) if profile.tls.ca_file else profile.tls.verify
+    verify: str | bool = str(profile.tls.ca_file) if profile.tls.ca_file else profile.tls.verify
     timeout = min(profile.limits.timeout_s, 10.0)
     for _ in range(3):
         try:
             with (
-                httpx.Client(trust_env=False, verify=verify, timeout=timeout) as client,  # type: ignore[arg-type]
+                httpx.Client(
+                    trust_env=False, verify=verify, timeout=timeout, proxy=profile.limits.proxy or None
+                ) as client,
                 client.stream("GET", url, headers={"Accept": "application/json"}),
             ):
                 return

@@ -41,6 +41,8 @@ class Asked:
     deadline_s: float | None = None
     seed: int | None = None
     examples: int | None = None
+    limits: Sequence[str] = ()
+    """`NAME=VALUE`, in place of the profile's."""
     only: Sequence[str] = ()
     keyword: str = ""
     markers: str = ""
@@ -89,13 +91,15 @@ def _check_shareable(made: Session, workers: int) -> None:
 
 
 def _options(asked: Asked) -> Options:
-    for pair in asked.variables:
-        if "=" not in pair:
-            raise UsageError(f"{pair!r} sets nothing", where="--var", hint="write NAME=VALUE")
+    for option, pairs in (("--var", asked.variables), ("--limit", asked.limits)):
+        for pair in pairs:
+            if "=" not in pair:
+                raise UsageError(f"{pair!r} sets nothing", where=option, hint="write NAME=VALUE")
     return Options(
         profile=asked.profile,
         base_url=asked.base_url,
         variables=dict(pair.split("=", 1) for pair in asked.variables),
+        limits=dict(pair.split("=", 1) for pair in asked.limits),
         report_dir=asked.report_dir,
         concurrency=asked.concurrency,
         deadline_s=asked.deadline_s,
@@ -159,6 +163,7 @@ def arguments(asked: Asked) -> list[str]:
         ("--conformance-report-dir", asked.report_dir),
         ("--conformance-concurrency", asked.concurrency),
         ("--conformance-deadline", asked.deadline_s),
+        *(("--conformance-limit", pair) for pair in asked.limits),
         ("--conformance-seed", asked.seed),
         ("--conformance-examples", asked.examples),
         ("-k", asked.keyword or None),

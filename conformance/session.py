@@ -32,6 +32,7 @@ from conformance.judge.run import assemble, load
 from conformance.model import SCHEMA_VERSION, ProfileInfo, Result, Run, Suite, to_json
 from conformance.profile.loader import load_profile
 from conformance.profile.model import Fixture, Profile
+from conformance.profile.overrides import overridden
 from conformance.profile.secrets import resolve_secret
 
 DEFAULT_CONCURRENCY: Final = 16
@@ -54,6 +55,8 @@ class Options:
     seed: int | None = None
     examples: int | None = None
     """How many generated requests each property is tried on."""
+    limits: Mapping[str, str] = field(default_factory=dict)
+    """In place of the profile's, by name and as text."""
     command: str = ""
     """How a person started this run, for the reports' "again"; empty: `conformance run` with these options."""
     worker: str = ""
@@ -133,6 +136,7 @@ class Session:
     def __init__(self, options: Options, profile: Profile | None = None, journal: Journal | None = None) -> None:
         self.options = options
         whole = profile or load_profile(options.profile, base_url=options.base_url, variables=options.variables)
+        whole = replace(whole, limits=overridden(whole.limits, options.limits))
         self.profile: Profile = _share_of(whole, *options.share)
         self.contract: Contract = load_contract()
         self.seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
@@ -180,6 +184,7 @@ class Session:
         given = [f"--profile {shlex.quote(_shown(self.options.profile))}"]
         given += [f"--base-url {shlex.quote(self.profile.base_url)}"]
         given += [f"--var {shlex.quote(f'{name}={value}')}" for name, value in self.options.variables.items()]
+        given += [f"--limit {shlex.quote(f'{name}={value}')}" for name, value in self.options.limits.items()]
         return " ".join(["conformance run", *given, f"--seed {self.seed}"])
 
     # The controller's part

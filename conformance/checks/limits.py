@@ -16,6 +16,7 @@ from conformance.checks.effects import Oracle
 from conformance.checks.signals import Signal
 from conformance.client.answer import GATEWAY, Answer
 from conformance.client.arrange import MissingFact
+from conformance.client.fixtures import NotSent
 from conformance.client.recorder import current_check
 from conformance.client.request import Request
 from conformance.errors import FixtureError
@@ -27,7 +28,7 @@ _LAST_ASKED = 3
 _DEFAULT_RECOVERY_S = 2.0
 _MEMORY = "limits"
 
-Failure = Signal | MissingFact | FixtureError
+Failure = Signal | MissingFact | NotSent | FixtureError
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ async def _prepare(case: Case, outcomes: dict[str, Provoked | Failure]) -> _Prep
         spare = _with_spare_credential(case, await case.arrange())
         watched = case.operation.id in case.profile.effects
         return _Prepared(case, request, spare, await Oracle.watching(case, spare) if watched else None)
-    except (Signal, MissingFact, FixtureError) as error:
+    except (Signal, MissingFact, NotSent, FixtureError) as error:
         outcomes[case.operation.id] = error
         return None
 
@@ -116,7 +117,7 @@ async def _guarded(one: _Prepared, outcomes: dict[str, Provoked | Failure], step
     current_check.set(f"check_rate_limit[{name}]")
     try:
         outcomes[name] = await step(one, known)  # type: ignore[operator]
-    except (Signal, MissingFact, FixtureError) as error:
+    except (Signal, MissingFact, NotSent, FixtureError) as error:
         outcomes[name] = error
 
 

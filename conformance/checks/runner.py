@@ -15,6 +15,7 @@ from conformance.checks.runtime import Runtime
 from conformance.checks.signals import Inconclusive, Signal, Violated
 from conformance.client.answer import Answer
 from conformance.client.arrange import MissingFact
+from conformance.client.fixtures import NotSent
 from conformance.client.recorder import current_check
 from conformance.engine.flow import BudgetExhausted
 from conformance.engine.gate import hurried
@@ -52,15 +53,8 @@ async def _conclude(instance: Instance, case: Case) -> Result:
         return _violation(blank, signal)
     except Inconclusive as signal:
         return _told(blank, Outcome.INCONCLUSIVE, signal, cause=signal.cause)
-    except MissingFact as missing:
-        return replace(blank, outcome=Outcome.INAPPLICABLE, message=str(missing), fact=missing.key)
-    except FixtureError as error:
-        cause = error.where if error.where.startswith("control:") else f"fixture:{error.where}"
-        return replace(
-            blank, outcome=Outcome.INCONCLUSIVE, message=str(error), cause=cause, exchanges=_ids(case.answers)
-        )
-    except BudgetExhausted as error:
-        return replace(blank, outcome=Outcome.INCONCLUSIVE, message=f"not finished: {error}", cause=f"budget:{error}")
+    except (MissingFact, NotSent, FixtureError, BudgetExhausted) as short:
+        return _fallen_short(replace(blank, exchanges=_ids(case.answers)), short)
     except JournalError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a check raises is told as our own fault
@@ -85,6 +79,20 @@ def blank_result(instance: Instance, level: Level, again: str) -> Result:
         level=level,
         reproduce=f"{again} --only '{instance.name}'",
     )
+
+
+def _fallen_short(blank: Result, why: MissingFact | NotSent | FixtureError | BudgetExhausted) -> Result:
+    """A check that could not be carried out, through no doing of the target's."""
+    if isinstance(why, MissingFact):
+        return replace(blank, outcome=Outcome.INAPPLICABLE, message=str(why), fact=why.key, exchanges=())
+    if isinstance(why, NotSent):
+        return replace(blank, message=str(why), cause="read-only")
+    if isinstance(why, BudgetExhausted):
+        return replace(
+            blank, outcome=Outcome.INCONCLUSIVE, message=f"not finished: {why}", cause=f"budget:{why}", exchanges=()
+        )
+    cause = why.where if why.where.startswith("control:") else f"fixture:{why.where}"
+    return replace(blank, outcome=Outcome.INCONCLUSIVE, message=str(why), cause=cause)
 
 
 def _violation(blank: Result, signal: Violated) -> Result:

@@ -13,6 +13,7 @@ from conformance.client.answer import Answer
 from conformance.client.arrange import Arranger
 from conformance.client.fixtures import Fixtures, Members
 from conformance.client.journal import Journal
+from conformance.client.ledger import Ledger
 from conformance.client.recorder import Recorder, current_check
 from conformance.client.secrets import Secrets
 from conformance.client.transport import Transport
@@ -118,10 +119,13 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
     """The runtime of a run; closes every connection at the end."""
     profile = settings.profile
     validators = Validators(profile.schemas)
-    recorder = Recorder(settings.journal, settings.secrets, Invariants(profile, validators).judge)
-    fixtures = Fixtures(profile)
+    ledger = Ledger(profile, settings.journal, settings.secrets)
+    recorder = Recorder(settings.journal, settings.secrets, Invariants(profile, validators).judge, ledger.saw)
+    fixtures = Fixtures(profile, ledger)
     arranger = Arranger(profile, settings.contract, settings.keys, settings.secrets, fixtures, settings.run)
-    async with Transport(profile.base_url, tls=profile.tls, timeout_s=profile.limits.timeout_s) as transport:
+    async with Transport(
+        profile.base_url, tls=profile.tls, timeout_s=profile.limits.timeout_s, proxy=profile.limits.proxy
+    ) as transport:
         flow = Flow(
             transport,
             recorder,
@@ -134,4 +138,5 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
         try:
             yield Runtime(settings, flow, arranger, fixtures, validators)
         finally:
+            await ledger.remove(fixtures.http)
             await fixtures.aclose()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import sys
@@ -133,11 +134,28 @@ _RUN_OPTIONS: tuple[Any, ...] = (
     ),
     click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure."),
     click.option("--lf", "last_failed", is_flag=True, help="Only what failed the last time."),
+    click.option("--max-requests", type=click.IntRange(1), metavar="N", help="Send no more than so many."),
+    click.option("--rate", type=click.FloatRange(0, min_open=True), metavar="N", help="Requests a second at most."),
+    click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="For one request [10]."),
+    click.option("--read-only", is_flag=True, help="Send only what cannot change state; never conformant, then."),
+    click.option("--proxy", metavar="URL", help="Send through this HTTP proxy; none is taken from the environment."),
+    click.option(
+        "--limit", "limits", multiple=True, metavar="NAME=VALUE", help="Overrides any of [limits]; repeatable."
+    ),
     click.option("-q", "--quiet", is_flag=True, help="Print only the report's path."),
 )
 
 
-def _run_options(command: Any) -> Any:
+_LIMITS = {"max_requests": "max_requests", "rate": "rate", "timeout": "timeout_s", "proxy": "proxy"}
+
+
+def _run_options(function: Any) -> Any:
+    @functools.wraps(function)
+    def command(**given: Any) -> None:
+        limits = [f"{name}={value}" for option, name in _LIMITS.items() if (value := given.pop(option)) is not None]
+        limits += ["read_only=true"] if given.pop("read_only") else []
+        function(**{**given, "limits": (*given["limits"], *limits)})
+
     for option in reversed(_RUN_OPTIONS):
         command = option(command)
     return command

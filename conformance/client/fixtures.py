@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import aiohttp
 
+from conformance.client.ledger import Ledger
 from conformance.errors import FixtureError
 from conformance.profile import pointer
 from conformance.profile.model import Fixture, HttpCall, Profile
@@ -32,12 +33,17 @@ Call = Callable[[str, Mapping[str, Members], Mapping[str, Any]], Awaitable[Any]]
 """Sends an operation on given fixtures (kind -> members): returns the body of its 200, raises FixtureError else."""
 
 
+class NotSent(Exception):
+    """A read-only run does not do what may change state; says what that is."""
+
+
 class Fixtures:
     """Hands out fixtures by kind and state. `call` is set by whoever can send operations."""
 
     call: Call
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, ledger: Ledger | None = None) -> None:
+        self._ledger = ledger
         self._profile = profile
         self._directory = profile.directory
         self._handed: Counter[str] = Counter()
@@ -73,7 +79,11 @@ class Fixtures:
         """A fixture that nothing else uses. Raises FixtureError, `exhausted` where a static list has run out."""
         self._handed[fixture.name] += 1
         try:
-            given = await (self._provide(fixture, scope) if fixture.items is None else self._of_several(fixture, scope))
+            if fixture.items is None:
+                given = await self._provide(fixture, scope)
+                self._note(fixture, [given])
+            else:
+                given = await self._of_several(fixture, scope)
         except (UnknownPlaceholder, MalformedPlaceholder) as error:
             raise FixtureError(str(error), where=_key(fixture)) from None
         if fixture.members:
@@ -101,9 +111,17 @@ class Fixtures:
         found = pointer.get(given, where) if pointer.has(given, where) else None
         if not isinstance(found, list) or not found:
             raise FixtureError(f"the provider's answer has no array at {where}", where=_key(fixture))
+        self._note(fixture, found)
         waiting.extend(found)
 
+    def _note(self, fixture: Fixture, given: list[Any]) -> None:
+        if self._ledger is not None:
+            self._ledger.provided(fixture, given)
+
     async def _provide(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
+        made = not fixture.values and (fixture.http is None or fixture.http.method != "GET")
+        if self._profile.limits.read_only and made:
+            raise NotSent(f"the run is read-only, and {_key(fixture)} would be made")
         if fixture.values:
             return self._next(fixture, scope)
         if fixture.http is not None:

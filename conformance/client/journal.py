@@ -1,6 +1,7 @@
 """The journal: one JSON object a line, appended as the run goes. It is the truth that every report is made from.
 
-Kinds of lines: `run` (first), `exchange`, `result`, `end` (last; missing where a run was killed).
+Kinds of lines: `run` (first), `exchange`, `result`, `created`, `removed`, and `end` (last; missing where a run was
+killed).
 A line is handed to the operating system whole, so a killed run keeps every line that it had written.
 """
 

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from conformance.client.request import Wire
 
@@ -24,18 +25,44 @@ def written(wire: Wire, host: str) -> bytes:
     return "\r\n".join(lines).encode("latin-1", "replace") + content
 
 
+async def _connected(
+    parts: SplitResult, context: ssl.SSLContext | None, proxy: str
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to an origin, through a tunnel where a proxy stands between (RFC 9110 section 9.3.6)."""
+    port = parts.port or (443 if context else 80)
+    if not proxy:
+        return await asyncio.open_connection(parts.hostname, port, ssl=context)
+    via = urlsplit(proxy)
+    reader, writer = await asyncio.open_connection(via.hostname, via.port or 80)
+    if context is not None:
+        writer.write(f"CONNECT {parts.hostname}:{port} HTTP/1.1\r\nHost: {parts.hostname}:{port}\r\n\r\n".encode())
+        head = await reader.readuntil(b"\r\n\r\n")
+        if head.split(b" ")[1:2] != [b"200"]:
+            writer.transport.abort()
+            raise OSError("the proxy opened no tunnel")
+        await writer.start_tls(context, server_hostname=parts.hostname)
+    return reader, writer
+
+
 async def abandon(
-    origin: str, wire: Wire, moment: Moment, *, tls: ssl.SSLContext | bool = True, timeout_s: float = 10.0
+    origin: str,
+    wire: Wire,
+    moment: Moment,
+    *,
+    tls: ssl.SSLContext | bool = True,
+    timeout_s: float = 10.0,
+    proxy: str = "",
 ) -> bool:
     """Sends a request and closes the connection at `moment`. Tells whether it came that far."""
     parts = urlsplit(origin)
     secure = parts.scheme == "https"
-    port = parts.port or (443 if secure else 80)
     context = (tls if isinstance(tls, ssl.SSLContext) else ssl.create_default_context()) if secure else None
     try:
         async with asyncio.timeout(timeout_s):
-            reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=context)
+            reader, writer = await _connected(parts, context, proxy)
             try:
+                if proxy and not secure:
+                    wire = replace(wire, target=origin + wire.target)
                 raw = written(wire, parts.netloc)
                 writer.write(raw[: len(raw) - len(wire.content or b"") // 2 - 1] if moment == "mid-body" else raw)
                 await writer.drain()
@@ -45,6 +72,6 @@ async def abandon(
                 writer.transport.abort()
                 with contextlib.suppress(OSError):
                     await writer.wait_closed()
-    except (OSError, TimeoutError, ssl.SSLError):
+    except (OSError, TimeoutError, ssl.SSLError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         return False
     return True

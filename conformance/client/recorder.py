@@ -25,10 +25,13 @@ current_check: ContextVar[str] = ContextVar("current_check", default="")
 class Recorder:
     """Writes each exchange once, after the invariants looked at it in full."""
 
-    def __init__(self, journal: Journal, secrets: Secrets, judge: Judge) -> None:
+    def __init__(
+        self, journal: Journal, secrets: Secrets, judge: Judge, also: Callable[[Answer], None] = lambda _: None
+    ) -> None:
         self._journal = journal
         self._secrets = secrets
         self._judge = judge
+        self._also = also
         self.count = 0
 
     def record(self, answer: Answer, retry_of: str = "") -> Exchange:
@@ -54,6 +57,7 @@ class Recorder:
         )
         self._journal.append("exchange", to_json(exchange))
         self.count += 1
+        self._also(answer)
         return exchange
 
     def _message(

@@ -50,12 +50,13 @@ class Raw:
 class Transport:
     """Sends wires to one base URL. Use as an async context manager."""
 
-    def __init__(self, base_url: str, *, tls: Tls = _NO_TLS, timeout_s: float = 10.0) -> None:
+    def __init__(self, base_url: str, *, tls: Tls = _NO_TLS, timeout_s: float = 10.0, proxy: str = "") -> None:
         parts = urlsplit(base_url)
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self.prefix = quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
         self._verify = _verification(tls) if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._timeout_s = timeout_s
+        self._proxy = proxy or None
         self._stack = AsyncExitStack()
         self._lanes: list[httpx.AsyncHTTPTransport] = []
 
@@ -100,7 +101,9 @@ class Transport:
 
     async def abandon(self, wire: Wire, moment: Moment) -> bool:
         """Sends a request and leaves it at `moment`; tells whether it came that far."""
-        return await abandon(self.origin, wire, moment, tls=self._verify, timeout_s=self._timeout_s)
+        return await abandon(
+            self.origin, wire, moment, tls=self._verify, timeout_s=self._timeout_s, proxy=self._proxy or ""
+        )
 
     async def _exactly(self, wire: Wire) -> Raw:
         """On a lane of its own, which is used again only if all went well."""
@@ -115,7 +118,7 @@ class Transport:
 
     def _lane(self) -> httpx.AsyncHTTPTransport:
         limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_KEEP_S)
-        return httpx.AsyncHTTPTransport(verify=self._verify, limits=limits, trust_env=False)
+        return httpx.AsyncHTTPTransport(verify=self._verify, limits=limits, trust_env=False, proxy=self._proxy)
 
     async def _quickly(self, wire: Wire) -> Raw:
         headers = CIMultiDict((*_OWN_HEADERS, *wire.headers))
@@ -123,7 +126,7 @@ class Transport:
             headers["Content-Length"] = "0"  # an empty body is a body, on DELETE too
         url = URL(self.origin + wire.target, encoded=True)
         async with self._fast.request(
-            wire.method, url, headers=headers, data=wire.content, allow_redirects=False
+            wire.method, url, headers=headers, data=wire.content, allow_redirects=False, proxy=self._proxy
         ) as response:
             body, truncated = await _read(response.headers.get("Content-Encoding", ""), response.content.iter_any())
             shown = tuple((_text(name), _text(value)) for name, value in response.raw_headers)

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Final
 
 from conformance.client.answer import Answer
-from conformance.client.arrange import MissingFact
+from conformance.client.fixtures import NotSent
 from conformance.client.raw import Moment
 from conformance.client.recorder import Recorder
 from conformance.client.request import Request, Wire
@@ -78,7 +78,7 @@ class Flow:
         """One answer that is worth judging.
 
         A 429 is waited out and gateway trouble repeated, unless its status is in `take`. What persists is returned as
-        it is. Raises BudgetExhausted, and MissingFact for a request that a read-only run must not send.
+        it is. Raises BudgetExhausted, and NotSent for a request that a read-only run must not send.
         """
         patience = self._limits.patience_s if patience_s is None else patience_s
         limited = troubled = challenges = 0
@@ -144,7 +144,7 @@ class Flow:
 
     def _check_budget(self, request: Request) -> None:
         if self._limits.read_only and (request.method or request.operation.method) != "GET":
-            raise MissingFact("limits.read_only = false", f"{request.operation.id} may change state")
+            raise NotSent(f"the run is read-only, and {request.operation.id} may change state")
         if self.requests >= self._limits.max_requests:
             self.exhausted = f"max_requests = {self._limits.max_requests}"
         if self._silent >= _DEAD_AFTER:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from conformance.client import journal
 from conformance.collector import calm_collector
 from conformance.errors import JournalError
 from conformance.judge.coverage import coverage, reasons
+from conformance.judge.leftovers import created
 from conformance.judge.rows import Evidence, invariant_results
 from conformance.judge.verdict import counts_of, overall, requirement_rows, tiers_of, verdict_of, with_states
 from conformance.model import (
@@ -44,6 +46,7 @@ def assemble(records: Iterable[Mapping[str, Any]], where: str = "journal") -> Ru
 def _assembled(records: Iterable[Mapping[str, Any]], where: str) -> Run:
     head: Mapping[str, Any] | None = None
     ends: list[Mapping[str, Any]] = []
+    ledger: list[Mapping[str, Any]] = []
     exchanges: list[Exchange] = []
     results: dict[tuple[str, str, str], Result] = {}
     try:
@@ -57,9 +60,11 @@ def _assembled(records: Iterable[Mapping[str, Any]], where: str) -> Run:
                 results[result.check, result.operation, result.case] = result
             elif record["kind"] == "end":
                 ends.append(record)
+            elif record["kind"] in ("created", "removed"):
+                ledger.append(record)
         if head is None:
             raise JournalError("has no first line that says which run it is", where=where)
-        return _run(head, ends, exchanges, results)
+        return replace(_run(head, ends, exchanges, results), created=created(ledger))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise JournalError(f"has a line of another shape: {error}", where=where) from error
 

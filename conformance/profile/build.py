@@ -55,6 +55,7 @@ def build(document: Table, *, directory: Path, path: Path | None, schemas: Table
         transitions=tuple(Transition(**_tuples(table, "after")) for table in document.get("transitions", ())),
         hosted=Hosted(**document.get("hosted", {})),
         effects=_each(document, "effects", lambda _, table: Effect(**_calls(table, "http"))),
+        cleanup=_each(document, "cleanup", lambda _, table: HttpCall(**table["http"])),
         webhooks=Webhooks(**_tuples(document.get("webhooks", {}), "kept")),
         rate_limit=RateLimit(**_calls(document.get("rate_limit", {}), "prepare", "restore")),
         oauth=OAuth(**_tuples(document["oauth"], "algorithms")) if "oauth" in document else None,

@@ -27,6 +27,8 @@ class Limits:
     deadline_s: float | None = None
     patience_s: float = 60.0
     read_only: bool = False
+    proxy: str = ""
+    """Only for requests to the target; nothing is read from the environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,8 @@ class Profile:
     hosted: Hosted = Hosted()
     effects: Mapping[str, Effect] = field(default_factory=dict)
     webhooks: Webhooks = Webhooks()
+    cleanup: Mapping[str, HttpCall] = field(default_factory=dict)
+    """Fixture kind -> the call that removes one."""
     rate_limit: RateLimit = RateLimit()
     oauth: OAuth | None = None
     revocation_propagation_s: float = 0.0

@@ -24,6 +24,8 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 def rule_problems(document: Document, *, directory: Path, contract: Contract) -> Iterator[Problem]:
     yield from _base_url(document)
     yield from _urls(document)
+    if trouble := proxy_trouble(document.get("limits", {}).get("proxy", "")):
+        yield Problem(("limits", "proxy"), trouble)
     yield from _files(document, directory)
     yield from _authorization(document)
     yield from _idempotency(document)
@@ -33,6 +35,7 @@ def rule_problems(document: Document, *, directory: Path, contract: Contract) ->
     yield from _transitions(document, contract)
     yield from _effects(document, contract)
     yield from _rate_limit(document)
+    yield from _cleanup(document)
     yield from waiver_problems(document, contract)
     yield from fixture_problems(document, contract)
     yield from placeholder_problems(document)
@@ -64,6 +67,15 @@ def url_trouble(url: str) -> str:
     return ""
 
 
+def proxy_trouble(url: str) -> str:
+    """What keeps `url` from being a proxy's; empty where nothing does."""
+    if not url:
+        return ""
+    if trouble := url_trouble(url):
+        return trouble
+    return "the proxy's URL must hold no user name or password" if urlsplit(url).username is not None else ""
+
+
 def _base_url(document: Document) -> Iterator[Problem]:
     if trouble := base_url_trouble(document["base_url"]):
         yield Problem(("base_url",), trouble)
@@ -82,7 +94,8 @@ def _urls(document: Document) -> Iterator[Problem]:
 def _http_calls(document: Document) -> Iterator[tuple[Key, Mapping[str, Any]]]:
     for kind, states in document.get("fixtures", {}).items():
         yield from ((("fixtures", kind, s, "http"), t["http"]) for s, t in states.items() if "http" in t)
-    yield from ((("effects", o, "http"), t["http"]) for o, t in document.get("effects", {}).items() if "http" in t)
+    for part in ("effects", "cleanup"):
+        yield from (((part, o, "http"), t["http"]) for o, t in document.get(part, {}).items() if "http" in t)
     rate_limit = document.get("rate_limit", {})
     yield from ((("rate_limit", name), rate_limit[name]) for name in ("prepare", "restore") if name in rate_limit)
 
@@ -185,6 +198,13 @@ def _effects(document: Document, contract: Contract) -> Iterator[Problem]:
             yield Problem(key, "needs exactly one of operation and http")
         if "operation" in table and (problem := unknown_operation((*key, "operation"), table["operation"], contract)):
             yield problem
+
+
+def _cleanup(document: Document) -> Iterator[Problem]:
+    kinds = document.get("fixtures", {})
+    for kind in document.get("cleanup", {}):
+        if kind not in kinds:
+            yield Problem(("cleanup", kind), "no kind of [fixtures]", nearest(kind, kinds))
 
 
 def _rate_limit(document: Document) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from conformance.profile.source import Key, Problem, nearest
 _TEMPLATES = re.compile(
     r"""operations/[^/]+/(body|bodies|path|query|headers|unknown)(/.*)?
     |fixtures/[^/]+/[^/]+/(values|http|command)(/.*)?
-    |effects/[^/]+/http(/.*)?
+    |(effects|cleanup)/[^/]+/http(/.*)?
     |rate_limit/(prepare|restore)(/.*)?
     |webhooks/patch(/.*)?
     |search/query(/.*)?""",

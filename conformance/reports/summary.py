@@ -33,6 +33,7 @@ def render(run: Run) -> str:
         _shortfalls(run),
         _requirements(run),
         _waivers(run),
+        _created(run),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -198,6 +199,11 @@ def _requirements(run: Run) -> str:
     if len(rows) > ROWS:
         lines.append(f"\n… and {plural(len(rows) - ROWS, 'more requirement')}.")
     return "\n".join(lines)
+
+
+def _created(run: Run) -> str:
+    left = grouping.left_behind(run)
+    return f"## Left behind\n\n{escape(left)}\\. `run.json` names each\\." if left else ""
 
 
 def _waivers(run: Run) -> str:

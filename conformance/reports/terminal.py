@@ -142,6 +142,8 @@ def _verdict(run: Run) -> Iterator[Line]:
     for name, tier in run.tiers.items():
         counts = ", ".join(f"{tier.counts[o]} {o}" for o in OUTCOMES if tier.counts.get(o))
         yield f"{VERDICT_SYMBOLS[tier.verdict]} {name:<10} {tier.verdict:<14} {counts}", ""
+    if left := grouping.left_behind(run):
+        yield f"left behind: {one_line(left)}; run.json names each, [cleanup] removes them", "dim"
     taken = grouping.seconds(run)
     cost = plural(run.traffic.requests, "request") + (f" in {taken:.1f} s" if taken is not None else "")
     yield f"target {run.target} · profile {run.profile.name} · seed {run.seed} · {cost}", "dim"

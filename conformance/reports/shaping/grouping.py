@@ -308,6 +308,14 @@ def limits(run: Run) -> list[str]:
     return found
 
 
+def left_behind(run: Run) -> str:
+    """`12 cart, 3 webhook`: what the run made and did not remove; empty where there is nothing."""
+    left: dict[str, int] = {}
+    for made in run.created:
+        left[made.kind] = left.get(made.kind, 0) + len(made.left)
+    return ", ".join(f"{count:,} {cut(kind, 40)}" for kind, count in left.items() if count)
+
+
 def seconds(run: Run) -> float | None:
     """How long the run took; None where its times cannot be read."""
     try:
