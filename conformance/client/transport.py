@@ -57,6 +57,8 @@ class Transport:
         self._verify = _verification(tls) if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._timeout_s = timeout_s
         self._proxy = proxy or None
+        self._before = self.origin if proxy and parts.scheme == "http" else ""
+        """What a proxy wants before the target of a request that it forwards (RFC 9112 section 3.2.2)."""
         self._stack = AsyncExitStack()
         self._lanes: list[httpx.AsyncHTTPTransport] = []
 
@@ -109,7 +111,7 @@ class Transport:
         """On a lane of its own, which is used again only if all went well."""
         lane = self._lanes.pop() if self._lanes else self._lane()
         try:
-            raw = await _converse(lane, self.origin, wire)
+            raw = await _converse(lane, self.origin, wire, self._before)
         except BaseException:
             await lane.aclose()
             raise
@@ -133,13 +135,13 @@ class Transport:
             return Raw(response.status, shown, body, truncated)
 
 
-async def _converse(transport: httpx.AsyncBaseTransport, origin: str, wire: Wire) -> Raw:
+async def _converse(transport: httpx.AsyncBaseTransport, origin: str, wire: Wire, before: str) -> Raw:
     request = httpx.Request(
         wire.method,
         origin + "/",
         headers=[_encoded(header) for header in (*_OWN_HEADERS, *wire.headers)],
         content=wire.content,
-        extensions={"target": wire.target.encode("latin-1", "replace")},
+        extensions={"target": (before + wire.target).encode("latin-1", "replace")},
     )
     if wire.content == b"":
         request.headers["Content-Length"] = "0"

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, delete, func, select
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -21,7 +21,7 @@ from conformance.reference.call import JsonObject
 from conformance.reference.drawn.choices import drawn_from
 from conformance.reference.fixtures import MAKERS, OptionsError
 from conformance.reference.hub import Hub, Target
-from conformance.reference.tables import effects
+from conformance.reference.tables import effects, objects
 
 MOST = 100
 """Fixtures that are made at once."""
@@ -34,6 +34,7 @@ def control_app(hub: Hub) -> ASGIApp:
             Route("/health", _health),
             Route("/credentials", _credentials),
             Route("/fixtures/{kind}/{state}", _fixture, methods=["POST"]),
+            Route("/fixtures/{kind}/{id}", _remove, methods=["DELETE"]),
             Route("/effects/{operation}", _effects),
             Route("/rate-limit", _rate_limit, methods=["POST", "DELETE"]),
             Route("/targets/{name}", _register, methods=["PUT"]),
@@ -89,6 +90,16 @@ async def _fixture(request: Request) -> Response:
             return {"items": [one(db, options) for _ in range(min(count, MOST))]} if count else one(db, options)
 
     return await _answered(make, request)
+
+
+async def _remove(request: Request) -> Response:
+    one = objects.c.id == request.path_params["id"]
+
+    def remove() -> int:
+        with _target(request).store.write() as db:
+            return int(db.execute(delete(objects).where(one)).rowcount)
+
+    return JSONResponse({}, 200 if await _target(request).run(remove) else 404)
 
 
 async def _answered(work: Callable[[JsonObject], JsonObject], request: Request) -> Response:
