@@ -1,0 +1,123 @@
+"""What a profile makes applicable, found without sending anything: each check runs until it would send."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.checks.case import Case
+from conformance.checks.registry import Instance
+from conformance.checks.runtime import Controls, Runtime, Settings
+from conformance.client.answer import Answer
+from conformance.client.arrange import Arranger, MissingFact
+from conformance.client.fixtures import Fixtures, Members
+from conformance.client.journal import MemoryJournal
+from conformance.client.recorder import current_check
+from conformance.client.secrets import Secrets
+from conformance.contract import Contract, Operation
+from conformance.engine.flow import Flow
+from conformance.judge.schemas import Validators
+from conformance.profile.model import Fixture, Profile
+
+
+class Unsent(Exception):
+    """Here something would have been sent."""
+
+
+@dataclass(frozen=True)
+class Applicability:
+    """What of a selection would run, and what would not because the profile does not state something."""
+
+    would_run: tuple[Instance, ...]
+    lacking: Mapping[str, tuple[Instance, ...]]
+    """Profile key -> what it would enable."""
+    never: tuple[Instance, ...]
+    """What no key could make applicable to this target."""
+
+
+class _AnyMembers(dict[str, Any]):
+    """A fixture of which only its provider knows the members."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> str:
+        return f"any-{name}"
+
+    def __iter__(self) -> Iterator[str]:
+        raise Unsent
+
+    keys = values = items = __iter__  # type: ignore[assignment] # nobody knows but the provider
+
+
+class _Fixtures(Fixtures):
+    async def fresh(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:  # noqa: ARG002
+        return dict(fixture.values[0]) if fixture.values else _AnyMembers()
+
+    async def shared(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
+        return await self.fresh(fixture, scope)
+
+    async def http(self, *_: Any) -> Any:
+        raise Unsent
+
+
+class _Flow(Flow):
+    async def send(self, *_: Any, **__: Any) -> Answer:
+        raise Unsent
+
+    async def abandon(self, *_: Any, **__: Any) -> bool:
+        raise Unsent
+
+
+class _Controls(Controls):
+    async def _prove(self, operation: Operation) -> Answer:
+        """As if it were: a control that cannot be arranged lacks a fact, though."""
+        request = await self._runtime.arranger.arrange(operation)
+        return Answer("x0", request, "", (), b"", 200, body=b'{"data": {}}')
+
+
+def applicability(profile: Profile, contract: Contract, instances: Iterable[Instance]) -> Applicability:
+    """Sorts instances by whether they would send anything. Needs no secret, and sends nothing."""
+    return asyncio.run(_sorted(_runtime(profile, contract), list(instances)))
+
+
+def _runtime(profile: Profile, contract: Contract) -> Runtime:
+    keys = {name: "key" for name in profile.credentials}
+    secrets = Secrets()
+    settings = Settings(profile, contract, keys, MemoryJournal(), secrets, "dry", 1)
+    fixtures = _Fixtures(profile)
+    arranger = Arranger(profile, contract, keys, secrets, fixtures, "dry")
+    flow = _Flow(None, None, secrets, profile.limits, concurrency=1)  # type: ignore[arg-type] # nothing is sent
+    runtime = Runtime(settings, flow, arranger, fixtures, Validators(profile.schemas))
+    runtime.controls = _Controls(runtime)
+    return runtime
+
+
+async def _sorted(runtime: Runtime, instances: list[Instance]) -> Applicability:
+    would_run: list[Instance] = []
+    never: list[Instance] = []
+    lacking: dict[str, list[Instance]] = {}
+    found = await asyncio.gather(*(_missing(instance, runtime) for instance in instances))  # some would wait
+    for instance, missing in zip(instances, found, strict=True):
+        if missing is None:
+            would_run.append(instance)
+        elif missing.key:
+            lacking.setdefault(missing.key, []).append(instance)
+        else:
+            never.append(instance)
+    return Applicability(tuple(would_run), {key: tuple(some) for key, some in lacking.items()}, tuple(never))
+
+
+async def _missing(instance: Instance, runtime: Runtime) -> MissingFact | None:
+    """The fact that the profile lacks for a check; None where it would come to send something."""
+    current_check.set(instance.id)
+    arguments = () if instance.check.cases is None else (instance.value,)
+    try:
+        await instance.check.function(Case(runtime, instance.operation), *arguments)
+    except MissingFact as missing:
+        return missing
+    except Exception:  # noqa: BLE001 - it came as far as to need an answer, or what a provider would give
+        return None
+    return None
