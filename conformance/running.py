@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from conformance import interrupts, items, plugin
+from conformance.checks.registry import Instance
 from conformance.errors import ConformanceError, UsageError
 from conformance.judge.verdict import EXIT_INTERRUPTED
 from conformance.model import Run
@@ -65,7 +66,7 @@ class Ended(ConformanceError):
 def run(asked: Asked, console: Console) -> int:
     """Runs and reports; the exit code of design. Raises ConformanceError where there is no verdict to report."""
     with interrupts.as_exceptions():
-        made = plugin.prepared(_options(asked))
+        made = plugin.prepared(options(asked))
         if asked.workers.isdigit():
             _check_shareable(made, int(asked.workers))
         progress = ProgressLine(console, made, quiet=asked.quiet)
@@ -82,6 +83,38 @@ def run(asked: Asked, console: Console) -> int:
     return status
 
 
+def plan(asked: Asked) -> list[str]:
+    """What the run that is asked for would send, as lines. Sends nothing. Raises ConformanceError."""
+    from conformance.setup.plan import lines
+    from conformance.setup.plan import plan as made_plan
+
+    made = plugin.prepared(replace(options(asked), dry=True), collect_only=True)
+    selection = Selection(made)
+    _through_pytest([*arguments(replace(asked, workers="", last_failed=False)), "--collect-only"], selection)
+    if not selection.chosen:
+        why = selection.ending.failure if selection.ending else ""
+        raise Ended(why or "no check matches the selection", plugin.USAGE)
+    return list(lines(made_plan(made.profile, made.contract, selection.chosen, made.concurrency)))
+
+
+class Selection:
+    """A pytest plugin that keeps what was selected."""
+
+    def __init__(self, made: Session) -> None:
+        self.chosen: list[Instance] = []
+        self.ending: items.Ending | None = None
+        self._made = made
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.stash[items.session_key] = self._made
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.chosen = [item.instance for item in session.items if isinstance(item, items.CheckItem)]
+
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        self.ending = config.stash.get(items.ending_key, None)
+
+
 def _check_shareable(made: Session, workers: int) -> None:
     try:
         check_shareable(made.profile, workers)
@@ -90,7 +123,7 @@ def _check_shareable(made: Session, workers: int) -> None:
         raise
 
 
-def _options(asked: Asked) -> Options:
+def options(asked: Asked) -> Options:
     for option, pairs in (("--var", asked.variables), ("--limit", asked.limits)):
         for pair in pairs:
             if "=" not in pair:
@@ -109,10 +142,10 @@ def _options(asked: Asked) -> Options:
     )
 
 
-def _through_pytest(given: list[str], progress: ProgressLine) -> int:
+def _through_pytest(given: list[str], part: ProgressLine | Selection) -> int:
     """pytest, of whose plugins and options only those take part that are asked for here."""
     with _environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", PYTEST_ADDOPTS=None, PYTEST_PLUGINS=None):
-        return int(pytest.main(given, plugins=[progress]))
+        return int(pytest.main(given, plugins=[part]))
 
 
 @contextmanager

@@ -64,6 +64,8 @@ class Options:
     share: tuple[int, int] = (0, 1)
     """Which worker this is, and of how many: a run that is split sends no more than one that is not."""
     run: str = ""
+    dry: bool = False
+    """Nothing is going to be sent: no secret is needed."""
 
 
 def suite_version() -> str:
@@ -147,7 +149,8 @@ class Session:
         self._started_at = now()
         self._made: list[Path] = []
         self.secrets = Secrets()
-        self._keys = {name: resolve_secret(one) for name, one in self.profile.credentials.items()}
+        credentials = {} if options.dry else self.profile.credentials
+        self._keys = {name: resolve_secret(one) for name, one in credentials.items()}
         for name, key in self._keys.items():
             self.secrets.lasting(name, key)
         self.at_first: Sequence[Instance] = ()
@@ -246,10 +249,9 @@ class Session:
 
     # The part of whoever sends
 
-    def start(self, selected: Iterable[Instance]) -> None:
-        """Begins to run everything that need not run alone."""
-        chosen = list(selected)
-        settings = Settings(
+    def settings_for(self, chosen: Sequence[Instance]) -> Settings:
+        """What a runtime for these instances is made of."""
+        return Settings(
             profile=self.profile,
             contract=self.contract,
             keys=self._keys,
@@ -263,6 +265,11 @@ class Session:
             again=self.again,
             prefix=f"{self.options.worker or 'x'}-" if self.options.worker else "x",
         )
+
+    def start(self, selected: Iterable[Instance]) -> None:
+        """Begins to run everything that need not run alone."""
+        chosen = list(selected)
+        settings = self.settings_for(chosen)
 
         @contextlib.asynccontextmanager
         async def open_runtime() -> Any:

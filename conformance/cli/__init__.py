@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from conformance.cli.after import COMMANDS
+from conformance.cli.before import doctor
 from conformance.errors import ConformanceError
 from conformance.places import cache_folder
 
@@ -173,19 +174,26 @@ def _run_options(function: Any) -> Any:
 @click.option(
     "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Overrides one of the profile's [variables]."
 )
+@click.option("--plan", is_flag=True, help="Print what would be sent, and send nothing.")
 @_run_options
-def run(**given: Any) -> None:
+def run(plan: bool, **given: Any) -> None:
     """Certify a running service.
 
     \b
     Examples:
       conformance run --profile profiles/mine.toml
       conformance run --profile profiles/mine.toml --base-url https://staging.example/shop
+      conformance run --profile profiles/mine.toml --plan      # what it would send
+      conformance run --profile profiles/mine.toml --read-only --rate 5
       conformance run --profile profiles/mine.toml -m stable --fail-fast
       conformance run --profile profiles/mine.toml -k "AUTH-1 and getApiKeyIdentity"
     """
     from conformance import running
 
+    if plan:
+        for line in running.plan(running.Asked(**given)):
+            click.echo(line)
+        return
     sys.exit(running.run(running.Asked(**given), running.console()))
 
 
@@ -378,5 +386,5 @@ def faults(
     sys.exit(0 if all(row.fine for row in done) else 1)
 
 
-for command in COMMANDS:
+for command in (doctor, *COMMANDS):
     main.add_command(command)

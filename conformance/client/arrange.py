@@ -112,7 +112,7 @@ class Arranger:
         parts = [dict(facts.path), dict(facts.query), dict(facts.headers), body]
         self._require_path(operation, facts)
         names = frozenset().union(*(placeholders(part) for part in parts if part is not NOTHING))
-        known = {**self._constants(), **(scope or {})}
+        known = {**self.constants(), **(scope or {})}
         known |= await self._fixture_values(names, known, use or {}, given or {}, shared)
         self._guard(operation, facts, body, known)
         if operation.auth == "api_key":
@@ -138,7 +138,8 @@ class Arranger:
     def unique(self) -> str:
         return f"{self._run}-{next(self._counter)}"
 
-    def _constants(self) -> dict[str, Any]:
+    def constants(self) -> dict[str, Any]:
+        """What the suite itself fills placeholders with, anew for each request."""
         verifier = random_source.token_urlsafe(48)
         known: dict[str, Any] = {"unique": self.unique()}
         if self.profile.oauth is not None and self.proof_key is not None:

@@ -19,6 +19,7 @@ from typing import Any, Final
 import aiohttp
 
 from conformance.client.ledger import Ledger
+from conformance.client.recorder import current_check
 from conformance.errors import FixtureError
 from conformance.profile import pointer
 from conformance.profile.model import Fixture, HttpCall, Profile
@@ -47,6 +48,8 @@ class Fixtures:
         self._profile = profile
         self._directory = profile.directory
         self._handed: Counter[str] = Counter()
+        self.drawn: Counter[tuple[str, str]] = Counter()
+        """(the item on whose behalf, `kind.state`) -> how many were asked for."""
         self._shared: dict[str, asyncio.Task[Members]] = {}
         self._http: aiohttp.ClientSession | None = None
         self._several: dict[str, deque[Any]] = {}
@@ -78,6 +81,7 @@ class Fixtures:
     async def fresh(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
         """A fixture that nothing else uses. Raises FixtureError, `exhausted` where a static list has run out."""
         self._handed[fixture.name] += 1
+        self.drawn[current_check.get(), fixture.name] += 1
         try:
             if fixture.items is None:
                 given = await self._provide(fixture, scope)

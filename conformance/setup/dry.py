@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from conformance.checks.case import Case
@@ -37,14 +38,21 @@ class Applicability:
     """What no key could make applicable to this target."""
 
 
+_NUMBERS = count(1)
+
+
 class _AnyMembers(dict[str, Any]):
-    """A fixture of which only its provider knows the members."""
+    """A fixture of which only its provider knows the members; no two are the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._number = next(_NUMBERS)
 
     def __contains__(self, name: object) -> bool:
         return True
 
     def __missing__(self, name: str) -> str:
-        return f"any-{name}"
+        return f"{name}-{self._number}"
 
     def __iter__(self) -> Iterator[str]:
         raise Unsent
@@ -84,7 +92,7 @@ def applicability(profile: Profile, contract: Contract, instances: Iterable[Inst
 
 
 def _runtime(profile: Profile, contract: Contract) -> Runtime:
-    keys = {name: "key" for name in profile.credentials}
+    keys = dict.fromkeys(profile.credentials, "key")
     secrets = Secrets()
     settings = Settings(profile, contract, keys, MemoryJournal(), secrets, "dry", 1)
     fixtures = _Fixtures(profile)
