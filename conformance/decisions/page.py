@@ -39,7 +39,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters.update(plural=text.plural, one_line=text.one_line)
+    environment.filters.update(plural=text.plural, one_line=text.one_line, cut=text.cut)
     return environment
 
 
