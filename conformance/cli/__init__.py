@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from conformance.cli.after import COMMANDS
+from conformance.cli import after, setting_up
 from conformance.errors import ConformanceError
 from conformance.places import cache_folder
 
@@ -360,5 +360,5 @@ def faults(
     sys.exit(0 if all(row.fine for row in done) else 1)
 
 
-for command in COMMANDS:
+for command in (*after.COMMANDS, *setting_up.COMMANDS):
     main.add_command(command)
