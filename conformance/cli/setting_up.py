@@ -41,7 +41,7 @@ _SHARED = (
     click.option(
         "--max-requests",
         type=click.IntRange(1, 10_000),
-        default=500,
+        default=400,
         show_default=True,
         metavar="N",
         help="So many requests at most, repeated ones included.",
@@ -91,7 +91,7 @@ def probe(base_url: str, keys: tuple[str, ...], output: Path, **given: Any) -> N
     Examples:
       conformance probe --base-url http://127.0.0.1:8080 --key env:SHOP_KEY -o profiles/mine.toml
       conformance probe --base-url https://staging.example/shop --key file:keys/full.txt --openapi shop.yaml
-      conformance probe --base-url http://127.0.0.1:8080 --key env:FULL --key revoked=env:OLD --fixtures mine.fixtures.toml
+      conformance probe --base-url http://127.0.0.1:8080 --key env:FULL --key revoked=env:OLD --fixtures known.toml
     """
     drafted = _drafted(base_url, keys, output, given)
     _tell_next(drafted)

@@ -126,8 +126,7 @@ class Draft:
         elif table in _NESTED:
             yield from self._nested((table,), value or {}, _NESTED[table])
         elif value is not None:
-            yield header_text(table)
-            yield from self._lines((table,), value)
+            yield from self._headed((table,), value)
         elif todos:
             yield f"# {header_text(table)}"
         for line, why in todos:
@@ -142,19 +141,26 @@ class Draft:
 
     def _nested(self, key: Key, value: Mapping[str, Any], depth: int) -> Iterator[str]:
         for index, (name, below) in enumerate(value.items()):
+            yield from ("",) if index else ()
             if depth > 1:
-                yield from ("",) if index else ()
                 yield from self._nested((*key, name), below, depth - 1)
                 continue
-            yield from ("",) if index else ()
-            yield header_text(*key, name)
-            yield from self._lines((*key, name), below)
+            yield from self._headed((*key, name), below)
 
-    def _lines(self, key: Key, table: Mapping[str, Any]) -> Iterator[str]:
+    def _headed(self, key: Key, table: Mapping[str, Any]) -> Iterator[str]:
+        """A header and its lines; where a person stated all of them, that is said once."""
+        own = {(*key, name) for name in table} & self.evidence.keys()
+        yield from () if own else (comment_text(self._why(key)),)
+        yield header_text(*key)
+        yield from self._lines(key, table, said=not own)
+
+    def _lines(self, key: Key, table: Mapping[str, Any], *, said: bool = False) -> Iterator[str]:
         """`key = value  # evidence`; the evidence stands above where the line would be too long."""
         for name, value in table.items():
             line, why = f"{key_text(name)} = {value_text(value)}", comment_text(self._why((*key, name)))
-            if len(line) + len(why) + 2 <= _WIDTH:
+            if said:
+                yield line
+            elif len(line) + len(why) + 2 <= _WIDTH:
                 yield f"{line}  {why}"
             else:
                 yield from (why, line)

@@ -62,11 +62,15 @@ def _loosened(schema: Mapping[str, Any], depth: int) -> Schema:
     if depth == 0:
         return {}
     if "anyOf" in schema:
-        return {"anyOf": [_loosened(branch, depth) for branch in schema["anyOf"]]}
+        branches = [_loosened(branch, depth) for branch in schema["anyOf"]]
+        return {"anyOf": branches} if all(branches) else {}
     loose: Schema = {}
     if "type" in schema:
         seen = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        loose["type"] = sorted({"number" if kind == "integer" else str(kind) for kind in seen} | {"null"})
+        kinds = {"number" if kind == "integer" else str(kind) for kind in seen}
+        if kinds == {"null"}:
+            return {}  # always absent so far: that tells nothing of what it is when it is there
+        loose["type"] = sorted(kinds | {"null"})
     properties = schema.get("properties", {})
     if 0 < len(properties) <= _MOST_MEMBERS and depth > 1:
         loose["properties"] = {str(name): _loosened(below, depth - 1) for name, below in properties.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import tempfile
 import time
 import tomllib
@@ -125,7 +124,7 @@ async def _probed(opened: Any, asked: Asked) -> tuple[Bench, dict[str, Any], int
     async with opened as made:
         try:
             async with asyncio.timeout(asked.deadline_s):
-                for title, work in _parts(made, asked):
+                for title, work in _parts(asked):
                     if not await made.step(title, work):
                         break
         except TimeoutError:
@@ -137,7 +136,7 @@ async def _probed(opened: Any, asked: Asked) -> tuple[Bench, dict[str, Any], int
         return made, made.secrets.deep(document), made.flow.requests
 
 
-def _parts(made: Bench, asked: Asked) -> list[Part]:
+def _parts(asked: Asked) -> list[Part]:
     return [
         ("how a key is written", probe_access.authorization),
         ("what each key may do", _identities),
@@ -231,4 +230,4 @@ def _write(asked: Asked, text: str, document: Mapping[str, Any]) -> None:
 def _replace(path: Path, text: str) -> None:
     beside = path.with_name(f".{path.name}.new")
     beside.write_text(text, encoding="utf-8", errors="replace")
-    os.replace(beside, path)
+    beside.replace(path)

@@ -1,7 +1,8 @@
-"""What differs between answers that ought to be alike: in replays, in errors; and which answer wins where two are due."""
+"""What differs between answers that ought to be alike, in replays and errors; which answer wins where two are due."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -18,10 +19,14 @@ from conformance.setup.probe_idempotency import differences
 from conformance.setup.probe_operations import CREATE, KINDS, UPDATE
 
 _MOST_VOLATILE: Final = 12
+_CLOCKS_AGREE_S: Final = 3
+"""Date has whole seconds, and is a moment old when it is looked at."""
 
 
 async def replays(bench: Bench) -> None:
     """Repeats what was answered 200 with the same key, a moment later and after the thing has changed."""
+    if not bench.draft.knows("idempotency", "carrier"):
+        return
     first = [a for a in bench.controls.values() if a.request.key and a.request.operation.idempotent and _repeatable(a)]
     firsts = [fresh for answer in first if (fresh := await _fresh(bench, answer.request.operation.id))]
     await settle()
@@ -115,11 +120,12 @@ async def errors(bench: Bench) -> None:
     """The same mistakes twice: what differs between the two answers differs from error to error."""
     if bench.draft.stated("errors", "volatile"):
         return
-    known = {}
+    known: dict[tuple[str, int | None], Answer] = {}
     for answer in bench.answers:
         if answer.refused and isinstance(answer.value, dict) and answer.request.key is None:
             known.setdefault((answer.request.operation.id, answer.status), answer)
-    await settle()
+    if not bench.draft.knows("idempotency", "carrier"):  # or the replays have waited already
+        await settle()
     seen: dict[str, int] = {}
     compared = 0
     for first in list(known.values())[:6]:
@@ -193,7 +199,8 @@ def surroundings(bench: Bench) -> None:
         "rate_limit", f"{bench.flow.requests} requests of the probe, {limited} of them given up after 429s"
     )
     if (offset := _clock(bench.answers)) is not None:
-        bench.draft.note("oauth", f"the target's clock (Date) is {offset:+.0f} s from the one here")
+        told = f"is {offset:+.0f} s from the one here" if abs(offset) > _CLOCKS_AGREE_S else "agrees with the one here"
+        bench.draft.note("oauth", f"the target's clock (Date) {told}")
 
 
 def _of_limits(name: str) -> bool:
@@ -227,7 +234,7 @@ async def limits(bench: Bench, at_most: int) -> None:
         return
     stopped = time.monotonic()
     for pause in (0.2, 0.5, 1, 2, 5, 10, 20):
-        await settle_for(pause)
+        await asyncio.sleep(pause)
         if (await bench.send(request, "recovery", take=frozenset({429}))).ok:
             break
     seen = f"429 after {sent} requests in {took:.1f} s, 200 again {time.monotonic() - stopped:.1f} s later"
@@ -240,9 +247,3 @@ async def limits(bench: Bench, at_most: int) -> None:
     )
     bench.draft.state(("rate_limit", "max_requests"), max(at_most, sent), "as allowed by --provoke-429")
     bench.tell(f"  rate limit: {seen}")
-
-
-async def settle_for(seconds: float) -> None:
-    import asyncio
-
-    await asyncio.sleep(seconds)

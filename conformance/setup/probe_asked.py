@@ -15,7 +15,7 @@ from conformance.profile.rules import base_url_trouble
 from conformance.profile.secrets import resolve_secret
 from conformance.profile.source import read_toml
 
-MAX_REQUESTS: Final = 500
+MAX_REQUESTS: Final = 400
 DEADLINE_S: Final = 240.0
 FULL: Final = "full"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -19,7 +19,7 @@ from conformance.client.secrets import Secrets
 from conformance.client.transport import Transport
 from conformance.contract import Contract, Operation
 from conformance.engine.flow import BudgetExhausted, Flow
-from conformance.errors import FixtureError
+from conformance.errors import ConformanceError, FixtureError
 from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Idempotency, Profile, Schemas
 from conformance.setup.draft import Draft
@@ -66,7 +66,9 @@ class Bench:
 
     @property
     def main(self) -> str:
-        """The credential that ordinary requests are sent with; empty where there is none that works."""
+        """The credential that ordinary requests are sent with; empty where none was seen to work."""
+        if "getApiKeyIdentity" not in self.controls:
+            return ""
         table = self.draft.get("credentials") or {}
         return next((name for name, told in table.items() if told.get("status", "active") == "active"), "")
 
@@ -89,6 +91,8 @@ class Bench:
     ) -> Request:
         """A request that ought to be answered 200. Raises MissingFact or FixtureError."""
         credential = self.main if self.operation(name).auth == "api_key" else ""
+        if self.operation(name).auth == "api_key" and not credential:
+            raise MissingFact("authorization.format", f"{name} needs a key that works")
         return await self.arranger.arrange(self.operation(name), given=given, use=use, credential=credential)
 
     async def send(self, request: Request, purpose: str, *, take: frozenset[int] = frozenset()) -> Answer:
@@ -108,7 +112,8 @@ class Bench:
             self.draft.note("limits", f"the probe ended early, at {title}: {error}")
             self.tell(f"  ended early: {error}")
             return False
-        except Unarranged as error:
+        except (MissingFact, ConformanceError) as error:
+            self.draft.note("limits", f"not all was probed of {title}: {self.clean(str(error))}")
             self.tell(f"  not all of it: {error}")
         return True
 
@@ -116,7 +121,7 @@ class Bench:
         """What a target said, without secrets and in one bounded line."""
         return " ".join(self.secrets.clean(text[:2000]).split())[:200]
 
-    async def _call(self, name: str, given: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
+    async def _call(self, name: str, given: Mapping[str, Members], _scope: Mapping[str, Any]) -> Any:
         """An operation of the interface as a fixture provider."""
         answer = await self.send(await self.arrange(name, given=given), "fixture")
         if not answer.ok:

@@ -17,7 +17,7 @@ from conformance.profile import pointer
 from conformance.profile.model import Idempotency
 from conformance.setup.probe_bench import Bench, Unarranged
 
-_HEADERS: Final = (
+_NAMES: Final = (
     "Idempotency-Key",
     "X-Idempotency-Key",
     "Idempotency-Token",
@@ -25,9 +25,14 @@ _HEADERS: Final = (
     "Repeatability-Request-ID",
     "X-Idempotency-Token",
     "Request-Key",
+    "Idem-Key",
+    "idem_key",
+    "idem_token",
     "X-Request-Id",
+    "key",
 )
-_PARAMETERS: Final = ("idempotencyKey", "idempotency_key", "idempotency-key", "Idempotency-Key", "requestKey", "key")
+"""Of headers, and of query parameters after those that look like one."""
+_PARAMETERS: Final = ("idempotencyKey", "idempotency_key", "idempotency-key", "requestKey")
 _POINTERS: Final = (
     "/idempotencyKey",
     "/idempotency_key",
@@ -38,13 +43,18 @@ _POINTERS: Final = (
     "/requestKey",
     "/requestId",
     "/key",
+    "/_key",
+    "/context/key",
 )
 _SUSPECTS: Final = 6
+_SUBJECTS_TRIED: Final = 2
+"""So many whose every place is tried: the first may have been refused for its body."""
 _SUBJECTS: Final = (
     "createInstallationWebhook",
     "quotePublicCart",
     "revokePublicCart",
     "requestStorefrontOrderAfterSales",
+    "cancelHostedCheckoutBrowser",
 )
 """What it is tried on: that which creates something, or failing that something of a cart or an order."""
 _ID: Final = re.compile(r"(^|[^a-z])(id|ref|uuid|number)$|Id$|Ref$|_id$", re.IGNORECASE)
@@ -100,6 +110,7 @@ async def carrier(bench: Bench) -> None:
     """Tries places until a key in one of them makes a difference, and says which and how that was seen."""
     if bench.draft.knows("idempotency", "carrier"):
         return
+    learnt = 0
     for name in _SUBJECTS:
         try:
             bare = (await bench.arrange(name)).with_key(None)
@@ -107,9 +118,14 @@ async def carrier(bench: Bench) -> None:
             bench.tell(f"  cannot try {name}: {error}")
             continue
         first = await bench.send(bare, "without a key")
-        found = await (_accepted if first.ok else _refused)(bench, name, first)
-        if found:
+        if first.status not in (200, 400):
+            bench.tell(f"  {name} without a key is answered {first.summary}: nothing to learn there")
+            continue
+        if await (_accepted if first.ok else _refused)(bench, name, first):
             return
+        learnt += 1
+        if first.ok or learnt == _SUBJECTS_TRIED:
+            break
     bench.draft.todo(
         "idempotency", 'carrier = "header"', "header, query or body: where the key travels; 10 operations need it"
     )
@@ -124,9 +140,6 @@ async def _refused(bench: Bench, name: str, first: Answer) -> bool:
 
     Where a uuid is refused as well, but otherwise than no key at all, other looks of keys are tried in that place.
     """
-    if first.status != 400:
-        bench.tell(f"  {name} without a key is answered {first.summary}: nothing to learn there")
-        return False
     noise = differences(first.value, (await bench.send(first.request, "without a key")).value)
     suspects: list[Place] = []
     for place in places(bench):
@@ -181,7 +194,7 @@ async def _accepted(bench: Bench, name: str, first: Answer) -> bool:
 async def _replays(
     bench: Bench, name: str, place: Place, form: Form, telling: frozenset[str], suspects: list[Place]
 ) -> bool:
-    """Whether the same key there has the same outcome twice, and another key another. A refusal is suspect: it is read."""
+    """Whether the same key has the same outcome twice, and another key another. A refusal is suspect: it is read."""
     request = await _placed(bench, name, place, form.make())
     if request is None:
         return False
@@ -204,8 +217,8 @@ async def _replays(
 def places(bench: Bench) -> Iterator[Place]:
     """The likely ones, what the target's own document names first."""
     told = [Place(*place) for place in bench.described.key_places]
-    usual = [Place("header", name) for name in _HEADERS]
-    usual += [Place("query", name) for name in _PARAMETERS]
+    usual = [Place("header", name) for name in _NAMES]
+    usual += [Place("query", name) for name in (*_PARAMETERS, *_NAMES)]
     usual += [Place("body", at) for at in _POINTERS]
     yield from dict.fromkeys([*told, *usual])
 

@@ -24,7 +24,7 @@ from conformance.profile.schemas import load_schemas, read_document
 ERROR: Final = "PublicErrorResponse"
 _MOST_BYTES: Final = 8 * 1024 * 1024
 _TIMEOUT_S: Final = 15.0
-_KEY_LIKE: Final = re.compile(r"idempot|repeatab|dedup|request[-_]?(key|id)|operation[-_]?key", re.IGNORECASE)
+_KEY_LIKE: Final = re.compile(r"idempot|repeatab|dedup|request[-_]?(key|id)|operation[-_]?key|^_?key$", re.IGNORECASE)
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -147,7 +147,9 @@ class _Names:
             entry = self.said.get(operation.id, {})
             answers = _table(entry.get("responses"))
             bodies = [(operation.request_schema, entry.get("requestBody"))]
-            bodies += [(operation.response_schema, answers.get("200", answers.get(200)))]
+            bodies += [
+                (operation.response_schema, {str(status): answer for status, answer in answers.items()}.get("200"))
+            ]
             bodies += [(ERROR, answer) for status, answer in answers.items() if str(status)[:1] in "45d"]
             for name, holder in bodies:
                 schema = _json_schema(_resolved(self._document, holder))

@@ -28,6 +28,7 @@ KINDS: Final = {
 """By path parameter: the kind of fixture that it names, and which of its members, unless a person says otherwise."""
 FOREIGN: Final = "foreign"
 _STATES_TRIED: Final = 6
+_TOKEN_LENGTH: Final = 20
 
 
 async def controls(bench: Bench) -> None:
@@ -63,14 +64,14 @@ async def _control(bench: Bench, operation: Operation) -> None:
         if answer is None:
             return
         if answer.ok:
-            _tell_of(bench, operation, path, answer, refused)
+            _tell_of(bench, operation, path, refused)
             return
         refused.append((_state_of(path), answer))
     _unproven(bench, operation, refused)
 
 
 def _paths(bench: Bench, operation: Operation) -> Iterator[Mapping[str, str]]:
-    """What a person stated; else the kind of fixture that the parameter is called after, in one state after the other."""
+    """What a person stated; else the kind of fixture that the parameter is called after, in each of its states."""
     if bench.draft.stated("operations", operation.id, "path"):
         yield bench.draft.get("operations", operation.id, "path")
         return
@@ -113,9 +114,7 @@ def _state_of(path: Mapping[str, str]) -> str:
     return next(iter(path.values()), "").strip("{}").rpartition(".")[0]
 
 
-def _tell_of(
-    bench: Bench, operation: Operation, path: Mapping[str, str], answer: Answer, refused: list[tuple[str, Answer]]
-) -> None:
+def _tell_of(bench: Bench, operation: Operation, path: Mapping[str, str], refused: list[tuple[str, Answer]]) -> None:
     where = ("operations", operation.id, "path")
     if path and not bench.draft.stated(*where):
         others = ", ".join(f"{state} {other.summary}" for state, other in refused)
@@ -142,7 +141,7 @@ def _unproven(bench: Bench, operation: Operation, refused: list[tuple[str, Answe
 
 
 async def webhooks(bench: Bench) -> None:
-    """Where a new endpoint's id stands: the place with which it can be updated. Then endpoints come from the interface."""
+    """Where a new endpoint's id stands: what stands there can be updated. Then endpoints come from the interface."""
     control = bench.controls.get(CREATE)
     if control is None:
         return
@@ -201,7 +200,7 @@ async def _kept(bench: Bench, created: Answer) -> None:
     body = bench.draft.get("operations", UPDATE, "body")
     if updated is None or not isinstance(body, dict):
         bench.draft.todo(
-            "webhooks", "patch = { ... }", f"what a PATCH may name, with kept = [...]: what it then leaves alone"
+            "webhooks", "patch = { ... }", "what a PATCH may name, with kept = [...]: what it then leaves alone"
         )
         return
     sent = created.request.body if isinstance(created.request.body, dict) else {}
@@ -251,11 +250,18 @@ def oauth(bench: Bench) -> None:
     control = bench.controls.get("exchangeOAuthToken")
     if control is None:
         return
-    for at, leaf in pointer.leaves(control.value):
-        name = re.sub(r"[^a-z]", "", pointer.tokens(at)[-1].lower()) if at else ""
-        if name == "accesstoken" and isinstance(leaf, str):
-            bench.draft.state(("oauth", "access_token"), at, "so called in the answer to the exchange")
-        elif name == "tokentype" and str(leaf).lower() in ("dpop", "bearer"):
-            bench.draft.state(
-                ("oauth", "token_type"), at, f"holds {bench.clean(str(leaf))} in the answer to the exchange"
-            )
+    _token_members(bench, control.value)
+
+
+def _token_members(bench: Bench, value: Any) -> None:
+    """The token type tells itself by its value, the access token by its name or by being the only long text."""
+    texts = {at: leaf for at, leaf in pointer.leaves(value) if isinstance(leaf, str)}
+    kinds = [at for at, leaf in texts.items() if leaf.lower() in ("dpop", "bearer")]
+    if len(kinds) == 1:
+        bench.draft.state(("oauth", "token_type"), kinds[0], f"holds {texts[kinds[0]]} in the answer to the exchange")
+    named = [at for at in texts if re.sub(r"[^a-z]", "", pointer.tokens(at)[-1].lower()) in ("accesstoken", "token")]
+    long = [at for at, leaf in texts.items() if len(leaf) >= _TOKEN_LENGTH and not re.search(r"\s", leaf)]
+    if len(named) == 1:
+        bench.draft.state(("oauth", "access_token"), named[0], "so called in the answer to the exchange")
+    elif len(long) == 1:
+        bench.draft.state(("oauth", "access_token"), long[0], "the only long text in the answer to the exchange")

@@ -42,6 +42,14 @@ _MOST_TRIED: Final = 60
 _SIZE: Final = 2
 _DOUBLINGS: Final = (10, 20, 50, 100, 200, 500, 1000, 5000)
 _WIDE: Final = 50
+_MOST_PLACES: Final = 8
+_ANY: Final = re.compile("")
+_ID_NAMES: Final = re.compile(r"^(id|sku|ref)$|(_|-|\.)(id|ref)$|I[dD]$", re.MULTILINE)
+_FILTERS: Final = (
+    ("category", re.compile("categor|department", re.IGNORECASE)),
+    ("merchant", re.compile("merchant|store|shop|seller|vendor", re.IGNORECASE)),
+)
+"""By query parameter: what the member that it compares may be called."""
 
 
 @dataclass(frozen=True)
@@ -183,16 +191,10 @@ async def filters(bench: Bench) -> None:
     most = bench.draft.get("search", "page_size_max")
     wide = {**values, "pageSize": str(min(int(most or _WIDE), _WIDE))}
     items = [item for item in await _items(bench, wide) if isinstance(item, dict)]
-    if len(items) > 1:
-        ids = [
-            at
-            for at in _places(items, r"(^|_)(id|sku|ref)$|Id$")
-            if len({str(pointer.get(i, at)) for i in items}) == len(items)
-        ]
-        if ids:
-            seen = f"{len(items)} items, as many different values"
-            bench.draft.state(("search", "item_id"), min(ids, key=len), seen)
-    for name, look in (("category", "categor|department"), ("merchant", "merchant|store|shop|seller|vendor")):
+    if ids := _identifying(items):
+        seen = f"{len(items)} items, as many different values"
+        bench.draft.state(("search", "item_id"), ids[0], seen)
+    for name, look in _FILTERS:
         await _filter(bench, wide, items, name, look)
     again = await _items(bench, wide)
     same = "did not change" if again == items else "changed"
@@ -201,30 +203,42 @@ async def filters(bench: Bench) -> None:
     )
 
 
-async def _filter(bench: Bench, values: Mapping[str, str], items: list[Any], name: str, look: str) -> None:
-    for at in _places(items, look):
-        seen = Counter(_text(pointer.get(item, at)) for item in items if _text(pointer.get(item, at)))
-        for value, count in seen.most_common(2):
-            if count == len(items) or len(value) > 100 or "{" in value or "}" in value:
-                continue
-            only = await _items(bench, {**values, name: value})
-            if only and all(pointer.has(item, at) and pointer.get(item, at) == value for item in only):
-                why = f"{len(only)} items with {name}={bench.clean(value)}, all of them with that value there"
-                bench.draft.state(("search", f"item_{name}"), at, why)
-                bench.draft.state(("search", name), value, f"{count} of {len(items)} items have it")
-                return
+def _identifying(items: list[Any]) -> list[str]:
+    """Where each item has a value of its own: what is called an id first, then what looks like one."""
+    named = sorted(_places(items, _ID_NAMES), key=len)
+    found = dict.fromkeys([*named, *_places(items, _ANY)])
+    unlike = [at for at in found if len({str(pointer.get(item, at)) for item in items}) == len(items) > 1]
+    return [at for at in unlike if at in named or all(_looks_like_id(pointer.get(item, at)) for item in items)]
+
+
+def _looks_like_id(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"(?=.*\d)[^\s]{1,80}", value) is not None
+
+
+async def _filter(bench: Bench, values: Mapping[str, str], items: list[Any], name: str, look: re.Pattern[str]) -> None:
+    """Where the items that a filter leaves all have the value that it asks for, and others have not."""
+    for at in list(dict.fromkeys([*_places(items, look), *_places(items, _ANY)]))[:_MOST_PLACES]:
+        seen = Counter(_text(pointer.get(item, at)) for item in items)
+        value, count = seen.most_common(1)[0]
+        if not value or not 1 < count < len(items) or len(value) > 100 or "{" in value or "}" in value:
+            continue
+        only = await _items(bench, {**values, name: value})
+        if only and all(pointer.has(item, at) and pointer.get(item, at) == value for item in only):
+            why = f"{len(only)} items with {name}={bench.clean(value)}, all of them with that value there"
+            bench.draft.state(("search", f"item_{name}"), at, why)
+            bench.draft.state(("search", name), value, f"{count} of {len(items)} items have it")
+            return
     bench.draft.todo("search", f'item_{name} = "/{name}"', f"in an item: what {name} compares")
     bench.draft.todo("search", f'{name} = "..."', "a value that some, but not all, products have")
 
 
-def _places(items: list[Any], look: str) -> list[str]:
-    """The pointers that every item has, whose last member's name looks like that."""
+def _places(items: list[Any], look: re.Pattern[str]) -> list[str]:
+    """The pointers that every item has, whose last member's name looks like that, in the items' order."""
     if not items:
         return []
     shared = set.intersection(*({at for at, leaf in pointer.leaves(item) if leaf is not None} for item in items))
-    pattern = re.compile(look, re.IGNORECASE if "(" not in look else 0)
     first = [at for at, _ in pointer.leaves(items[0])]
-    return [at for at in first if at in shared and pattern.search(pointer.tokens(at)[-1])][:3]
+    return [at for at in first if at in shared and look.search(pointer.tokens(at)[-1])]
 
 
 def _text(value: Any) -> str:

@@ -47,7 +47,10 @@ def fragment(path: Path, target: str = "") -> Path:
 def _patched(value: Any, patch: Any) -> Any:
     if not isinstance(value, Mapping) or not isinstance(patch, Mapping):
         return patch or value
-    merged = {**value, **{name: _patched(value.get(name, {}), below) for name, below in patch.items() if below is not None}}
+    merged = {
+        **value,
+        **{name: _patched(value.get(name, {}), below) for name, below in patch.items() if below is not None},
+    }
     return {name: below for name, below in merged.items() if not (name in patch and patch[name] is None)}
 
 
@@ -79,4 +82,6 @@ def verdict(draft: Drafted, place: Path) -> Run:
 def bad(run: Run) -> list[str]:
     """What keeps a run from being conformant, for the message."""
     kinds = (Outcome.FAILED, Outcome.BROKEN, Outcome.INCONCLUSIVE, Outcome.UNTESTED)
-    return [f"{r.outcome.value} {r.check} {r.operation} {r.case}: {r.message}" for r in run.results if r.outcome in kinds][:12]
+    return [
+        f"{r.outcome.value} {r.check} {r.operation} {r.case}: {r.message}" for r in run.results if r.outcome in kinds
+    ][:12]
