@@ -1,4 +1,4 @@
-"""Search: a query that is answered 200, the number of the first page, the bounds of a page, what items are filtered by."""
+"""Search: a query that is answered 200, the first page's number, the bounds of a page, what items are filtered by."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Bound:
 
 
 async def bound(answers: Callable[[int], Awaitable[bool]], steps: tuple[int, ...], start: int) -> Bound:
-    """The largest number that `answers` accepts: by the steps until one is refused, then halving. `start` is accepted."""
+    """The largest number that `answers` accepts, above `start`: by the steps until one is refused, then halving."""
     low, high = start, None
     for step in (step for step in steps if step > start):
         if not await answers(step):
@@ -89,8 +89,10 @@ async def query(bench: Bench) -> None:
         if tried >= _MOST_TRIED or answer.status == 401:
             break
     if best is None:
-        bench.draft.todo("search", 'query = { q = "...", locale = "...", market = "...", sort = "...", page = 1, pageSize = 2 }',
-                         "a query that is answered 200; no guess was. Without it, search stays unproven")  # fmt: skip
+        line = 'query = { q = "...", locale = "...", market = "...", sort = "...", page = 1, pageSize = 2 }'
+        bench.draft.todo(
+            "search", line, "a query that is answered 200; no guess was. Without it, search stays unproven"
+        )
         bench.tell("  search: no query was answered 200")
         return
     values = await _with_several_pages(bench, best[1], known)

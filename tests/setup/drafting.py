@@ -31,11 +31,13 @@ KEYS = (
 STATED = ("fixtures", "operations", "transitions", "hosted", "effects", "rate_limit", "oauth", "revocation")
 """What only a person knows; all other tables are the probe's to find."""
 _FOUND_IN_OAUTH = ("code_verifier", "code", "client_id_member", "redirect_uri_member", "access_token", "token_type")
+EVERY = ["", *variants()]
+"""The plain reference, and each of its variants."""
 SCHEMAS = bundled_profiles() / "reference.schemas.yaml"
 
 
 def fragment(path: Path, target: str = "") -> Path:
-    """Writes what a person would state of the reference, or of one of its variants, cut out of the reference's profile."""
+    """Writes what a person would state of the reference or a variant of it, cut out of the reference's profile."""
     document = tomllib.loads((bundled_profiles() / "reference.toml").read_text(encoding="utf-8"))
     patch = variants()[target].profile if target else {}
     stated = {name: _patched(document[name], patch.get(name, {})) for name in STATED}
@@ -75,7 +77,7 @@ def variable(key: str) -> str:
 
 def verdict(draft: Drafted, place: Path) -> Run:
     """A run with the drafted profile as it stands, nothing added."""
-    options = Options(profile=draft.profile, seed=0, report_dir=place / f"{draft.profile.stem}-run", examples=4)
+    options = Options(profile=draft.profile, seed=0, report_dir=place / f"{draft.profile.stem}-run", examples=2)
     return judge(options, profile=load_profile(draft.profile), keep=False)
 
 
