@@ -130,6 +130,8 @@ async def _probed(opened: Any, asked: Asked) -> tuple[Bench, dict[str, Any], int
         except TimeoutError:
             made.draft.note("limits", f"the probe ended early, after {asked.deadline_s:g} s")
             made.tell(f"  ended early, after {asked.deadline_s:g} s")
+        if not made.draft.knows("authorization", "format"):
+            probe_access.undecided(made, "the probe ended before")
         probe_operations.oauth(made)
         probe_answers.surroundings(made)
         document = probe_schemas.drafted(made)

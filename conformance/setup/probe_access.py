@@ -50,7 +50,7 @@ async def authorization(bench: Bench) -> None:
     bare = await bench.send(Request(operation), "without a key")
     if not bench.keys:
         bench.draft.todo("credentials", "", "give --key, and the operations that need one are probed too")
-        _undecided(bench, "no key was given")
+        undecided(bench, "no key was given")
         return
     if bare.ok:
         bench.draft.note("authorization", "getApiKeyIdentity was answered 200 without any key: nothing follows")
@@ -62,14 +62,15 @@ async def authorization(bench: Bench) -> None:
             if answer.ok:
                 await _settle_on(bench, form, key, tried)
                 return
-    _undecided(bench, f"none of {len(formats)} formats was answered 200 with {_several(len(bench.keys))}")
+    undecided(bench, f"none of {len(formats)} formats was answered 200 with {_several(len(bench.keys))}")
 
 
 def _several(count: int) -> str:
     return "the key" if count == 1 else f"any of {min(count, _KEYS_TRIED)} keys"
 
 
-def _undecided(bench: Bench, why: str) -> None:
+def undecided(bench: Bench, why: str) -> None:
+    """A profile cannot do without a format: a guess, that says to be one."""
     bench.draft.state(("authorization", "format"), "Bearer {key}", f"TODO a guess: {why}")
     bench.draft.todo("authorization", "", "how a key is written in the Authorization header")
     bench.tell(f"  Authorization: {why}")

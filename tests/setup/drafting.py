@@ -77,7 +77,7 @@ def variable(key: str) -> str:
 
 def verdict(draft: Drafted, place: Path) -> Run:
     """A run with the drafted profile as it stands, nothing added."""
-    options = Options(profile=draft.profile, seed=0, report_dir=place / f"{draft.profile.stem}-run", examples=2)
+    options = Options(profile=draft.profile, seed=0, report_dir=place / f"{draft.profile.stem}-run", examples=4)
     return judge(options, profile=load_profile(draft.profile), keep=False)
 
 
