@@ -66,7 +66,7 @@ def main() -> None:
     Try it on the embedded reference service:
       conformance demo
     Then on your own, described by a profile:
-      cp profiles/template.toml profiles/mine.toml   # and edit
+      conformance init                               # asks, probes and drafts profiles/mine.toml
       conformance run --profile profiles/mine.toml --base-url http://127.0.0.1:8080
     """
     # or hypothesis would keep its own in the current folder

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from conformance.client.secrets import Secrets
 from conformance.setup.draft_toml import comment_text, header_text, key_text, value_text
 
 Key = tuple[str, ...]
@@ -102,6 +103,13 @@ class Draft:
         known = self.todos.setdefault(table, [])
         if (line, why) not in known:
             known.append((line, why))
+
+    def clean(self, secrets: Secrets) -> None:
+        """Takes every secret out of what is stated and told, before it becomes text: so that the text stays TOML."""
+        self.facts = secrets.deep(self.facts)
+        self.evidence = {key: secrets.clean(why) for key, why in self.evidence.items()}
+        self.notes = {table: list(map(secrets.clean, notes)) for table, notes in self.notes.items()}
+        self.todos = {t: [(secrets.clean(a), secrets.clean(b)) for a, b in told] for t, told in self.todos.items()}
 
     @property
     def open_ends(self) -> int:

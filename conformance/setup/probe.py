@@ -172,8 +172,8 @@ def _checked(
     else:
         draft.facts.pop("schemas", None)
     _leave_to_a_person(draft, contract)
-    draft.facts = made.secrets.deep(draft.facts)
-    text = made.secrets.clean(draft.text(_head(asked, requests))) if made.keys else draft.text(_head(asked, requests))
+    draft.clean(made.secrets)
+    text = draft.text(map(made.secrets.clean, _head(asked, requests)))
     read = tomllib.loads(text)
     if _has_schemas(document):
         (place / "drafted.json").write_text(json.dumps(document), encoding="utf-8")

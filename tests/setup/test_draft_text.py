@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.client.secrets import Secrets
 from conformance.setup.draft import Draft
 from conformance.setup.draft_toml import comment_text, key_text, string_text, value_text
 
@@ -107,3 +108,20 @@ def test_a_name_of_a_table_reads_back(name: str) -> None:
     draft = Draft()
     draft.state(("credentials", name, "scopes"), [], "seen")
     assert tomllib.loads(draft.text([]))["credentials"] == {name: {"scopes": []}}
+
+
+def test_a_secret_is_in_no_part_of_a_draft() -> None:
+    """Wherever a target put it; and the text is TOML all the same."""
+    secrets = Secrets()
+    secrets.lasting("full", "sk_live_51Habc")
+    draft = _draft()
+    draft.state(("credentials", "full", "installation"), "of sk_live_51Habc", "says sk_live_51Habc")
+    draft.state(("search", "category"), "sk_live_51Habc", "seen")
+    draft.state(("effects", "sk_live_51Habc", "pointer"), "/sk_live_51Habc", "seen")
+    draft.note("oauth", "sk_live_51Habc")
+    draft.todo("effects", "x = sk_live_51Habc", "sk_live_51Habc")
+    draft.clean(secrets)
+    text = draft.text([])
+    assert "51Habc" not in text
+    assert text.count("«credential:full»") == 8
+    tomllib.loads(text)
