@@ -39,7 +39,11 @@ SCHEMAS = bundled_profiles() / "reference.schemas.yaml"
 def fragment(path: Path, target: str = "") -> Path:
     """Writes what a person would state of the reference or a variant of it, cut out of the reference's profile."""
     document = tomllib.loads((bundled_profiles() / "reference.toml").read_text(encoding="utf-8"))
-    patch = variants()[target].profile if target else {}
+    return written(path, document, variants()[target].profile if target else {})
+
+
+def written(path: Path, document: Mapping[str, Any], patch: Mapping[str, Any]) -> Path:
+    """Writes the tables of a profile that only a person knows, as they are after a patch."""
     stated = {name: _patched(document[name], patch.get(name, {})) for name in STATED}
     stated["oauth"] = {name: value for name, value in stated["oauth"].items() if name not in _FOUND_IN_OAUTH}
     path.write_text("".join(f"{name} = {value_text(value)}\n" for name, value in stated.items()), encoding="utf-8")
@@ -47,25 +51,28 @@ def fragment(path: Path, target: str = "") -> Path:
 
 
 def _patched(value: Any, patch: Any) -> Any:
-    if not isinstance(value, Mapping) or not isinstance(patch, Mapping):
-        return patch or value
-    merged = {
-        **value,
-        **{name: _patched(value.get(name, {}), below) for name, below in patch.items() if below is not None},
-    }
-    return {name: below for name, below in merged.items() if not (name in patch and patch[name] is None)}
+    """Tables are merged, None takes a key away, anything else takes the value's place."""
+    if not isinstance(patch, Mapping):
+        return patch
+    kept = dict(value) if isinstance(value, Mapping) else {}
+    kept |= {name: _patched(kept.get(name), below) for name, below in patch.items()}
+    return {name: below for name, below in kept.items() if patch.get(name, below) is not None}
 
 
 def drafted(service: Embedded, place: Path, target: str = "", *, schemas: bool = True) -> Drafted:
     """The draft for one target of the reference. Its keys must be in the environment."""
+    stated = fragment(place / f"{target or 'plain'}.fixtures.toml", target)
+    return probed(service, place, target, stated, openapi=str(SCHEMAS) if schemas else "")
+
+
+def probed(service: Embedded, place: Path, target: str, stated: Path, openapi: str = "") -> Drafted:
     prefix = f"/{target}" if target else ""
-    name = target or "plain"
     asked = Asked(
         base_url=service.base_url + prefix,
-        output=place / f"{name}.toml",
+        output=place / f"{target or 'plain'}.toml",
         keys=tuple(key_source(f"{key}=env:{variable(key)}") for key in KEYS),
-        openapi=str(SCHEMAS) if schemas else "",
-        fixtures=fragment(place / f"{name}.fixtures.toml", target),
+        openapi=openapi,
+        fixtures=stated,
         variables={"control": service.control_url + prefix},
     )
     return probe(asked, lambda _: None)
