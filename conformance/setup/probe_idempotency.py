@@ -248,10 +248,11 @@ def differences(one: Any, other: Any) -> frozenset[str]:
 
 
 def telling_apart(one: Any, other: Any) -> frozenset[str]:
-    """The pointers at which two creations differ as two things do: their ids, else whatever differs."""
+    """The pointers at which two creations differ as two things do: their ids, else what differs of `data`."""
     differing = differences(one, other)
-    ids = {at for at in differing if _ID.search(pointer.tokens(at)[-1]) and not _PER_CALL.search(at)}
-    return frozenset(ids or differing)
+    own = {at for at in differing if not _PER_CALL.search(at)}
+    ids = {at for at in own if _ID.search(pointer.tokens(at)[-1])}
+    return frozenset(ids or {at for at in own if at.startswith("/data/")} or differing)
 
 
 def _same_outcome(one: Answer, other: Answer, telling: frozenset[str]) -> bool:
