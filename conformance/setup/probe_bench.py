@@ -138,6 +138,27 @@ def standing_in(draft: Draft, directory: Path, schemas: Schemas) -> Profile:
     return replace(profile, idempotency=profile.idempotency or STAND_IN, search=search, schemas=schemas)
 
 
+def _knowing(keys: Mapping[str, str]) -> Secrets:
+    secrets = Secrets()
+    for name, key in keys.items():
+        secrets.lasting(name, key)
+    return secrets
+
+
+def _flow(profile: Profile, transport: Transport, secrets: Secrets, max_requests: int) -> Flow:
+    """The suite's own way out, within the fewer requests of the profile's limits and the probe's."""
+    limits = replace(profile.limits, max_requests=min(profile.limits.max_requests, max_requests))
+    return Flow(
+        transport,
+        Recorder(MemoryJournal(), secrets, lambda _: ((), ())),
+        secrets,
+        limits,
+        concurrency=limits.concurrency or 8,
+        token_url=profile.oauth.token_url if profile.oauth else "",
+        prefix="p",
+    )
+
+
 @asynccontextmanager
 async def bench(
     draft: Draft,
@@ -154,25 +175,12 @@ async def bench(
 ) -> AsyncIterator[Bench]:
     """Opens what a probe sends with; closes every connection at the end. Raises ProfileError on a bad fragment."""
     profile = standing_in(draft, directory, schemas)
-    secrets = Secrets()
-    for name, key in keys.items():
-        secrets.lasting(name, key)
-    limits = replace(
-        profile.limits,
-        timeout_s=min(profile.limits.timeout_s, TIMEOUT_S),
-        max_requests=min(profile.limits.max_requests, max_requests),
-    )
+    secrets = _knowing(keys)
     fixtures = Fixtures(profile)
-    async with Transport(profile.base_url, tls=profile.tls, timeout_s=limits.timeout_s) as transport:
-        flow = Flow(
-            transport,
-            Recorder(MemoryJournal(), secrets, lambda _: ((), ())),
-            secrets,
-            limits,
-            concurrency=limits.concurrency or 8,
-            token_url=profile.oauth.token_url if profile.oauth else "",
-            prefix="p",
-        )
+    async with Transport(
+        profile.base_url, tls=profile.tls, timeout_s=min(profile.limits.timeout_s, TIMEOUT_S)
+    ) as transport:
+        flow = _flow(profile, transport, secrets, max_requests)
         made = Bench(
             contract,
             draft,
