@@ -44,7 +44,7 @@ def fragment(path: Path, target: str = "") -> Path:
 
 def written(path: Path, document: Mapping[str, Any], patch: Mapping[str, Any]) -> Path:
     """Writes the tables of a profile that only a person knows, as they are after a patch."""
-    stated = {name: _patched(document[name], patch.get(name, {})) for name in STATED}
+    stated = {name: _patched(document[name], patch[name]) if name in patch else document[name] for name in STATED}
     stated["oauth"] = {name: value for name, value in stated["oauth"].items() if name not in _FOUND_IN_OAUTH}
     path.write_text("".join(f"{name} = {value_text(value)}\n" for name, value in stated.items()), encoding="utf-8")
     return path
