@@ -127,6 +127,7 @@ async def explore(
     `after` is what must hold at the end for anything to be said: the control, proven again. `needs` is the fact, as
     profile key and reason, without which there are no values at all.
     """
+    examples = max(1, examples)  # a share of few is one
     found = Exploration(asyncio.get_running_loop(), examples)
     seeded = seed_of(case)
     context = contextvars.copy_context()

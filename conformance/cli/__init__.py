@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from conformance.cli.after import COMMANDS
-from conformance.cli.before import doctor
+from conformance.cli import after, before, setting_up
 from conformance.errors import ConformanceError
 from conformance.places import cache_folder
 
@@ -68,7 +67,7 @@ def main() -> None:
     Try it on the embedded reference service:
       conformance demo
     Then on your own, described by a profile:
-      cp profiles/template.toml profiles/mine.toml   # and edit
+      conformance init                               # asks, probes and drafts profiles/mine.toml
       conformance run --profile profiles/mine.toml --base-url http://127.0.0.1:8080
     """
     # or hypothesis would keep its own in the current folder
@@ -386,5 +385,5 @@ def faults(
     sys.exit(0 if all(row.fine for row in done) else 1)
 
 
-for command in (doctor, *COMMANDS):
+for command in (before.doctor, *setting_up.COMMANDS, *after.COMMANDS):
     main.add_command(command)

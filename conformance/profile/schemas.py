@@ -36,7 +36,7 @@ def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable
 
     Raises ProfileError where the file cannot be read or parsed, lacks a name of `names`, or holds no valid schema.
     """
-    document = _parse(path)
+    document = read_document(path)
     base, declared = _declared(document, path)
     translate = not str(document.get("openapi", "")).startswith("3.1")
     found = {}
@@ -50,7 +50,8 @@ def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable
     return found
 
 
-def _parse(path: Path) -> dict[str, Any]:
+def read_document(path: Path) -> dict[str, Any]:
+    """The object in a JSON or YAML file. Raises ProfileError."""
     try:
         text = path.read_text(encoding="utf-8")
         document = json.loads(text) if path.suffix == ".json" else _json_of(yaml.load(text, Loader=_Yaml))

@@ -1,1 +1,1 @@
-"""Before a run: whether the set-up is right, what a run would send, and a first draft of a profile."""
+"""Before a run: a first draft of a profile (probe), the set-up proven (doctor), what would be sent (plan)."""

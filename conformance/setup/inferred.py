@@ -1,0 +1,93 @@
+"""JSON Schemas inferred from the answers that were seen, so loose that no conforming service can fail them.
+
+genson merges the samples; what a few samples cannot prove is taken out again: that a member is always there, that it
+is never null, that a number is always whole, that there are no further members, and anything deeper than the members
+of `data` or of its items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal
+
+from genson import SchemaBuilder
+
+JsonValue = Any
+Schema = dict[str, Any]
+_DEPTH: Final = {"object": 3, "array": 4}
+"""The body, `data`, its members; of a list the members of its items. What is deeper may be a caller's own."""
+_DEEPEST: Final = 60
+_MOST_MEMBERS: Final = 200
+
+
+def response_schema(bodies: Iterable[JsonValue], data: Literal["object", "array"]) -> Schema:
+    """For answers of the shape `{data: object}` or `{data: array, meta?: object}` (interface, Resources).
+
+    Only the envelope is demanded, for the interface itself demands it.
+    """
+    usable = [body for body in bodies if isinstance(body, dict) and _shallow(body)]
+    schema = _loosened(_merged_schema(usable), _DEPTH[data])
+    properties = schema.get("properties", {})
+    inside = properties.get("data", {})
+    kept = {word: part for word, part in inside.items() if word in ("properties", "items")}
+    if data == "object":
+        kept.pop("items", None)
+    else:
+        kept.pop("properties", None)
+    return {"type": "object", "required": ["data"], "properties": {**properties, "data": {"type": data, **kept}}}
+
+
+def error_schema(bodies: Iterable[JsonValue]) -> Schema:
+    """For PublicErrorResponse: an object with at least one member, whichever."""
+    usable = [body for body in bodies if isinstance(body, dict) and _shallow(body)]
+    schema = _loosened(_merged_schema(usable), _DEPTH["object"])
+    return {"type": "object", "minProperties": 1, "properties": schema.get("properties", {})}
+
+
+def envelope(data: Literal["object", "array"]) -> Schema:
+    """What the interface itself says, and nothing else."""
+    return {"type": "object", "required": ["data"], "properties": {"data": {"type": data}}}
+
+
+def _merged_schema(values: Iterable[JsonValue]) -> Schema:
+    builder = SchemaBuilder(schema_uri=None)
+    for value in values:
+        builder.add_object(value)
+    schema: Schema = builder.to_schema()
+    return schema
+
+
+def _loosened(schema: Mapping[str, Any], depth: int) -> Schema:
+    """The types that were seen, and null; members and items down to `depth`."""
+    if depth == 0:
+        return {}
+    if "anyOf" in schema:
+        branches = [_loosened(branch, depth) for branch in schema["anyOf"]]
+        return {"anyOf": branches} if all(branches) else {}
+    loose: Schema = {}
+    if "type" in schema:
+        seen = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        kinds = {"number" if kind == "integer" else str(kind) for kind in seen}
+        if kinds == {"null"}:
+            return {}  # always absent so far: that tells nothing of what it is when it is there
+        loose["type"] = sorted(kinds | {"null"})
+    properties = schema.get("properties", {})
+    if 0 < len(properties) <= _MOST_MEMBERS and depth > 1:
+        loose["properties"] = {str(name): _loosened(below, depth - 1) for name, below in properties.items()}
+    if isinstance(schema.get("items"), Mapping) and depth > 1:
+        loose["items"] = _loosened(schema["items"], depth - 1)
+    return loose
+
+
+def _shallow(value: JsonValue) -> bool:
+    """Whether it is nested no deeper than anybody would; what is deeper tells nothing and costs the stack."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [item for part in level if isinstance(part, (dict, list)) for item in _inside(part)]
+        if not level:
+            return True
+    return False
+
+
+def _inside(part: JsonValue) -> Iterable[JsonValue]:
+    return part.values() if isinstance(part, dict) else part

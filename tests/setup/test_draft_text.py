@@ -1,0 +1,127 @@
+"""The text of a draft: it reads back as what was stated, and nothing in it acts."""
+
+from __future__ import annotations
+
+import string
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.client.secrets import Secrets
+from conformance.setup.draft import Draft
+from conformance.setup.draft_toml import comment_text, key_text, string_text, value_text
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+VALUES = st.recursive(
+    st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda below: st.lists(below, max_size=4) | st.dictionaries(TEXTS, below, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+def test_a_value_reads_back_as_itself(value: Any) -> None:
+    """Whatever a profile may hold: quotes, controls, half the planes of Unicode, empty keys, negative zero."""
+    assert tomllib.loads(f"x = {value_text(value)}")["x"] == value
+
+
+@given(TEXTS)
+def test_a_key_reads_back_as_itself(name: str) -> None:
+    assert tomllib.loads(f"{key_text(name)} = 1") == {name: 1}
+
+
+@given(st.text())
+def test_a_text_is_one_line_without_anything_that_acts(text: str) -> None:
+    """Half a surrogate pair, which TOML cannot hold, does not break the file; nothing invisible stands in it."""
+    written = string_text(text)
+    assert written.isprintable() or all(c.isprintable() or c.isspace() or ord(c) > 0x2FF for c in written)
+    assert len(written.splitlines()) == 1
+    tomllib.loads(f"x = {written}")
+
+
+@given(st.text())
+def test_a_comment_ends_no_line_and_begins_none(text: str) -> None:
+    """What a target said cannot become a statement of the profile."""
+    assert tomllib.loads(f"{comment_text(text)}\nx = 1") == {"x": 1}
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf"), object()])
+def test_what_toml_does_not_have_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="no "):
+        value_text(value)
+
+
+def _draft() -> Draft:
+    given = {"search": {"query": {"q": "hat"}}, "fixtures": {"cart": {"open": {"values": [{"id": "c1"}]}}}}
+    return Draft(given=given, source="known.toml")
+
+
+def test_a_draft_reads_back_as_its_facts() -> None:
+    """Tables, tables of tables, arrays of tables; notes and TODOs state nothing."""
+    draft = _draft()
+    draft.state(("name",), "mine", "as given")
+    draft.state(("credentials", "full", "scopes"), ["catalog:read"], "seen")
+    draft.state(("operations", "quotePublicCart", "path"), {"cartId": "{cart.id}"}, "answered 200")
+    draft.state(("transitions",), [{"operation": "a", "fixture": "cart.open"}], "409")
+    draft.note("oauth", "the clock\nname = 'evil'")
+    draft.todo("effects", "[effects.OPERATION]", "how to see it")
+    text = draft.text(["a head", ""])
+    assert tomllib.loads(text) == draft.facts
+    assert "# [effects.OPERATION] # TODO how to see it" in text
+    assert draft.open_ends == 1
+
+
+def test_what_a_person_stated_stays() -> None:
+    """What was seen otherwise is told as a note."""
+    draft = _draft()
+    draft.state(("search", "query", "q"), "shoe", "answered 200")
+    draft.retract(("search", "query", "q"))
+    assert draft.get("search", "query", "q") == "hat"
+    assert "shoe" in draft.text([])
+    assert tomllib.loads(draft.text([]))["search"]["query"] == {"q": "hat"}
+
+
+def test_every_line_says_what_it_rests_on() -> None:
+    """A statement has its evidence behind it or above it; a table that a person stated says so once."""
+    draft = _draft()
+    draft.state(("idempotency", "carrier"), "header", "the same twice")
+    draft.state(("idempotency", "name"), "Idempotency-Key", "w" * 200)
+    lines = draft.text([]).splitlines()
+    assert 'carrier = "header"  # the same twice' in lines
+    assert lines[lines.index('name = "Idempotency-Key"') - 1] == "# " + "w" * 200
+    assert lines[lines.index("[fixtures.cart.open]") - 1] == "# stated in known.toml"
+
+
+@pytest.mark.parametrize("value", ["{env.HOME}", ["/{var.control}"], {"a": "x{env.PATH}"}])
+def test_what_a_target_said_is_never_filled_in(value: Any) -> None:
+    """Or a target could learn the environment of whoever runs the draft."""
+    draft = Draft()
+    draft.state(("errors", "volatile"), value, "seen")
+    assert not draft.knows("errors", "volatile")
+
+
+@pytest.mark.parametrize("name", [string.ascii_letters, "with space", "", "ü", "a.b"])
+def test_a_name_of_a_table_reads_back(name: str) -> None:
+    draft = Draft()
+    draft.state(("credentials", name, "scopes"), [], "seen")
+    assert tomllib.loads(draft.text([]))["credentials"] == {name: {"scopes": []}}
+
+
+def test_a_secret_is_in_no_part_of_a_draft() -> None:
+    """Wherever a target put it; and the text is TOML all the same."""
+    secrets = Secrets()
+    secrets.lasting("full", "sk_live_51Habc")
+    draft = _draft()
+    draft.state(("credentials", "full", "installation"), "of sk_live_51Habc", "says sk_live_51Habc")
+    draft.state(("search", "category"), "sk_live_51Habc", "seen")
+    draft.state(("effects", "sk_live_51Habc", "pointer"), "/sk_live_51Habc", "seen")
+    draft.note("oauth", "sk_live_51Habc")
+    draft.todo("effects", "x = sk_live_51Habc", "sk_live_51Habc")
+    draft.clean(secrets)
+    text = draft.text([])
+    assert "51Habc" not in text
+    assert text.count("«credential:full»") == 8
+    tomllib.loads(text)
