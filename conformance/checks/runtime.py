@@ -94,7 +94,7 @@ class Controls:
             request = await self._runtime.arranger.arrange(operation, shared=is_read(operation))
             answer = await self._runtime.flow.send(request, "control")
             if answer.ok:
-                return answer
+                return answer.slim
         assert answer is not None
         raise control_failed(answer)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import jsonschema_rs
 
 from conformance.profile.model import Schemas
+
+_SHOWN: Final = 400
 
 
 class Validators:
@@ -25,10 +27,13 @@ class Validators:
         if name not in self._compiled:
             self._compiled[name] = jsonschema_rs.validator_for(self._schemas[name])
         try:
-            error = next(iter(self._compiled[name].iter_errors(value)), None)
+            # not iter_errors: it finds them all before it gives the first, in 300,000 bad items 10 s and 1 GB
+            self._compiled[name].validate(value)
+        except jsonschema_rs.ValidationError as error:
+            where = "/" + "/".join(str(part)[:_SHOWN] for part in error.instance_path)
+            return f"{where[:_SHOWN]}: {error.message[:_SHOWN]}"
         except ValueError as unusable:  # a number that no schema validator can hold
-            return f"cannot be compared with the schema: {unusable}"
-        if error is None:
-            return ""
-        where = "/" + "/".join(str(part) for part in error.instance_path)
-        return f"{where}: {error.message[:400]}"
+            if "ecursion" in str(unusable):
+                return ""  # nested deeper than the validator goes: nothing is known
+            return f"cannot be compared with the schema: {str(unusable)[:_SHOWN]}"
+        return ""

@@ -1,0 +1,92 @@
+"""A command, run to its end, with what it took: seconds, and bytes of memory of its whole process tree."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.commands import Desk
+
+_EVERY_S = 0.02
+
+
+@dataclass(frozen=True)
+class Measured:
+    code: int
+    out: bytes
+    err: bytes
+    wall_s: float
+    peak_bytes: int
+    """Of all processes of the tree at once, each with all that it ever held: no peak falls between two looks."""
+
+    @property
+    def text(self) -> str:
+        return (self.out + self.err).decode("utf-8", "replace")
+
+
+def measured(desk: Desk, command: Sequence[str], patience_s: float) -> Measured:
+    """Runs it in the desk's folder; what is not done after `patience_s` is killed, and has the code of that."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        started = time.monotonic()
+        process = desk.started(command, stdout=out, stderr=err)
+        tree = _Tree(process.pid)
+        try:
+            process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        finally:
+            wall_s = time.monotonic() - started
+            peak = tree.end()
+        for stream in (out, err):
+            stream.seek(0)
+        return Measured(process.returncode, out.read(), err.read(), wall_s, peak)
+
+
+class _Tree:
+    """Looks at a process and its descendants until told to end."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._peak = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def end(self) -> int:
+        self._ended.set()
+        self._thread.join()
+        return self._peak
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_EVERY_S):
+            self._peak = max(self._peak, sum(map(_most_held, _descendants(self._root))))
+
+
+def _descendants(root: int) -> list[int]:
+    found, left = [], [root]
+    while left:
+        pid = left.pop()
+        found.append(pid)
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
+            try:
+                left += map(int, children.read_text().split())
+            except OSError:
+                continue
+    return found
+
+
+def _most_held(pid: int) -> int:
+    """The most resident memory that a process ever had; 0 where it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
