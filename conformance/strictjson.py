@@ -76,15 +76,15 @@ def parse(raw: bytes) -> Any:
         raise JsonError("starts with a byte order mark (RFC 8259 section 8.1)")
     if not raw.strip(b" \t\r\n"):
         raise JsonError("is empty")
+    _check_size(raw)  # first: looking for the depth of more would itself take seconds
     _check_depth(raw)
-    _check_size(raw)
     return _decode(_STRICT, raw, "utf-8")
 
 
 def parse_leniently(raw: bytes) -> Any:
     """The value that a forgiving reader sees: a BOM is dropped, NaN and Infinity are numbers. Raises JsonError."""
+    _check_size(raw)  # first: looking for the depth of more would itself take seconds
     _check_depth(raw)
-    _check_size(raw)
     return _decode(_LENIENT, raw, "utf-8-sig")
 
 

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.commands import Desk
@@ -20,8 +20,8 @@ _EVERY_S = 0.02
 @dataclass(frozen=True)
 class Measured:
     code: int
-    out: bytes
-    err: bytes
+    out: bytes = field(repr=False)
+    err: bytes = field(repr=False)
     wall_s: float
     peak_bytes: int
     """Of all processes of the tree at once, each with all that it ever held: no peak falls between two looks."""
@@ -29,6 +29,10 @@ class Measured:
     @property
     def text(self) -> str:
         return (self.out + self.err).decode("utf-8", "replace")
+
+    @property
+    def end(self) -> str:
+        return self.text[-1500:]
 
 
 def measured(desk: Desk, command: Sequence[str], patience_s: float) -> Measured:

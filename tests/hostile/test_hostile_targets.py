@@ -85,9 +85,9 @@ def survived(desk: Desk, done: Measured, deadline_s: float, tell: Any) -> None:
     tell("beyond_deadline_s", round(done.wall_s - deadline_s, 2))
     tell("tree_mb", round(done.peak_bytes / 1e6))
     tell("exit_code", done.code)
-    assert done.wall_s <= deadline_s + BEYOND_S, done.text
+    assert done.wall_s <= deadline_s + BEYOND_S, done.end
     assert done.peak_bytes <= MOST_BYTES
-    assert not OUR_PART.search(done.text), done.text
+    assert not OUR_PART.search(done.text), done.end
     assert not re.search(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]", done.out + done.err)
     assert leaked(desk, done) == []
 
@@ -112,7 +112,7 @@ def spellings(key: bytes) -> Iterator[bytes]:
 
 def ended(desk: Desk, done: Measured, mode: Mode) -> None:
     """The exit code is one that is right for the mode, and the reports say the same."""
-    assert done.code in mode.ends, done.text
+    assert done.code in mode.ends, done.end
     out = desk.place / "out"
     if done.code == UNREACHABLE:
         assert not out.exists()
