@@ -165,8 +165,8 @@ class Session:
         return max(1, wanted // workers)
 
     @property
-    def deadline_s(self) -> float:
-        """For the whole run, from the moment when the session was made."""
+    def deadline_s(self) -> float | None:
+        """For the whole run, from the moment when the session was made; None sets none."""
         return self.options.deadline_s or self.profile.limits.deadline_s
 
     @property
@@ -272,7 +272,8 @@ class Session:
                 self._runtime = runtime
                 yield runtime
 
-        left_s = max(0.0, self.deadline_s - (time.monotonic() - self._began))
+        spent_s = time.monotonic() - self._began
+        left_s = None if self.deadline_s is None else max(0.0, self.deadline_s - spent_s)
         chains = [instance for instance in chosen if instance.check.chain]
         lanes = self.concurrency + _SPARE_LANES + len(chains)
         self._engine = Engine(open_runtime, workers=lanes, deadline_s=self.deadline_s, left_s=left_s)

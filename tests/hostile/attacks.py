@@ -34,19 +34,19 @@ async def body(talk: Talk, answered: Answered, content: bytes, *headers: tuple[s
 # Framing and size
 
 
-@answer("body a byte a second", always=OPEN, sometimes=OPEN)
+@answer("body a byte a second", whole=True, always=OPEN, sometimes=OPEN)
 async def slow_body(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(answered.head("Content-Length: 4000"))
     await talk.trickle(b" " * 4000)
 
 
-@answer("endless body", always=BROKEN, sometimes=BROKEN)
+@answer("endless body", whole=True, always=BROKEN, sometimes=BROKEN)
 async def endless(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(answered.head("Connection: close"))
     await talk.flood(b" " * 65536)
 
 
-@answer("2 GiB body", always=BROKEN, sometimes=BROKEN)
+@answer("2 GiB body", whole=True, always=BROKEN, sometimes=BROKEN)
 async def two_gib(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(answered.head(f"Content-Length: {2048 * MIB}") + b'{"data":"')
     await talk.flood(b"x" * 65536, 2048 * MIB - 9)
@@ -56,7 +56,7 @@ BOMB = gzip.compress(b"[" * 10 * MIB, 9)
 """10 MiB of brackets for each 10 KB; many members of it are one stream (RFC 1952 section 2.2)."""
 
 
-@answer("gzip bomb", always=BROKEN, sometimes=BROKEN)
+@answer("gzip bomb", whole=True, always=BROKEN, sometimes=BROKEN)
 async def bomb(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await body(talk, answered, BOMB * 100, ("Content-Encoding", "gzip"))
 
@@ -149,7 +149,7 @@ async def odd_headers(talk: Talk, arrived: Arrived, answered: Answered) -> None:
 # JSON
 
 
-@answer("millions of nested arrays", always=BROKEN, sometimes=BROKEN)
+@answer("millions of nested arrays", whole=True, always=BROKEN, sometimes=BROKEN)
 async def nested(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await body(talk, answered, b"[" * 2_000_000 + b"]" * 2_000_000)
 
@@ -172,7 +172,7 @@ async def members(talk: Talk, arrived: Arrived, answered: Answered) -> None:
 MEMBERS = b'{"data":{"a":"' + b"y" * 3_900_000 + b'"}}'
 
 
-@answer("4 MB in one string", always=OPEN, sometimes=OPEN)
+@answer("4 MB in one string", whole=True, always=OPEN, sometimes=OPEN)
 async def long_string(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await body(talk, answered, MEMBERS)
 
@@ -182,7 +182,7 @@ async def blanks(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await body(talk, answered, b"\n" * 4_000_000 + answered.body)
 
 
-@answer("numbers with a million digits", always=OPEN, sometimes=OPEN)
+@answer("numbers with a million digits", whole=True, always=OPEN, sometimes=OPEN)
 async def digits(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     number = b"9" * 1_000_000
     await body(talk, answered, b'{"data":{"a":' + number + b',"b":0.' + number + b',"c":1e' + number + b"}}")
@@ -195,7 +195,7 @@ async def beyond(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await body(talk, answered, told.encode()[:-1] + b',"x":[1e999,-1e999]}')
 
 
-@answer("invalid UTF-8", always=BROKEN, sometimes=BROKEN)
+@answer("invalid UTF-8", whole=True, always=BROKEN, sometimes=BROKEN)
 async def not_utf8(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await body(talk, answered, answered.body[:-1] + b',"x":"\xc3\x28\xff\xed\xa0\x80"}')
 
@@ -205,7 +205,7 @@ async def bom(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await body(talk, answered, b"\xef\xbb\xbf" + answered.body)
 
 
-@answer("NaN", always=BROKEN, sometimes=BROKEN)
+@answer("NaN", whole=True, always=BROKEN, sometimes=BROKEN)
 async def nan(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await body(talk, answered, answered.body[:-1] + b',"x":[NaN,Infinity,-Infinity]}')
 
@@ -216,7 +216,7 @@ async def surrogates(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(answered.with_value(lambda value: mapped(value, spoilt)).raw)
 
 
-@answer("escapes and markup in every string", sometimes=OPEN)
+@answer("escapes and markup in every string", whole=True, sometimes=OPEN)
 async def escapes(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     spoilt = lambda old: f"{ESCAPES}{old}" if isinstance(old, str) else old
     marked = answered.with_value(lambda value: mapped(value, spoilt))
@@ -261,15 +261,18 @@ async def half_traces(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await body(talk, answered.but(status=404), b'{"error":"' + b"at a.a(/usr/a \\n at " * 200_000 + b'"}')
 
 
-@answer("429 with a Retry-After of a day", always={INCOMPLETE}, sometimes=OPEN)
+LATER = b'{"error":{"code":"rate_limited","message":"Later."},"requestId":"req_1"}'
+
+
+@answer("429 with a Retry-After of a day", whole=True, always={INCOMPLETE}, sometimes=OPEN)
 async def a_day(talk: Talk, arrived: Arrived, answered: Answered) -> None:
-    await talk.write(Answered(429, body=b'{"error":"later"}').with_header(("Retry-After", "86400")).raw)
+    await talk.write(Answered(429, body=LATER).with_header(("Retry-After", "86400")).raw)
 
 
 @answer("429 with a Retry-After of nonsense", sometimes=OPEN)
 async def odd_retry(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     odd = "9" * 30_000 if talk.answers % 2 else "Mon, 99 Foo 99999999999999 99:99:99 +9999999999999"
-    await talk.write(Answered(429, body=b'{"error":"later"}').with_header(("Retry-After", odd)).raw)
+    await talk.write(Answered(429, body=LATER).with_header(("Retry-After", odd)).raw)
 
 
 @answer("DPoP nonces without end", sometimes=OPEN)
@@ -283,7 +286,7 @@ async def nonces(talk: Talk, arrived: Arrived, answered: Answered) -> None:
 # Elsewhere
 
 
-@answer("redirect to another host", always=BROKEN, sometimes=BROKEN)
+@answer("redirect to another host", whole=True, always=BROKEN, sometimes=BROKEN)
 async def redirect(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     where = f"{talk.shared.elsewhere}/?key={arrived.header('Authorization')}"
     await talk.write(answered.but(status=302, body=b"").with_header(("Location", where)).raw)
@@ -306,14 +309,14 @@ async def loop(talk: Talk, arrived: Arrived, answered: Answered) -> None:
 # Echoes
 
 
-@answer("echo of the Authorization header", always=BROKEN, sometimes=BROKEN)
+@answer("echo of the Authorization header", whole=True, always=BROKEN, sometimes=BROKEN)
 async def echo_key(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     value = arrived.header("Authorization")
     told = answered.with_value(lambda old: {**old, "seen": value, value: value})
     await talk.write(told.with_header(("X-Seen", value), (f"X-{value.split(' ')[-1]}", "1")).raw)
 
 
-@answer("echo of the whole request", always=BROKEN, sometimes=BROKEN)
+@answer("echo of the whole request", whole=True, always=BROKEN, sometimes=BROKEN)
 async def echo_request(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     raw = arrived.raw
     spellings = [raw.decode("latin-1"), base64.b64encode(raw).decode(), raw.hex(), urllib.parse.quote(raw)]

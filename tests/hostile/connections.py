@@ -85,7 +85,7 @@ async def reset_in_headers(talk: Talk, arrived: Arrived, answered: Answered) -> 
     talk.reset()
 
 
-@answer("resets in the body", always=OPEN, sometimes=OPEN)
+@answer("resets in the body", whole=True, always=OPEN, sometimes=OPEN)
 async def reset_in_body(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(answered.raw[:-3])
     await asyncio.sleep(0.01)
@@ -102,12 +102,12 @@ async def long_status(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(answered.but(status=1000000).raw)
 
 
-@answer("status 999", always={NONCONFORMANT}, sometimes={NONCONFORMANT})
+@answer("status 999", whole=True, always={NONCONFORMANT}, sometimes={NONCONFORMANT})
 async def status_999(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(answered.but(status=999).raw)
 
 
-@answer("status 101", always=OPEN, sometimes=OPEN)
+@answer("status 101", always=NEVER, sometimes=OPEN)
 async def switching(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     upgrade = Answered(101, (("Upgrade", "websocket"), ("Connection", "Upgrade")), b"", "Switching Protocols")
     await talk.write(upgrade.head() + b"\x81\x05hello")
@@ -148,6 +148,6 @@ async def slow_when_kept(talk: Talk, arrived: Arrived, answered: Answered) -> No
     await (talk.trickle(answered.raw) if talk.answers else talk.write(answered.raw))
 
 
-@answer("never answers", sometimes={INCOMPLETE})
+@answer("never answers", whole=True, sometimes={INCOMPLETE})
 async def silent_now(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await asyncio.sleep(600)

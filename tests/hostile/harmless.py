@@ -7,7 +7,6 @@ import asyncio
 from tests.hostile.registry import CONFORMANT, MODES, Mode, _behind, answer
 from tests.hostile.wire import Answered, Arrived, Talk
 
-SOME = "check_authentication or check_bodies or check_answers"
 OLD = "Thu, 01 Jan 1970 00:00:00 GMT"
 
 
@@ -15,13 +14,13 @@ def framed(answered: Answered, *more: str) -> bytes:
     return answered.head(f"Content-Length: {len(answered.body)}", *more) + answered.body
 
 
-@answer("cookies", harmless=True, only=SOME)
+@answer("cookies", harmless=True)
 async def cookies(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     """No cookie is declared, none forbidden; none is ever sent back."""
     await talk.write(answered.with_header(("Set-Cookie", "session=1; Path=/"), ("Set-Cookie", "a=" + "b" * 30_000)).raw)
 
 
-@answer("flapping", harmless=True, only=SOME)
+@answer("flapping", harmless=True)
 async def flapping(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     """Gateway trouble that does not persist is retried, recorded, and held against nobody (design, Checks, 3)."""
     counts = talk.shared.counts
@@ -30,7 +29,7 @@ async def flapping(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(gone.raw if counts["turn"] % 3 == 0 else answered.raw)
 
 
-@answer("clock at 1970", harmless=True, only=SOME)
+@answer("clock at 1970", harmless=True)
 async def clock(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     """The Date header is a matter of HTTP, not of the interface."""
     kept = tuple(pair for pair in answered.headers if pair[0].lower() != "date")
@@ -38,35 +37,35 @@ async def clock(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(answered.but(headers=(*kept, *old)).raw)
 
 
-@answer("no Date", harmless=True, only=SOME)
+@answer("no Date", harmless=True)
 async def dateless(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     """A clock is not required (RFC 9110 section 6.6.1)."""
     kept = tuple(pair for pair in answered.headers if pair[0].lower() not in ("date", "server"))
     await talk.write(answered.but(headers=kept).raw)
 
 
-@answer("closes after each answer", harmless=True, only=SOME)
+@answer("closes after each answer", harmless=True)
 async def closing(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     """Persistence is the server's choice (RFC 9112 section 9.3)."""
     await talk.write(framed(answered, "Connection: close"))
     talk._writer.close()
 
 
-@answer("interim answers first", harmless=True, only=SOME)
+@answer("interim answers first", harmless=True)
 async def interim(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     """A client reads any number of 1xx before the answer (RFC 9110 section 15.2)."""
     hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
     await talk.write(hints * 20 + answered.raw)
 
 
-@answer("many headers", harmless=True, only=SOME)
+@answer("many headers", harmless=True)
 async def headers(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     """Headers that nobody declared say nothing about the interface."""
     more = [(f"X-Odd-{number}", "v" * 100) for number in range(60)]
     await talk.write(answered.with_header(*more, ("Refresh", f"0; url={talk.shared.elsewhere}")).raw)
 
 
-@answer("members twice", harmless=True, only=SOME)
+@answer("members twice", harmless=True)
 async def twice(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     """Names SHOULD be unique (RFC 8259 section 4): no requirement, and readers take the last."""
     twofold = answered.body
@@ -75,7 +74,7 @@ async def twice(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await talk.write(answered.but(body=twofold).raw)
 
 
-@answer("chunks of one byte", harmless=True, only=SOME)
+@answer("chunks of one byte", harmless=True)
 async def tiny_chunks(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     """How a body is cut into chunks means nothing (RFC 9112 section 7.1)."""
     chunks = b"".join(b"1;x=y\r\n" + answered.body[at : at + 1] + b"\r\n" for at in range(len(answered.body)))

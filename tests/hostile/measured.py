@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.commands import Desk
 
 _EVERY_S = 0.02
+_LOST_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Measured:
     out: bytes = field(repr=False)
     err: bytes = field(repr=False)
     wall_s: float
+    kept_waiting_s: float
+    """After its deadline, for so long its main thread was ready to run, and other processes had the processors."""
     peak_bytes: int
     """Of all processes of the tree at once, each with all that it ever held: no peak falls between two looks."""
 
@@ -35,42 +38,49 @@ class Measured:
         return self.text[-1500:]
 
 
-def measured(desk: Desk, command: Sequence[str], patience_s: float) -> Measured:
-    """Runs it in the desk's folder; what is not done after `patience_s` is killed, and has the code of that."""
+def measured(desk: Desk, command: Sequence[str], deadline_s: float) -> Measured:
+    """Runs it in the desk's folder; what is not done long after its deadline is killed, and has the code of that."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started = time.monotonic()
         process = desk.started(command, stdout=out, stderr=err)
-        tree = _Tree(process.pid)
+        tree = _Tree(process.pid, started + deadline_s)
         try:
-            process.wait(patience_s)
+            process.wait(deadline_s + _LOST_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         finally:
             wall_s = time.monotonic() - started
-            peak = tree.end()
+            peak, waiting_s = tree.end()
         for stream in (out, err):
             stream.seek(0)
-        return Measured(process.returncode, out.read(), err.read(), wall_s, peak)
+        return Measured(process.returncode, out.read(), err.read(), wall_s, waiting_s, peak)
 
 
 class _Tree:
     """Looks at a process and its descendants until told to end."""
 
-    def __init__(self, root: int) -> None:
+    def __init__(self, root: int, deadline: float) -> None:
+        self._deadline = deadline
+        self._waited_before_s = 0.0
         self._root = root
         self._peak = 0
+        self._waiting_s = 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
-    def end(self) -> int:
+    def end(self) -> tuple[int, float]:
+        """The peak in bytes, and for how many seconds the first process was kept waiting."""
         self._ended.set()
         self._thread.join()
-        return self._peak
+        return self._peak, max(0.0, self._waiting_s - self._waited_before_s)
 
     def _watch(self) -> None:
         while not self._ended.wait(_EVERY_S):
+            self._waiting_s = max(self._waiting_s, _waiting(self._root))
+            if time.monotonic() < self._deadline:
+                self._waited_before_s = self._waiting_s
             self._peak = max(self._peak, sum(map(_most_held, _descendants(self._root))))
 
 
@@ -85,6 +95,15 @@ def _descendants(root: int) -> list[int]:
             except OSError:
                 continue
     return found
+
+
+def _waiting(pid: int) -> float:
+    """Seconds that a process's main thread has spent in the scheduler's queue; 0 where it has ended."""
+    try:
+        _, delayed_ns, _ = Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()
+    except (OSError, ValueError):
+        return 0.0
+    return int(delayed_ns) / 1e9
 
 
 def _most_held(pid: int) -> int:

@@ -30,7 +30,8 @@ from tests.hostile.registry import CONFORMANT, MODES, NONCONFORMANT, UNREACHABLE
 
 DEADLINE_S = 4
 BEYOND_S = 5
-"""A run may take so much longer than its deadline, from the start of its process to the end."""
+"""A run may take so much longer than its deadline, from the start of its process to the end; what other processes
+took from it behind the deadline is not counted, so that tests may run beside each other."""
 MOST_BYTES = 500_000_000
 WHOLE_S = 90
 ROOT = Path(__file__).parents[2]
@@ -81,11 +82,12 @@ def options(base_url: str, *more: str) -> list[str]:
 
 def survived(desk: Desk, done: Measured, deadline_s: float, tell: Any) -> None:
     """What holds for every mode: time, memory, no crash, a terminal that is not taken over, no secret in any file."""
+    own_s = done.wall_s - done.kept_waiting_s
     tell("wall_s", round(done.wall_s, 2))
-    tell("beyond_deadline_s", round(done.wall_s - deadline_s, 2))
+    tell("beyond_deadline_s", round(own_s - deadline_s, 2))
     tell("tree_mb", round(done.peak_bytes / 1e6))
     tell("exit_code", done.code)
-    assert done.wall_s <= deadline_s + BEYOND_S, done.end
+    assert own_s <= deadline_s + BEYOND_S, done.end
     assert done.peak_bytes <= MOST_BYTES
     assert not OUR_PART.search(done.text), done.end
     assert not re.search(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]", done.out + done.err)
@@ -125,9 +127,9 @@ def ended(desk: Desk, done: Measured, mode: Mode) -> None:
     assert (out / "report.html").read_text().rstrip().endswith("</html>")
     assert run["counts"]["broken"] == 0, [r["message"] for r in run["results"] if r["outcome"] == "broken"]
     failed = [(r["check"], r["operation"], r["message"]) for r in run["results"] if r["outcome"] == "failed"]
-    assert bool(failed) == (done.code == NONCONFORMANT)
+    assert bool(failed) == (done.code == NONCONFORMANT), failed[:9]
     if mode.harmless:
-        assert failed == []
+        assert failed == [], failed[:9]
         assert run["counts"]["passed"] > 50
 
 
@@ -137,7 +139,7 @@ def test_a_hostile_target_is_survived(tmp_path: Path, name: str, tell: Any) -> N
     mode, desk = MODES[name], Desk(tmp_path, shared_reference())
     only = ["-k", mode.only] if mode.only else []
     command = options(hostile().url(name), "--deadline", str(DEADLINE_S), *only)
-    done = measured(desk, command, DEADLINE_S + 60)
+    done = measured(desk, command, DEADLINE_S)
     survived(desk, done, DEADLINE_S, tell)
     ended(desk, done, mode)
     counted = hostile().counted(name)
@@ -152,7 +154,7 @@ def test_what_is_odd_and_harmless_is_certified(tmp_path: Path, tell: Any) -> Non
     """Cookies, interim answers, a clock at 1970 and unknown headers are nobody's business: conformant, exit 0."""
     name = "all that is harmless at once"
     desk = Desk(tmp_path, shared_reference())
-    done = measured(desk, options(hostile().url(name), "--deadline", str(WHOLE_S)), WHOLE_S + 30)
+    done = measured(desk, options(hostile().url(name), "--deadline", str(WHOLE_S)), WHOLE_S)
     survived(desk, done, WHOLE_S, tell)
     ended(desk, done, MODES[name])
     assert done.code == CONFORMANT
@@ -164,7 +166,7 @@ def test_a_closed_port_is_unreachable(tmp_path: Path, tell: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     desk = Desk(tmp_path, shared_reference())
-    done = measured(desk, options(f"http://127.0.0.1:{port}", "--deadline", str(DEADLINE_S)), DEADLINE_S + 60)
+    done = measured(desk, options(f"http://127.0.0.1:{port}", "--deadline", str(DEADLINE_S)), DEADLINE_S)
     survived(desk, done, DEADLINE_S, tell)
     ended(desk, done, Mode("closed", connections.silent, frozenset({UNREACHABLE})))
 
@@ -173,6 +175,6 @@ def test_tls_asked_of_a_plain_port_is_unreachable(tmp_path: Path, tell: Any) -> 
     """The base URL says https, and the port speaks http: exit 4, with words for it."""
     plain = shared_reference().base_url.replace("http://", "https://")
     desk = Desk(tmp_path, shared_reference())
-    done = measured(desk, options(plain, "--deadline", str(DEADLINE_S)), DEADLINE_S + 60)
+    done = measured(desk, options(plain, "--deadline", str(DEADLINE_S)), DEADLINE_S)
     survived(desk, done, DEADLINE_S, tell)
     ended(desk, done, Mode("plain", connections.silent, frozenset({UNREACHABLE})))

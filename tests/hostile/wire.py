@@ -95,7 +95,7 @@ class Talk:
             return None
         arrived = Arrived(head, body)
         self.shared.counts["requests"] += 1
-        self.shared.counts["cookies"] += bool(arrived.header("Cookie"))
+        self.shared.counts["cookies"] += "session=1" in arrived.header("Cookie")
         return arrived
 
     async def part(self) -> None:
