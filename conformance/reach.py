@@ -11,6 +11,7 @@ from conformance.profile.model import Profile
 
 _PATH = "/api/v1/runtime-config"
 _LONGEST_S = 10.0
+_SPARE_S = 1.0
 
 
 def reach(profile: Profile, deadline_s: float | None = None) -> None:
@@ -23,26 +24,26 @@ def reach(profile: Profile, deadline_s: float | None = None) -> None:
 async def _reach(profile: Profile, given_s: float) -> None:
     verify: object = str(profile.tls.ca_file) if profile.tls.ca_file else profile.tls.verify
     problem, hint = f"connected, but no answer within {given_s:g} s", "is this an HTTP service?"
-    patience = httpx.Timeout(None, connect=given_s * 0.9)  # sooner than the whole, to tell the one from the other
-    try:
-        # in all: httpx' own time-out begins anew with each byte, and a target may send one now and then for ever
-        async with (
-            asyncio.timeout(given_s),
-            httpx.AsyncClient(trust_env=False, verify=verify, timeout=patience) as client,  # type: ignore[arg-type]
-        ):
-            for _ in range(3):
-                try:
-                    async with client.stream("GET", profile.base_url + _PATH, headers={"Accept": "application/json"}):
-                        return
-                except httpx.ConnectError as error:
-                    problem, hint = f"cannot connect: {error}", "is the service running, and is this its address?"
-                except httpx.ConnectTimeout:
-                    problem, hint = f"no connection within {given_s:g} s", "is this its address, and reachable from here?"
-                    break
-                except httpx.RemoteProtocolError as error:
-                    problem, hint = f"does not speak HTTP: {error}", "is it the right port, and http or https?"
-                except (httpx.HTTPError, OSError) as error:
-                    problem, hint = f"no HTTP conversation: {error or type(error).__name__}", "is this an HTTP service?"
-    except TimeoutError:
-        pass
+    async with httpx.AsyncClient(trust_env=False, verify=verify, timeout=given_s) as client:  # type: ignore[arg-type]
+        try:
+            # in all, too: httpx' own time-out begins anew with each byte, and a target may send one now and then
+            async with asyncio.timeout(given_s + _SPARE_S):
+                for _ in range(3):
+                    try:
+                        asked = {"Accept": "application/json"}
+                        async with client.stream("GET", profile.base_url + _PATH, headers=asked):
+                            return
+                    except httpx.ConnectError as error:
+                        problem, hint = f"cannot connect: {error}", "is the service running, and is this its address?"
+                    except httpx.ConnectTimeout:
+                        problem = f"no connection within {given_s:g} s"
+                        hint = "is this its address, and reachable from here?"
+                    except httpx.TimeoutException:
+                        break
+                    except httpx.RemoteProtocolError as error:
+                        problem, hint = f"does not speak HTTP: {error}", "is it the right port, and http or https?"
+                    except (httpx.HTTPError, OSError) as error:
+                        problem = f"no HTTP conversation: {error or type(error).__name__}"
+        except TimeoutError:
+            pass
     raise Unreachable(problem, where=profile.base_url, hint=hint)

@@ -31,9 +31,9 @@ class Room:
     async def admit(self, answer: Answer) -> bool:
         """Waits for room, and takes it for as long as the answer lives. False where there was none in time."""
         weight = _weight(answer.body)
-        until = time.monotonic() + PATIENCE_S
         if weight and not self._fits(weight):
-            gc.collect()  # an answer in the traceback of a check that failed is held by a circle
+            gc.collect(1)  # an answer in the traceback of a check that failed is held by a circle, and a young one
+        until = time.monotonic() + PATIENCE_S
         while weight and not self._fits(weight):
             if time.monotonic() > until:
                 return False
