@@ -10,7 +10,7 @@ import json
 import shutil
 from pathlib import Path
 from typing import Any
-from uuid import NAMESPACE_URL, uuid4, uuid5
+from uuid import NAMESPACE_URL, uuid5
 
 from allure_commons.logger import AllureFileLogger
 from allure_commons.model2 import Attachment, Label, Parameter, Status, StatusDetails, TestResult
@@ -54,7 +54,7 @@ class _Files(AllureFileLogger):
 
     def _report_item(self, item: Any) -> None:
         told = asdict(item, filter=lambda _, value: bool(value) or value is False)
-        path: Path = self._report_dir / item.file_pattern.format(prefix=uuid4())
+        path: Path = self._report_dir / item.file_pattern.format(prefix=item.uuid)
         path.write_bytes(json.dumps(told, ensure_ascii=False).encode())
 
 
