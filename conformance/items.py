@@ -107,6 +107,9 @@ class CheckItem(pytest.Item):
             with interrupts.taken():
                 self.result = result = self.config.stash[session_key].result(self.instance)
         except Stopped as stopped:
+            if not self.config.stash[session_key].options.worker:
+                # thousands of items more would only say the same, in seconds that a deadline does not have
+                self.session.shouldstop = str(stopped)
             pytest.skip(f"not run: {stopped}")
         except JournalError as error:
             if self.config.stash[session_key].options.worker:

@@ -140,7 +140,7 @@ def prepared(options: Options, *, collect_only: bool = False) -> Session:
         assert made.options.report_dir is not None
         made.directory = made.options.report_dir
     elif not collect_only:
-        reach(made.profile)
+        reach(made.profile, made.deadline_s)
         made.claim()
     return made
 

@@ -147,6 +147,7 @@ class Session:
         self.planned = 0
         """How many instances this run is about; 0 until that is known."""
         self._started_at = now()
+        self._began = time.monotonic()
         self._made: list[Path] = []
         self.secrets = Secrets()
         credentials = {} if options.dry else self.profile.credentials
@@ -169,6 +170,11 @@ class Session:
         _, workers = self.options.share
         wanted = self.options.concurrency or self.profile.limits.concurrency or DEFAULT_CONCURRENCY
         return max(1, wanted // workers)
+
+    @property
+    def deadline_s(self) -> float | None:
+        """For the whole run, from the moment when the session was made; None sets none."""
+        return self.options.deadline_s or self.profile.limits.deadline_s
 
     @property
     def done(self) -> int:
@@ -278,10 +284,11 @@ class Session:
                 self._runtime = runtime
                 yield runtime
 
-        deadline = self.options.deadline_s or self.profile.limits.deadline_s
+        spent_s = time.monotonic() - self._began
+        left_s = None if self.deadline_s is None else max(0.0, self.deadline_s - spent_s)
         chains = [instance for instance in chosen if instance.check.chain]
         lanes = self.concurrency + _SPARE_LANES + len(chains)
-        self._engine = Engine(open_runtime, workers=lanes, deadline_s=deadline)
+        self._engine = Engine(open_runtime, workers=lanes, deadline_s=self.deadline_s, left_s=left_s)
         self._engine.start()
         others = (instance for instance in chosen if not (instance.check.chain or instance.check.exclusive))
         self._engine.submit(_job(instance) for instance in (*chains, *others))

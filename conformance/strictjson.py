@@ -10,8 +10,11 @@ import re
 from typing import Any, Final
 
 MAX_DEPTH: Final = 512
+MAX_PARTS: Final = 300_000
+"""So many commas and brackets: 4 MB of them would take seconds to walk through, and over 100 MB as values."""
 _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 """A string that never ends is one token too: looked for again from each of its quotes, it would cost its square."""
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _MAX_INT_DIGITS: Final = 4000
 
 
@@ -19,8 +22,16 @@ class JsonError(ValueError):
     """The text is not JSON by RFC 8259. The message says why."""
 
 
-class TooDeep(JsonError):
-    """Nested deeper than MAX_DEPTH: nothing is known about the text but that."""
+class Unread(JsonError):
+    """Beyond the limits of this reader (RFC 8259 section 9): nothing is known about the text but that."""
+
+
+class TooDeep(Unread):
+    """Nested deeper than MAX_DEPTH."""
+
+
+class TooMany(Unread):
+    """More than MAX_PARTS."""
 
 
 def _refuse_constant(name: str) -> Any:
@@ -33,6 +44,16 @@ def _integer(digits: str) -> int | float:
 
 _STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_integer)
 _LENIENT = json.JSONDecoder(parse_int=_integer)
+
+
+def parts(raw: bytes) -> int:
+    """How many values a text has at most, judged by its commas and brackets, those in strings included."""
+    return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
+
+
+def _check_size(raw: bytes) -> None:
+    if parts(raw) > MAX_PARTS and parts(_STRING.sub(b"", raw)) > MAX_PARTS:
+        raise TooMany(f"has more than {MAX_PARTS:,} values")
 
 
 def _check_depth(raw: bytes) -> None:
@@ -55,12 +76,14 @@ def parse(raw: bytes) -> Any:
         raise JsonError("starts with a byte order mark (RFC 8259 section 8.1)")
     if not raw.strip(b" \t\r\n"):
         raise JsonError("is empty")
+    _check_size(raw)  # first: looking for the depth of more would itself take seconds
     _check_depth(raw)
     return _decode(_STRICT, raw, "utf-8")
 
 
 def parse_leniently(raw: bytes) -> Any:
     """The value that a forgiving reader sees: a BOM is dropped, NaN and Infinity are numbers. Raises JsonError."""
+    _check_size(raw)  # first: looking for the depth of more would itself take seconds
     _check_depth(raw)
     return _decode(_LENIENT, raw, "utf-8-sig")
 

@@ -116,7 +116,7 @@ class Case:
         """One answer to judge. Inconclusive where the target only ever limits, or does not answer at all."""
         taken = frozenset(take)
         answer = await self.runtime.flow.send(request, purpose, take=taken)
-        self.answers.append(answer)
+        self.answers.append(answer.slim)
         if answer.status in taken:
             return answer
         if answer.status == 429:
@@ -140,7 +140,7 @@ class Case:
         """
         for _ in range(2):
             answer = await self.runtime.flow.send(request, purpose)
-            self.answers.append(answer)
+            self.answers.append(answer.slim)
             if answer.status == 429 or not answer.gateway_trouble:
                 break
             if not (await self.runtime.flow.send(control or await self.arrange(), "control")).ok:

@@ -88,6 +88,12 @@ class Controls:
             self._proofs[operation.id] = asyncio.ensure_future(self._prove(operation))
         return await asyncio.shield(self._proofs[operation.id])
 
+    async def aclose(self) -> None:
+        """Ends what is still being proven: nobody waits for it any more, and its connections are about to close."""
+        for proof in self._proofs.values():
+            proof.cancel()
+        await asyncio.gather(*self._proofs.values(), return_exceptions=True)
+
     async def _prove(self, operation: Operation) -> Answer:
         current_check.set("control")
         answer: Answer | None = None
@@ -95,7 +101,7 @@ class Controls:
             request = await self._runtime.arranger.arrange(operation, shared=is_read(operation))
             answer = await self._runtime.flow.send(request, "control")
             if answer.ok:
-                return answer
+                return answer.slim
         assert answer is not None
         raise control_failed(answer)
 
@@ -135,8 +141,10 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
             token_url=profile.oauth.token_url if profile.oauth else "",
             prefix=settings.prefix,
         )
+        runtime = Runtime(settings, flow, arranger, fixtures, validators)
         try:
-            yield Runtime(settings, flow, arranger, fixtures, validators)
+            yield runtime
         finally:
+            await runtime.controls.aclose()
             await ledger.remove(fixtures.http)
             await fixtures.aclose()

@@ -141,7 +141,7 @@ class Walker:
         again = await replay(self.case, first.request, "walk: replay")
         self.log.append(f"{name} replayed {again.status}")
         self.disturbed = True
-        self.answers[name].append(again)
+        self.answers[name].append(again.slim)
         try:
             if unchanged or again.status != first.status:
                 expect_same(self.case, first, again)
@@ -217,7 +217,7 @@ class Walker:
         if request is None:
             return None
         answer = await self.case.send(request, f"walk: {name}")
-        self.answers[name].append(answer)
+        self.answers[name].append(answer.slim)
         return answer
 
 

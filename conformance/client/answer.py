@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -70,34 +70,47 @@ class Answer:
         return next((value for known, value in self.headers if known.lower() == lower), None)
 
     @cached_property
-    def strict_error(self) -> str:
-        """Why the body is no RFC 8259 text; empty where it is one."""
+    def _reading(self) -> tuple[Any, str, bool]:
+        """The value, why it is none by the letter, and whether it is beyond what is read. Read once, if it can be."""
+        if self.truncated:
+            return NO_VALUE, "it is cut off", False
         try:
-            strictjson.parse(self.body)
-        except strictjson.TooDeep:
-            return ""
+            return strictjson.parse(self.body), "", False
+        except strictjson.Unread:
+            return NO_VALUE, "", True
         except strictjson.JsonError as error:
-            return str(error)
-        return ""
+            strict_error = str(error)
+        try:
+            return strictjson.parse_leniently(self.body), strict_error, False
+        except strictjson.Unread:
+            return NO_VALUE, strict_error, True
+        except strictjson.JsonError:
+            return NO_VALUE, strict_error, False
 
-    @cached_property
+    @property
+    def strict_error(self) -> str:
+        """Why the body is no RFC 8259 text; empty where it is one, or where nothing is known."""
+        return self._reading[1]
+
+    @property
     def value(self) -> Any:
         """The JSON value that a forgiving reader sees, or NO_VALUE."""
-        try:
-            return strictjson.parse_leniently(self.body)
-        except strictjson.JsonError:
-            return NO_VALUE
+        return self._reading[0]
 
-    @cached_property
-    def too_deep(self) -> bool:
-        """Nested so deeply that nothing is known of the body, not even that it is no JSON."""
-        try:
-            strictjson.parse_leniently(self.body)
-        except strictjson.TooDeep:
-            return True
-        except strictjson.JsonError:
-            return False
-        return False
+    @property
+    def unread(self) -> bool:
+        """Nested so deeply, or of so many values, that nothing is known of the body, not even that it is no JSON."""
+        return self._reading[2]
+
+    @property
+    def begins(self) -> str:
+        """The first character of the body's value: what it must be an object, or an array, by."""
+        return self.body.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")[:1].decode("latin-1")
+
+    @property
+    def slim(self) -> Answer:
+        """The same without its body, for whoever only counts and names answers."""
+        return replace(self, body=b"")
 
     @property
     def data(self) -> Any:

@@ -57,8 +57,10 @@ class Fixtures:
         self._functions: dict[str, Callable[..., Any]] = {}
 
     async def aclose(self) -> None:
-        for task in (*self._shared.values(), *self._asking.values()):
+        begun = (*self._shared.values(), *self._asking.values())
+        for task in begun:
             task.cancel()
+        await asyncio.gather(*begun, return_exceptions=True)
         if self._http is not None:
             await self._http.close()
 

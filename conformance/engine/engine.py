@@ -7,17 +7,21 @@ then runs with nothing else in flight.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from conformance.collector import calm_collector
 
 T = TypeVar("T")
 R = TypeVar("R")
+_GRACE_S: Final = 0.5
+"""So long after the deadline a loop that is busy with one answer is waited for."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +40,22 @@ class Stopped(Exception):
 class Engine(Generic[R, T]):
     """Runs jobs in a thread of its own. `opened` is entered in that thread's loop and stays open for all of them.
 
-    The methods are for another thread, always the same one.
+    The methods are for another thread, always the same one. Of the deadline, `left_s` may be left by now.
     """
 
     def __init__(
-        self, opened: Callable[[], AbstractAsyncContextManager[R]], *, workers: int, deadline_s: float | None = None
+        self,
+        opened: Callable[[], AbstractAsyncContextManager[R]],
+        *,
+        workers: int,
+        deadline_s: float | None = None,
+        left_s: float | None = None,
     ) -> None:
         self._opened = opened
         self._workers = workers
         self._deadline_s = deadline_s
+        self._left_s = deadline_s if left_s is None else left_s
+        self._last_moment = None if self._left_s is None else time.monotonic() + self._left_s + _GRACE_S
         self._futures: dict[str, Future[T]] = {}
         self._ready = threading.Event()
         self._failure: BaseException | None = None
@@ -73,7 +84,12 @@ class Engine(Generic[R, T]):
     def result(self, key: str) -> T:
         """Waits for a job. Raises Stopped where it never came to an end, and what the job raised, if anything."""
         try:
-            return self._futures[key].result()
+            return self._futures[key].result(self._patience())
+        except TimeoutError:
+            if self._futures[key].done():  # the job's own
+                raise
+            self._give_up()
+            raise Stopped(self.stopped) from None
         except CancelledError:
             raise Stopped(self.stopped or "it was cancelled, or the engine ended") from self._failure
 
@@ -84,7 +100,18 @@ class Engine(Generic[R, T]):
             self._loop.call_soon_threadsafe(self._main.cancel)
         except RuntimeError:  # it has ended already
             pass
-        self._thread.join()
+        self._thread.join(self._patience())
+        if self._thread.is_alive():
+            self._give_up()
+
+    def _patience(self) -> float | None:
+        """How long the loop's thread may still be waited for."""
+        return None if self._last_moment is None else max(_GRACE_S, self._last_moment - time.monotonic())
+
+    def _give_up(self) -> None:
+        """The loop's own timer is late: it is busy with something. Nobody waits for it; it ends with the process."""
+        self.stopped = self.stopped or f"the deadline of {self._deadline_s:g} s"
+        self._cancel_all()
 
     @property
     def failure(self) -> BaseException | None:
@@ -120,7 +147,7 @@ class Engine(Generic[R, T]):
         async with self._opened() as runtime:
             self._ready.set()
             try:
-                async with asyncio.timeout(self._deadline_s), asyncio.TaskGroup() as group:
+                async with asyncio.timeout(self._left_s), asyncio.TaskGroup() as group:
                     for _ in range(self._workers):
                         group.create_task(self._lane(runtime))
                     group.create_task(self._exclusive_lane(runtime))
@@ -153,11 +180,15 @@ class Engine(Generic[R, T]):
         future = self._futures[job.key]
         task = asyncio.current_task()
         try:
-            future.set_result(await job.work(runtime))
+            result = await job.work(runtime)
         except asyncio.CancelledError:
             if task is None or task.cancelling():
                 raise
             future.cancel()  # not we were cancelled, but something that the job waited for
         except Exception as error:  # noqa: BLE001 - the job's own, delivered with its future
-            future.set_exception(error)
+            with contextlib.suppress(InvalidStateError):  # it was given up
+                future.set_exception(error)
+        else:
+            with contextlib.suppress(InvalidStateError):
+                future.set_result(result)
         self.done += 1

@@ -15,6 +15,7 @@ from conformance.client.fixtures import NotSent
 from conformance.client.raw import Moment
 from conformance.client.recorder import Recorder
 from conformance.client.request import Request, Wire
+from conformance.client.room import Room
 from conformance.client.secrets import Secrets
 from conformance.client.transport import Transport
 from conformance.engine.gate import Gate, Pacer
@@ -29,6 +30,8 @@ _LONGEST_WAIT_S: Final = 5.0
 _LONGEST_RETRY_AFTER_S: Final = 30.0
 _DEAD_AFTER: Final = 60
 """So many exchanges in a row without any answer, and the target counts as gone."""
+_KEPT: Final = 64 * 1024
+"""So much is kept of a body that is too long to be judged: some evidence."""
 _PROOF: Final = 40
 """What is shorter is no proof that anybody could use, but a word that a check put in its place."""
 
@@ -59,6 +62,7 @@ class Flow:
         self._recorder = recorder
         self._secrets = secrets
         self._limits = limits
+        self._room = Room()
         self._pace = Pacer(limits.rate)
         self._token_url = token_url
         self._prefix = prefix
@@ -138,7 +142,6 @@ class Flow:
             self.requests += 1
             answer = await self._exchange(request, purpose)
         self.gate.tell(answer.status == 429)
-        self._silent = self._silent + 1 if answer.status is None else 0
         self._recorder.record(answer, retry_of)
         return answer
 
@@ -167,7 +170,8 @@ class Flow:
         nonce = self.nonce if request.proof is not None else ""
         at = time.perf_counter() - self._began
         raw = await self._transport.send(wire)
-        return Answer(
+        self._silent = self._silent + 1 if raw.status is None else 0
+        answer = Answer(
             id=f"{self._prefix}{next(self._ids)}",
             request=request,
             url=url,
@@ -175,7 +179,7 @@ class Flow:
             sent_body=wire.content or b"",
             status=raw.status,
             headers=raw.headers,
-            body=raw.body,
+            body=raw.body[:_KEPT] if raw.truncated else raw.body,
             truncated=raw.truncated,
             trouble=raw.trouble,
             at=at,
@@ -183,6 +187,10 @@ class Flow:
             purpose=purpose,
             nonce=nonce,
         )
+        if await self._room.admit(answer):
+            return answer
+        trouble = f"{len(answer.body):,} bytes are more than the suite holds beside other large answers"
+        return replace(answer, status=None, headers=(), body=b"", trouble=trouble)
 
 
 def _retry_after(value: str | None) -> float | None:

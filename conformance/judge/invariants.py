@@ -43,8 +43,8 @@ class Invariants:
             ("STA-1", _answered, self._status_declared),
             ("STA-2", _success, self._success_is_200),
             ("ENV-1", _has_body, self._is_json),
-            ("ENV-2", lambda a: a.ok and a.request.operation.data_shape == "object", self._data_object),
-            ("ENV-3", lambda a: a.ok and a.request.operation.data_shape == "array", self._data_array),
+            ("ENV-2", lambda a: _judgeable(a) and a.request.operation.data_shape == "object", self._data_object),
+            ("ENV-3", lambda a: _judgeable(a) and a.request.operation.data_shape == "array", self._data_array),
             ("ENV-4", self._has_schema, self._matches_schema),
             ("ERR-1", _error, self._error_shape),
             ("ERR-2", _answered, self._no_leak),
@@ -78,7 +78,7 @@ class Invariants:
             yield Finding("ENV-1", "too-long", "the body is longer than any reader should take")
             return
         if answer.value is NO_VALUE:
-            if answer.ok and not answer.too_deep:
+            if answer.ok:
                 problem = answer.strict_error or "cannot be parsed"
                 yield Finding("ENV-1", "not-json", f"the body is no JSON (RFC 8259): {problem}")
             return
@@ -106,7 +106,7 @@ class Invariants:
                 yield Finding("ENV-3", "meta", f"meta is {strictjson.kind(meta)}, not an object")
 
     def _has_schema(self, answer: Answer) -> bool:
-        return answer.ok and self._validators.knows(answer.request.operation.response_schema)
+        return answer.ok and not answer.unread and self._validators.knows(answer.request.operation.response_schema)
 
     def _matches_schema(self, answer: Answer) -> Findings:
         operation = answer.request.operation
@@ -121,8 +121,8 @@ class Invariants:
         value = answer.value
         if not answer.body.strip():
             yield Finding("ERR-1", f"empty:{status}", f"the {status} has an empty body")
-        elif value is NO_VALUE and answer.too_deep:
-            return
+        elif answer.unread:
+            yield Finding("ERR-1", f"not-object:{status}", f"the body of the {status} begins with {answer.begins!r}")
         elif value is NO_VALUE:
             yield Finding("ERR-1", f"not-json:{status}", f"the body of the {status} is no JSON")
         elif not isinstance(value, dict) or not value:
@@ -219,15 +219,25 @@ def _success(answer: Answer) -> bool:
 
 def _has_body(answer: Answer) -> bool:
     """Whether there is a JSON text to look at; what an error lacks is ERR-1's."""
-    return answer.ok or (_error(answer) and isinstance(answer.value, dict))
+    return (answer.ok and not answer.unread) or (_error(answer) and isinstance(answer.value, dict))
+
+
+def _judgeable(answer: Answer) -> bool:
+    """A 200 of whose body something is known: read, or be it only that it begins as something else than an object."""
+    return answer.ok and not (answer.unread and answer.begins == "{")
 
 
 def _error(answer: Answer) -> bool:
-    return answer.status is not None and not 200 <= answer.status < 300 and answer.status not in GATEWAY
+    if answer.status is None or 200 <= answer.status < 300 or answer.status in GATEWAY:
+        return False
+    return not (answer.unread and answer.begins == "{")
 
 
 def _data(answer: Answer, requirement: str, wanted: type, name: str) -> Findings:
     value: Any = answer.value
+    if answer.unread:
+        yield Finding(requirement, "envelope", f"the body begins with {answer.begins!r}, not an object with data")
+        return
     if value is NO_VALUE:
         return  # ENV-1 says so already
     if not isinstance(value, dict):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance.judge.invariants import SHAPE_CODE
-from conformance.model import Exchange, Finding, Level, Outcome, Requirement, Result
+from conformance.model import STATUSES, Exchange, Finding, Level, Outcome, Requirement, Result
 
 INVARIANTS = ("STA-1", "STA-2", "ENV-1", "ENV-2", "ENV-3", "ENV-4", "ERR-1", "ERR-2", "RATE-2")
 _SHOWN = 5
@@ -124,7 +124,7 @@ def _violation(blank: Result, seen: Sequence[Seen]) -> Result:
 
 
 def _unseen(blank: Result, exchanges: Sequence[Exchange], results: Sequence[Result]) -> Result:
-    if blank.requirement in _WHY_UNSEEN and (blank.requirement == "RATE-2" or any(e.status == 200 for e in exchanges)):
+    if blank.requirement in _WHY_UNSEEN and (blank.requirement == "RATE-2" or any(map(_read, exchanges))):
         message, fact = _WHY_UNSEEN[blank.requirement]
         return replace(blank, outcome=Outcome.INAPPLICABLE, message=message, fact=fact)
     if not exchanges and results and all(result.outcome is Outcome.INAPPLICABLE for result in results):
@@ -132,12 +132,24 @@ def _unseen(blank: Result, exchanges: Sequence[Exchange], results: Sequence[Resu
         return replace(blank, outcome=Outcome.INAPPLICABLE, message=lacking.message, fact=lacking.fact)
     if not exchanges:
         return replace(blank, message="nothing was sent")
-    if blank.requirement == "ERR-1":
+    if blank.requirement == "ERR-1" and not any(map(_unread_error, exchanges)):
         return replace(
             blank, outcome=Outcome.INAPPLICABLE, message="no error was seen", fact="rate_limit.provoke = true"
         )
     what = "no 200" if blank.requirement in _OF_SUCCESS else "no answer"
+    if blank.requirement == "ERR-1" or (what == "no 200" and any(e.status == 200 for e in exchanges)):
+        what = "no body that a reader with limits takes"
     return replace(blank, outcome=Outcome.INCONCLUSIVE, message=f"{what} was seen", cause=f"control:{blank.operation}")
+
+
+def _read(exchange: Exchange) -> bool:
+    """A 200 whose body was no more than a reader takes: ENV-1 looks at each of those."""
+    return exchange.status == 200 and "ENV-1" in exchange.judged
+
+
+def _unread_error(exchange: Exchange) -> bool:
+    """An error with a body beyond what a reader takes: of all that was judged, ERR-1 alone could not look."""
+    return exchange.status in STATUSES and "STA-1" in exchange.judged and exchange.status != 200
 
 
 def _drifting_shapes(evidence: Evidence) -> dict[str, tuple[Exchange, str]]:

@@ -6,12 +6,15 @@ histories join; a second rendering replaces the folder of the first.
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from allure_commons.logger import AllureFileLogger
 from allure_commons.model2 import Attachment, Label, Parameter, Status, StatusDetails, TestResult
+from attr import asdict
 
 from conformance.model import Exchange, Level, Outcome, Result, Run
 from conformance.reports.shaping import grouping
@@ -46,11 +49,20 @@ CATEGORIES = [
 ]
 
 
+class _Files(AllureFileLogger):
+    """Its files, each written at once: a run that was cut short by its deadline waits for nothing but these."""
+
+    def _report_item(self, item: Any) -> None:
+        told = asdict(item, filter=lambda _, value: bool(value) or value is False)
+        path: Path = self._report_dir / item.file_pattern.format(prefix=item.uuid)
+        path.write_bytes(json.dumps(told, ensure_ascii=False).encode())
+
+
 def write_file(run: Run, directory: Path) -> Path:
     run = grouping.bounded(run)
     folder = directory / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
-    logger = AllureFileLogger(folder)  # type: ignore[no-untyped-call]
+    logger = _Files(folder)  # type: ignore[no-untyped-call]
     known = grouping.by_id(run)
     start = grouping.epoch_ms(run.started_at)
     for name, result in zip(grouping.identities(run.results), run.results, strict=True):
