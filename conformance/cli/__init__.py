@@ -146,7 +146,6 @@ def _run_options(command: Any) -> Any:
 @main.command(epilog=_EXIT_CODES)
 @click.option(
     "--profile",
-    required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="What the target says about itself (TOML).",
@@ -154,6 +153,12 @@ def _run_options(command: Any) -> Any:
 @click.option("--base-url", metavar="URL", help="Instead of the profile's base_url; may have a path prefix.")
 @click.option(
     "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Overrides one of the profile's [variables]."
+)
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="RUN_DIR",
+    help="Go on with a run that was cut short, in its folder.",
 )
 @_run_options
 def run(**given: Any) -> None:
@@ -165,7 +170,10 @@ def run(**given: Any) -> None:
       conformance run --profile profiles/mine.toml --base-url https://staging.example/shop
       conformance run --profile profiles/mine.toml -m stable --fail-fast
       conformance run --profile profiles/mine.toml -k "AUTH-1 and getApiKeyIdentity"
+      conformance run --resume reports/mine-20260102-030405   # what has a result keeps it, the rest is run
     """
+    if given["profile"] is None and given["resume"] is None:
+        raise click.UsageError("Missing option '--profile'.")
     from conformance import running
 
     sys.exit(running.run(running.Asked(**given), running.console()))

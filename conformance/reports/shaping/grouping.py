@@ -308,6 +308,11 @@ def limits(run: Run) -> list[str]:
     return found
 
 
+def resumed(run: Run) -> str:
+    """How often the run was cut short and went on; empty for one that was not."""
+    return f"resumed {plural(run.parts - 1, 'time')}" if run.parts > 1 else ""
+
+
 def seconds(run: Run) -> float | None:
     """How long the run took; None where its times cannot be read."""
     try:
