@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -23,6 +23,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 BEFORE, CHECKS, REPORTS = "before the first line", "during the checks", "while reports were written"
 SEED = 7
 _TRIES = 8
+_POLL_S = 0.005
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Bench:
         moments = [time.monotonic()]
         process = self.begun(folder.name)
         for stage in (CHECKS, REPORTS):
-            _wait(process, lambda stage=stage: _stage(folder) == stage)  # type: ignore[misc]
+            _wait(process, lambda stage=stage: stage_of(folder) == stage)  # type: ignore[misc]
             moments.append(time.monotonic())
         size = _size(folder)
         code = _ended(process)[0]
@@ -94,7 +95,7 @@ def interrupted(bench: Bench, numbers: range) -> Counter[str]:
             process = bench.begun(folder.name)
             share = drawn.random()
             if number % 5 == 4:
-                _wait(process, lambda here=folder: _stage(here) == REPORTS)  # type: ignore[misc]
+                _wait(process, lambda here=folder: stage_of(here) == REPORTS)  # type: ignore[misc]
                 moment = share * whole.reports_s * 0.7**attempt
             else:
                 _wait(process, lambda here=folder, size=share * whole.size: _size(here) > size)  # type: ignore[misc]
@@ -106,19 +107,22 @@ def interrupted(bench: Bench, numbers: range) -> Counter[str]:
         stages[stage] += 1
         kept = _results(folder)
         if number % 4 == 3:  # what goes on may be cut short too
-            cut_short(bench.resumed(folder.name), drawn.uniform(0, whole.before_s + whole.checks_s), SIGNALS[number // 4 % 3], folder, again=True)
+            moment = drawn.uniform(0, whole.before_s + whole.checks_s)
+            cut_short(bench.resumed(folder.name), moment, SIGNALS[number // 4 % 3], folder, again=True)
         code, out, err = _ended(bench.resumed(folder.name))
         assert Told.of(code, folder) == whole.told, (number, stage, out + err)
         _expect_kept(folder, kept)
     return stages
 
 
-def cut_short(process: subprocess.Popen[str], after_s: float, number: signal.Signals, folder: Path, *, again: bool = False) -> str:
+def cut_short(
+    process: subprocess.Popen[str], after_s: float, number: signal.Signals, folder: Path, *, again: bool = False
+) -> str:
     """Sends the signal so long from now, and says when that was; empty where the process had ended."""
     try:
         process.communicate(timeout=after_s)
     except subprocess.TimeoutExpired:
-        stage = _stage(folder)
+        stage = stage_of(folder)
         if number is signal.SIGTERM:  # as a pipeline sends it: to one process; a terminal sends to all
             process.send_signal(number)
         else:
@@ -134,7 +138,8 @@ def cut_short(process: subprocess.Popen[str], after_s: float, number: signal.Sig
     return ""
 
 
-def _stage(folder: Path) -> str:
+def stage_of(folder: Path) -> str:
+    """What the run in a folder is about to do: nothing has been written, checks are run, or all is judged."""
     if not _size(folder):
         return BEFORE
     text = (folder / journals.NAME).read_bytes()
@@ -146,12 +151,12 @@ def _size(folder: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _wait(process: subprocess.Popen[str], condition: Any) -> None:
+def _wait(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
     until = time.monotonic() + 40
     while not condition():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < until
-        time.sleep(0.005)
+        time.sleep(_POLL_S)
 
 
 def _ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:

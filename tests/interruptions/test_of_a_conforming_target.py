@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.commands import Desk, shared_reference
-from tests.interruptions.harness import BEFORE, CHECKS, Bench, interrupted
+from tests.interruptions.harness import CHECKS, Bench, interrupted
 
 SELECTION = ("-k", "check_authentication and (Identity or quotePublicCart) or check_search or check_tenancy")
 
