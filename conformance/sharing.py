@@ -5,8 +5,6 @@ Exclusive items go to one worker, when all the others have ended.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
@@ -121,9 +119,9 @@ class Sharing:
         """
         if signal_name != signal.SIGINT.name:
             for node in self._nodes:
-                if node.gateway.spec.popen:
-                    with contextlib.suppress(OSError):
-                        os.kill(node.workerinfo["pid"], signal.SIGINT)
+                process = getattr(node.gateway._io, "popen", None)  # None where it runs on another machine
+                if process is not None:
+                    process.send_signal(signal.SIGINT)
         if self._nodes:
             self._config.pluginmanager.getplugin("dsession").nodemanager.teardown_nodes()
             self._nodes.clear()
