@@ -2,6 +2,7 @@
 
 pytest and pluggy are made of generators: an exception between two of them leaves one suspended, which complains when it
 is collected. So the first signal is kept until the next wait, which comes at once; a second one is taken where it hits.
+While a run's end is written there is no such wait: an exception may hit a destructor there, and get lost.
 """
 
 from __future__ import annotations
@@ -49,6 +50,16 @@ def deferred() -> Iterator[None]:
     finally:
         _State.deferring = False
         _take()
+
+
+@contextmanager
+def finishing() -> Iterator[None]:
+    """Here the end of a run is written, which one signal has nothing left to end of; a second one is taken at once."""
+    _State.deferring = True
+    try:
+        yield
+    finally:
+        _State.deferring, _State.pending = False, ""
 
 
 @contextmanager

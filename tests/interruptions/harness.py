@@ -24,6 +24,7 @@ BEFORE, CHECKS, REPORTS = "before the first line", "during the checks", "while r
 SEED = 7
 _TRIES = 8
 _POLL_S = 0.005
+PATIENCE_S = 200
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def _size(folder: Path) -> int:
 
 
 def _wait(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 40
+    until = time.monotonic() + PATIENCE_S
     while not condition():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < until
@@ -160,7 +161,7 @@ def _wait(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None
 
 
 def _ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=PATIENCE_S)
     return process.returncode, out, err
 
 

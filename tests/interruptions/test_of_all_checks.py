@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from tests.commands import REFERENCE, Desk, shared_reference
-from tests.interruptions.harness import BEFORE, SIGNALS, Bench, interrupted, stage_of
+from tests.interruptions.harness import BEFORE, PATIENCE_S, SIGNALS, Bench, interrupted, stage_of
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_what_was_ended_before_its_first_line_has_sent_nothing_to_go_on_with(ben
             process.communicate(timeout=moment * 0.8**attempt)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, SIGNALS[number % 3])
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
         if stage_of(folder) == BEFORE:
             break
     assert stage_of(folder) == BEFORE, "it was always too late"
