@@ -39,6 +39,7 @@ def as_exceptions() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        _State.deferring, _State.pending = False, ""
 
 
 @contextmanager
@@ -52,14 +53,9 @@ def deferred() -> Iterator[None]:
         _take()
 
 
-@contextmanager
-def finishing() -> Iterator[None]:
-    """Here the end of a run is written, which one signal has nothing left to end of; a second one is taken at once."""
-    _State.deferring = True
-    try:
-        yield
-    finally:
-        _State.deferring, _State.pending = False, ""
+def finish() -> None:
+    """From here on a run's end is written, of which one signal has nothing left to end; a second is taken at once."""
+    _State.deferring, _State.pending = True, ""
 
 
 @contextmanager

@@ -234,8 +234,8 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
         stopped = erred(error)
         raise
     finally:
-        with interrupts.finishing():
-            _conclude(session, own, stopped)
+        interrupts.finish()
+        _conclude(session, own, stopped)
 
 
 def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> Iterator[None]:
@@ -303,8 +303,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if run is None:
         own.forget()
     else:
-        with interrupts.finishing():
-            _write_reports(run, own, session.config.stash[ending_key])
+        _write_reports(run, own, session.config.stash[ending_key])
     session.exitstatus = _status(session, run)
 
 
