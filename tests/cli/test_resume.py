@@ -401,13 +401,12 @@ def test_what_pytest_began_the_command_goes_on_with(desk: Desk, whole: dict[str,
 
 def test_a_deadline_is_each_parts_own(desk: Desk) -> None:
     """A run that was too long goes on with as much time again, or with more."""
-    selection = ("-k", "check_authentication or check_bodies", "--concurrency", 1)
-    desk.conformance("run", *desk.target(), *selection, "--report-dir", "out", "--deadline", 1)
+    desk.conformance("run", *desk.target("reference~late"), "--report-dir", "out", "--deadline", 1)
     assert "deadline" in run_json(desk.place / "out")["interrupted"]
     before = len(lines(desk, "result"))
-    resume(desk, "--deadline", 1, "--concurrency", 1)
+    resume(desk, "--deadline", 1)
     assert "deadline" in run_json(desk.place / "out")["interrupted"]
     assert len(lines(desk, "result")) > before
-    assert resume(desk, "--deadline", 60).code == 3
-    assert run_json(desk.place / "out")["complete"]
-    assert "untested" not in results(run_json(desk.place / "out")).values()
+    assert resume(desk, "--deadline", 80).code == 0
+    run = run_json(desk.place / "out")
+    assert (run["complete"], run["parts"], run["verdict"]) == (True, 3, "conformant")
