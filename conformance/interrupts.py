@@ -2,6 +2,7 @@
 
 pytest and pluggy are made of generators: an exception between two of them leaves one suspended, which complains when it
 is collected. So the first signal is kept until the next wait, which comes at once; a second one is taken where it hits.
+While a run's end is written there is no such wait: an exception may hit a destructor there, and get lost.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ def as_exceptions() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        _State.deferring, _State.pending = False, ""
 
 
 @contextmanager
@@ -49,6 +51,11 @@ def deferred() -> Iterator[None]:
     finally:
         _State.deferring = False
         _take()
+
+
+def finish() -> None:
+    """From here on a run's end is written, of which one signal has nothing left to end; a second is taken at once."""
+    _State.deferring, _State.pending = True, ""
 
 
 @contextmanager

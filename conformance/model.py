@@ -293,6 +293,8 @@ class Run:
     interrupted: str = ""
     """What cut it short: `SIGINT`, `deadline`, `-x`, ...; empty where it went to its end."""
     created: tuple[Created, ...] = ()
+    parts: int = 1
+    """One more than the times it was cut short and resumed."""
     schema_version: int = SCHEMA_VERSION
     exchanges: tuple[Exchange, ...] = field(default=(), metadata={"journal_only": True})
     """In the journal and not in run.json."""

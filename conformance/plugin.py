@@ -28,9 +28,11 @@ from conformance.items import (
     run_key,
     session_key,
 )
+from conformance.judge.parts import Earlier
 from conformance.judge.verdict import EXIT_CODES, EXIT_INTERRUPTED
-from conformance.model import Level, Outcome, Result, Run, Stability
+from conformance.model import Level, Outcome, Result, Run, Stability, from_json
 from conformance.reach import reach
+from conformance.resuming import Held, to_go_on
 from conformance.session import Options, Session
 
 _CHECKS = Path(conformance.checks.__path__[0])
@@ -80,6 +82,7 @@ def options_of(config: pytest.Config) -> Options:
         worker=getattr(config, "workerinput", {}).get("workerid", ""),
         share=tuple(told.get("share", (0, 1))),
         run=told.get("run", ""),
+        earlier=from_json(Earlier, told["earlier"]) if told.get("earlier") else None,
     )
 
 
@@ -129,12 +132,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         pytest.exit(erred(error), returncode=BROKEN)
 
 
-def prepared(options: Options, *, collect_only: bool = False) -> Session:
+def prepared(options: Options, *, collect_only: bool = False, held: Held | None = None) -> Session:
     """A session that may begin: the profile is sound, the target answers, a report folder is claimed.
 
-    Raises ConformanceError.
+    `held` is the run that it goes on with, if any. Raises ConformanceError.
     """
-    made = Session(options)
+    made = Session(options, journal=held.journal if held else None)
+    if held:
+        held.require_same(made)
     assert made.instances is not None  # whatever is wrong with the checks themselves is wrong now
     if made.options.worker:
         assert made.options.report_dir is not None
@@ -142,6 +147,8 @@ def prepared(options: Options, *, collect_only: bool = False) -> Session:
     elif not collect_only:
         reach(made.profile, made.deadline_s)
         made.claim()
+        if held:
+            held.tidy()
     return made
 
 
@@ -232,6 +239,7 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
         stopped = erred(error)
         raise
     finally:
+        interrupts.finish()
         _conclude(session, own, stopped)
 
 
@@ -249,6 +257,8 @@ def _conclude(session: pytest.Session, own: Session, stopped: str) -> None:
     """The run out of its journal; the invariants, which are judged on all of it, reported as items of their own."""
     try:
         try:
+            if sharing := session.config.pluginmanager.getplugin("conformance-sharing"):
+                sharing.end_workers(stopped)
             own.join_workers()
         finally:
             own.finish(stopped)
@@ -334,6 +344,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
         for line in summary_lines(run):
             terminalreporter.write_line(line)
-        terminalreporter.write_line(f"report: {config.stash[session_key].directory / 'report.html'}")
+        own = config.stash[session_key]
+        terminalreporter.write_line(f"report: {own.directory / 'report.html'}")
+        if hint := to_go_on(own, run):
+            terminalreporter.write_line(hint)
     if failure:
         terminalreporter.write_line(f"error: {failure}", red=True)

@@ -17,14 +17,16 @@ import pytest
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from conformance import interrupts, items, plugin
+from conformance import interrupts, items, plugin, resuming
 from conformance.checks.registry import Instance
 from conformance.errors import ConformanceError, UsageError
-from conformance.judge.verdict import EXIT_INTERRUPTED
+from conformance.judge.verdict import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.model import Run
 from conformance.places import cache_folder
+from conformance.profile.shares import check_shareable
+from conformance.reports import write_reports
 from conformance.reports.terminal import summary
-from conformance.session import Options, Session, check_shareable
+from conformance.session import Options, Session
 
 _CRASH: Final = "suite-error.txt"
 _LINE_EVERY_S: Final = 5.0
@@ -34,7 +36,8 @@ _LINE_EVERY_S: Final = 5.0
 class Asked:
     """What the command line asked for, beyond the run's own options."""
 
-    profile: Path
+    profile: Path | None
+    """Needed, unless a run is resumed."""
     base_url: str | None = None
     variables: Sequence[str] = ()
     report_dir: Path | None = None
@@ -53,6 +56,8 @@ class Asked:
     quiet: bool = False
     command: str = ""
     """What a person types to run this again; empty: made from the rest."""
+    resume: Path | None = None
+    """The folder of the run to go on with."""
 
 
 class Ended(ConformanceError):
@@ -66,19 +71,32 @@ class Ended(ConformanceError):
 def run(asked: Asked, console: Console) -> int:
     """Runs and reports; the exit code of design. Raises ConformanceError where there is no verdict to report."""
     with interrupts.as_exceptions():
-        made = plugin.prepared(options(asked))
+        held = None
+        if asked.resume is not None:
+            _refuse_changes(asked)
+            held = resuming.hold(asked.resume)
+            if not held.earlier.left:
+                return _closed(held, asked, console)
+            asked = _as_before(asked, held)
+        made = plugin.prepared(options(asked, held), held=held)
         if asked.workers.isdigit():
             _check_shareable(made, int(asked.workers))
         progress = ProgressLine(console, made, quiet=asked.quiet)
         try:
             status = int(_through_pytest(arguments(asked), progress))
+        except KeyboardInterrupt:  # not where pytest waits for one, but while the end is written
+            if not made.planned:
+                raise
+            raise Ended("interrupted", EXIT_INTERRUPTED, hint=resuming.to_go_on(made)) from None
         finally:
             progress.close()
             made.forget()
     if progress.run is not None:
         if not asked.quiet:
             console.print(summary(progress.run), highlight=False, soft_wrap=True)
-        console.print(f"report: {made.directory / 'report.html'}", highlight=False, markup=False, soft_wrap=True)
+        _say(console, f"report: {made.directory / 'report.html'}")
+        if not asked.quiet and (hint := resuming.to_go_on(made, progress.run)):
+            _say(console, hint)
     _judge_the_end(progress, status)
     return status
 
@@ -115,6 +133,53 @@ class Selection:
         self.ending = config.stash.get(items.ending_key, None)
 
 
+def _say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _refuse_changes(asked: Asked) -> None:
+    """Raises UsageError where another run is asked for than the one that is to go on."""
+    given = {
+        "-k": asked.keyword,
+        "-m": asked.markers,
+        "--only": asked.only,
+        "--lf": asked.last_failed,
+        "--seed": asked.seed is not None,
+        "--examples": asked.examples is not None,
+        "--report-dir": asked.report_dir,
+    }
+    if named := ", ".join(option for option, value in given.items() if value):
+        raise UsageError(f"{named} cannot be given", where="--resume", hint="they are those of the run that goes on")
+
+
+def _as_before(asked: Asked, held: resuming.Held) -> Asked:
+    """What was asked for when the run began, with what may be said anew."""
+    before = held.asked(asked.profile)
+    return replace(
+        asked,
+        profile=before.profile,
+        base_url=asked.base_url or before.base_url,
+        variables=[*(f"{name}={value}" for name, value in before.variables.items()), *asked.variables],
+        report_dir=held.directory,
+        seed=before.seed,
+        examples=before.examples,
+        limits=[*(f"{name}={value}" for name, value in before.limits.items()), *asked.limits],
+        command=before.command,
+    )
+
+
+def _closed(held: resuming.Held, asked: Asked, console: Console) -> int:
+    """The reports of a run of which nothing is left to be run, and its exit code."""
+    told = "everything was run" if held.earlier.ended else "the run is complete"
+    done = held.closed()
+    write_reports(done, held.directory)
+    if not asked.quiet:
+        _say(console, f"{held.directory}: {told}; its reports are made again")
+        console.print(summary(done), highlight=False, soft_wrap=True)
+    _say(console, f"report: {held.directory / 'report.html'}")
+    return EXIT_CODES[done.verdict]
+
+
 def _check_shareable(made: Session, workers: int) -> None:
     try:
         check_shareable(made.profile, workers)
@@ -123,7 +188,9 @@ def _check_shareable(made: Session, workers: int) -> None:
         raise
 
 
-def options(asked: Asked) -> Options:
+def options(asked: Asked, held: resuming.Held | None = None) -> Options:
+    if asked.profile is None:
+        raise UsageError("no profile was given", where="--profile", hint="name the target's TOML file")
     for option, pairs in (("--var", asked.variables), ("--limit", asked.limits)):
         for pair in pairs:
             if "=" not in pair:
@@ -139,6 +206,7 @@ def options(asked: Asked) -> Options:
         seed=asked.seed,
         examples=asked.examples,
         command=asked.command,
+        earlier=held.earlier if held else None,
     )
 
 
@@ -187,6 +255,7 @@ def _cache(profile: Path) -> Path:
 
 def arguments(asked: Asked) -> list[str]:
     """pytest's command line for a run: nothing of the current folder's configuration takes part."""
+    assert asked.profile is not None
     package = Path(__file__).parent
     given = ["-p", "conformance.plugin", "-p", "no:terminal", "-s", "-c", str(package / "isolated.ini")]
     given += ["--rootdir", str(package), "-o", f"cache_dir={_cache(asked.profile)}"]

@@ -9,7 +9,7 @@ import re
 import secrets as random_source
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -26,14 +26,16 @@ from conformance.client.journal import Journal
 from conformance.client.secrets import Secrets
 from conformance.contract import Contract, load_contract
 from conformance.engine.engine import Engine, Job
-from conformance.errors import ConformanceError, JournalError, ReportDirError, UsageError
+from conformance.errors import ConformanceError, JournalError, ReportDirError
 from conformance.judge.coverage import unreachable
+from conformance.judge.parts import Earlier
 from conformance.judge.run import assemble, load
 from conformance.model import SCHEMA_VERSION, ProfileInfo, Result, Run, Suite, to_json
 from conformance.profile.loader import load_profile
-from conformance.profile.model import Fixture, Profile
+from conformance.profile.model import Profile
 from conformance.profile.overrides import overridden
 from conformance.profile.secrets import resolve_secret
+from conformance.profile.shares import share_of, unspent
 
 DEFAULT_CONCURRENCY: Final = 16
 DEFAULT_EXAMPLES: Final = 8
@@ -66,6 +68,8 @@ class Options:
     run: str = ""
     dry: bool = False
     """Nothing is going to be sent: no secret is needed."""
+    earlier: Earlier | None = None
+    """What this is the rest of, where a run is resumed; `report_dir` is then its folder."""
 
 
 def suite_version() -> str:
@@ -126,10 +130,20 @@ def recovered(directory: Path) -> Run:
 
     Raises JournalError where there is no journal that can be read.
     """
-    if not directory.is_dir():
-        return load(directory)
-    parts = [directory / journals.NAME, *sorted(directory.glob(_PARTS))]
-    return assemble(chain.from_iterable(journals.read(path) for path in parts), str(parts[0]))
+    return assemble(records_of(directory), str(directory / journals.NAME)) if directory.is_dir() else load(directory)
+
+
+def records_of(directory: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a run's journal, and then those that the workers of a killed one left behind.
+
+    Raises JournalError where one cannot be read.
+    """
+    return chain.from_iterable(journals.read(path) for path in (directory / journals.NAME, *parts_of(directory)))
+
+
+def parts_of(directory: Path) -> list[Path]:
+    """The journals of workers, which are joined when all have ended."""
+    return sorted(directory.glob(_PARTS))
 
 
 class Session:
@@ -139,10 +153,12 @@ class Session:
         self.options = options
         whole = profile or load_profile(options.profile, base_url=options.base_url, variables=options.variables)
         whole = replace(whole, limits=overridden(whole.limits, options.limits))
-        self.profile: Profile = _share_of(whole, *options.share)
+        self.earlier = options.earlier
+        self.profile: Profile = share_of(unspent(whole, self.earlier.spent if self.earlier else {}), *options.share)
         self.contract: Contract = load_contract()
         self.seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
-        self.run = options.run or run_name()
+        taken = self.earlier.names if self.earlier else ()
+        self.run = options.run or next(name for name in iter(run_name, "") if name not in taken)
         self.directory = Path()
         self.planned = 0
         """How many instances this run is about; 0 until that is known."""
@@ -162,8 +178,10 @@ class Session:
 
     @cached_property
     def instances(self) -> list[Instance]:
-        """All that this profile calls for."""
-        return instances(all_checks(), self.profile, self.contract)
+        """All that this profile calls for, or what is left of it."""
+        found = instances(all_checks(), self.profile, self.contract)
+        left = set(self.earlier.left) if self.earlier else None
+        return [one for one in found if left is None or (one.check.id, one.operation.id, one.case) in left]
 
     @property
     def concurrency(self) -> int:
@@ -190,7 +208,7 @@ class Session:
         """The command that runs this profile against this target once more."""
         if self.options.command:
             return self.options.command
-        given = [f"--profile {shlex.quote(_shown(self.options.profile))}"]
+        given = [f"--profile {shlex.quote(shown(self.options.profile))}"]
         given += [f"--base-url {shlex.quote(self.profile.base_url)}"]
         given += [f"--var {shlex.quote(f'{name}={value}')}" for name, value in self.options.variables.items()]
         given += [f"--limit {shlex.quote(f'{name}={value}')}" for name, value in self.options.limits.items()]
@@ -199,7 +217,10 @@ class Session:
     # The controller's part
 
     def claim(self) -> None:
-        self.directory, self._made = claim_directory(self.options.report_dir, self.profile.name)
+        if self.earlier and self.options.report_dir:
+            self.directory = self.options.report_dir
+        else:
+            self.directory, self._made = claim_directory(self.options.report_dir, self.profile.name)
 
     def forget(self) -> None:
         """Takes back the folder of a run that never began."""
@@ -211,14 +232,23 @@ class Session:
         _remove_empty(self._made)
 
     def write_head(self, selected: Sequence[Instance]) -> None:
-        """The journal's first line: which run this is, and all that is going to be judged."""
+        """The journal's first line: which run this is, and all that is going to be judged; or which part of it."""
+        if self.earlier:
+            part = {"part": self.earlier.part, "after": self.earlier.ended, "left": len(selected)}
+            self.journal.append("resumed", {**part, "run": self.run, "started_at": self._started_at})
+            self.planned = len(selected)
+            return
         everything = {instance.id for instance in self.instances}
         head = {
             "schema_version": SCHEMA_VERSION,
             "suite": to_json(Suite(suite_version(), self.contract.digest, check_set_digest())),
             "target": self.profile.base_url,
-            "profile": to_json(ProfileInfo(self.profile.name, self.profile.digest, _shown(self.options.profile))),
+            "profile": to_json(ProfileInfo(self.profile.name, self.profile.digest, shown(self.options.profile))),
             "seed": self.seed,
+            "examples": self.options.examples or DEFAULT_EXAMPLES,
+            "variables": dict(self.options.variables),
+            "limits": dict(self.options.limits),
+            "again": self.again,
             "run": self.run,
             "started_at": self._started_at,
             "filtered": everything != {instance.id for instance in selected},
@@ -257,6 +287,7 @@ class Session:
 
     def settings_for(self, chosen: Sequence[Instance]) -> Settings:
         """What a runtime for these instances is made of."""
+        before, part = self._before(), f"r{self.earlier.part - 1}" if self.earlier else ""
         return Settings(
             profile=self.profile,
             contract=self.contract,
@@ -269,7 +300,8 @@ class Session:
             examples=self.options.examples or DEFAULT_EXAMPLES,
             exclusive_operations=tuple(sorted({i.operation.id for i in chosen if i.check.exclusive})),
             again=self.again,
-            prefix=f"{self.options.worker or 'x'}-" if self.options.worker else "x",
+            prefix=part + (f"{self.options.worker}-" if self.options.worker else "x"),
+            **before,
         )
 
     def start(self, selected: Iterable[Instance]) -> None:
@@ -292,6 +324,14 @@ class Session:
         self._engine.start()
         others = (instance for instance in chosen if not (instance.check.chain or instance.check.exclusive))
         self._engine.submit(_job(instance) for instance in (*chains, *others))
+
+    def _before(self) -> dict[str, Any]:
+        """What of earlier parts counts in this one too."""
+        if self.earlier is None:
+            return {}
+        since = datetime.now(UTC) - datetime.fromisoformat(self.earlier.began_at)
+        sent = -(-self.earlier.requests // self.options.share[1])
+        return {"sent": sent, "since_s": max(0.0, since.total_seconds()), "limited": self.earlier.limited}
 
     def result(self, instance: Instance) -> Result:
         """Waits for an instance. Raises engine.Stopped, or whatever broke the suite."""
@@ -316,46 +356,13 @@ class Session:
                 "end",
                 {
                     "finished_at": now(),
+                    **({"worker": self.options.worker} if self.options.worker else {}),
                     "interrupted": interrupted,
                     "waited_s": round(flow.waited_s, 3) if flow else 0.0,
                     "most_in_flight": flow.gate.most_in_flight if flow else 0,
                     "fixtures": dict(self._runtime.fixtures.handed) if self._runtime else {},
                 },
             )
-
-
-def check_shareable(profile: Profile, workers: int) -> None:
-    """Raises UsageError where there are fewer fixtures of a static list than workers: two would use the same one."""
-    for states in profile.fixtures.values():
-        for fixture in states.values():
-            if fixture.values and not fixture.reusable and len(fixture.values) < workers:
-                raise UsageError(
-                    f"{workers} processes cannot share {len(fixture.values)} of them",
-                    where=f"fixtures.{fixture.name}",
-                    hint="list more values, or split the run less",
-                )
-
-
-def _share_of(profile: Profile, index: int, workers: int) -> Profile:
-    """The profile for one worker of several: together they keep the limits, and use no static fixture twice."""
-    if workers == 1:
-        return profile
-    limits = replace(
-        profile.limits,
-        max_requests=max(1, profile.limits.max_requests // workers),
-        rate=profile.limits.rate / workers if profile.limits.rate else None,
-    )
-    dealt = {
-        kind: {state: _dealt(fixture, index, workers) for state, fixture in states.items()}
-        for kind, states in profile.fixtures.items()
-    }
-    return replace(profile, limits=limits, fixtures=dealt)
-
-
-def _dealt(fixture: Fixture, index: int, workers: int) -> Fixture:
-    if not fixture.values or fixture.reusable:
-        return fixture
-    return replace(fixture, values=fixture.values[index::workers])
 
 
 def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -375,7 +382,7 @@ def _planned(instance: Instance, contract: Contract, again: str) -> dict[str, An
     return {name: blank[name] for name in known}
 
 
-def _shown(path: Path) -> str:
+def shown(path: Path) -> str:
     """A profile's path as it may stand in a report: relative where it can be, else its name."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))

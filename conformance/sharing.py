@@ -5,6 +5,7 @@ Exclusive items go to one worker, when all the others have ended.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -15,7 +16,9 @@ from xdist.workermanage import WorkerController
 
 from conformance.checks.registry import Instance, all_checks
 from conformance.errors import UsageError
-from conformance.session import Session, check_shareable
+from conformance.model import to_json
+from conformance.profile.shares import check_shareable
+from conformance.session import Session
 
 _INTERRUPTED = "keyboard-interrupt"
 """What pytest-xdist says of a worker that was ended by Ctrl-C."""
@@ -90,6 +93,8 @@ class Sharing:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
+        self._nodes: list[WorkerController] = []
+        """Those that are up."""
 
     def pytest_configure_node(self, node: WorkerController) -> None:
         own = self._session
@@ -103,11 +108,30 @@ class Sharing:
             "seed": own.seed,
             "run": own.run,
             "command": own.again,
+            "earlier": to_json(own.earlier) if own.earlier else None,
             "share": (int(node.workerinput["workerid"].removeprefix("gw")), workers),
         }
 
+    def end_workers(self, signal_name: str) -> None:
+        """Ends all processes, so that nobody writes any more when their journals are joined.
+
+        Ctrl-C in a terminal has reached them already; another signal reached only this one.
+        """
+        if signal_name != signal.SIGINT.name:
+            for node in self._nodes:
+                process = getattr(node.gateway._io, "popen", None)  # None where it runs on another machine
+                if process is not None:
+                    process.send_signal(signal.SIGINT)
+        if self._nodes:
+            self._config.pluginmanager.getplugin("dsession").nodemanager.teardown_nodes()
+            self._nodes.clear()
+
+    def pytest_testnodeready(self, node: WorkerController) -> None:
+        self._nodes.append(node)
+
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
         """A worker that crashed: what it was about to judge is not judged."""
+        self._nodes = [other for other in self._nodes if other is not node]
         if error and error != _INTERRUPTED:
             from conformance.items import ending_key
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -46,6 +47,12 @@ class Settings:
     """How many generated inputs a property is tried on; those that use fixtures up take a share of them."""
     again: str = ""
     """The command that runs this again; what to run is added to it."""
+    sent: int = 0
+    """Requests of earlier parts of the run."""
+    since_s: float = 0.0
+    """How long ago the run began."""
+    limited: bool = False
+    """An earlier part was cut short when it had begun to provoke limits, and may have left them up."""
 
 
 @dataclass
@@ -127,7 +134,9 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
     validators = Validators(profile.schemas)
     ledger = Ledger(profile, settings.journal, settings.secrets)
     recorder = Recorder(settings.journal, settings.secrets, Invariants(profile, validators).judge, ledger.saw)
-    fixtures = Fixtures(profile, ledger)
+    fixtures = Fixtures(
+        profile, ledger, lambda name, place: settings.journal.append("fixture", {"name": name, "place": place})
+    )
     arranger = Arranger(profile, settings.contract, settings.keys, settings.secrets, fixtures, settings.run)
     async with Transport(
         profile.base_url, tls=profile.tls, timeout_s=profile.limits.timeout_s, proxy=profile.limits.proxy
@@ -140,9 +149,14 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
             concurrency=settings.concurrency,
             token_url=profile.oauth.token_url if profile.oauth else "",
             prefix=settings.prefix,
+            sent=settings.sent,
+            since_s=settings.since_s,
         )
         runtime = Runtime(settings, flow, arranger, fixtures, validators)
         try:
+            if settings.limited and profile.rate_limit.restore:
+                with contextlib.suppress(FixtureError):  # it may have been restored
+                    await fixtures.http(profile.rate_limit.restore, {}, "rate_limit.restore")
             yield runtime
         finally:
             await runtime.controls.aclose()

@@ -164,7 +164,6 @@ def _run_options(function: Any) -> Any:
 @main.command(epilog=_EXIT_CODES)
 @click.option(
     "--profile",
-    required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="What the target says about itself (TOML).",
@@ -174,6 +173,12 @@ def _run_options(function: Any) -> Any:
     "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Overrides one of the profile's [variables]."
 )
 @click.option("--plan", is_flag=True, help="Print what would be sent, and send nothing.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="RUN_DIR",
+    help="Go on with a run that was cut short, in its folder.",
+)
 @_run_options
 def run(plan: bool, **given: Any) -> None:
     """Certify a running service.
@@ -186,7 +191,10 @@ def run(plan: bool, **given: Any) -> None:
       conformance run --profile profiles/mine.toml --read-only --rate 5
       conformance run --profile profiles/mine.toml -m stable --fail-fast
       conformance run --profile profiles/mine.toml -k "AUTH-1 and getApiKeyIdentity"
+      conformance run --resume reports/mine-20260102-030405   # what has a result keeps it, the rest is run
     """
+    if given["profile"] is None and given["resume"] is None:
+        raise click.UsageError("Missing option '--profile'.")
     from conformance import running
 
     if plan:

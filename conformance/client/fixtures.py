@@ -43,9 +43,13 @@ class Fixtures:
 
     call: Call
 
-    def __init__(self, profile: Profile, ledger: Ledger | None = None) -> None:
+    def __init__(
+        self, profile: Profile, ledger: Ledger | None = None, spend: Callable[[str, int], None] | None = None
+    ) -> None:
         self._ledger = ledger
         self._profile = profile
+        self._spend = spend
+        """Told of each value of a static list, by its place there, before anybody gets it."""
         self._directory = profile.directory
         self._handed: Counter[str] = Counter()
         self.drawn: Counter[tuple[str, str]] = Counter()
@@ -143,15 +147,18 @@ class Fixtures:
     def _next(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
         index = self._handed[fixture.name] - 1
         if fixture.reusable:
-            index %= len(fixture.values)
-        if index >= len(fixture.values):
+            return render(fixture.values[index % len(fixture.values)], scope)
+        if index >= len(fixture.places):
             raise FixtureError(
-                f"all {len(fixture.values)} were used up; at least {index + 1} are needed",
+                f"all {len(fixture.places)}{_earlier(fixture)} were used up; at least {index + 1} are needed",
                 where=_key(fixture),
                 hint="list more values, or give a provider",
                 exhausted=True,
             )
-        return render(fixture.values[index], scope)
+        place = fixture.places[index]
+        if self._spend is not None:
+            self._spend(fixture.name, place)
+        return render(fixture.values[place], scope)
 
     async def _derived(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
         origin = self._profile.fixtures[fixture.kind][fixture.origin]
@@ -194,6 +201,7 @@ class Fixtures:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
+                start_new_session=True,  # or Ctrl-C would end it before us, and look like a failure of its own
                 env={**os.environ, "CONFORMANCE_CONTEXT": json.dumps(dict(scope))},
             )
         except OSError as error:
@@ -225,6 +233,10 @@ class Fixtures:
         except (Exception, SystemExit) as error:
             problem = f"{fixture.python} raised {type(error).__name__}: {error}"
             raise FixtureError(problem, where=_key(fixture)) from error
+
+
+def _earlier(fixture: Fixture) -> str:
+    return "" if len(fixture.places) == len(fixture.values) else f" that were left here of {len(fixture.values)}"
 
 
 def _key(fixture: Fixture) -> str:

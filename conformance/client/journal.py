@@ -1,7 +1,9 @@
 """The journal: one JSON object a line, appended as the run goes. It is the truth that every report is made from.
 
-Kinds of lines: `run` (first), `exchange`, `result`, `created`, `removed`, and `end` (last; missing where a run was
-killed).
+Kinds of lines: `run` (first), `exchange`, `result`, `created` and `removed` (what the run made, and unmade), `fixture`
+(a value of a static list was handed out), `resumed` (a run that was cut short goes on from here: which part, why the
+one before ended, under which new name), `end` (last of a part; missing where that was killed; a worker's own names the
+worker).
 A line is handed to the operating system whole, so a killed run keeps every line that it had written.
 """
 
@@ -9,6 +11,8 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
@@ -16,13 +20,19 @@ from typing import Any, Final
 
 from conformance.errors import JournalError
 
+if sys.platform != "win32":  # where there is none, and nobody is kept out
+    import fcntl
+
 NAME: Final = "journal.ndjson"
 
 
 class Journal:
-    """An append-only file of JSON lines. Raises JournalError when the file cannot be written."""
+    """An append-only file of JSON lines, for one process at a time. Raises JournalError when it cannot be written.
 
-    def __init__(self, path: Path) -> None:
+    `wait_s`: so long another process may take to come to its end.
+    """
+
+    def __init__(self, path: Path, *, wait_s: float = 0.0) -> None:
         self.path = path
         self._lock = Lock()
         self._failed = ""
@@ -30,6 +40,9 @@ class Journal:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise JournalError(error.strerror or "cannot be opened", where=str(path)) from None
+        if not _only_writer(self._file, wait_s):
+            os.close(self._file)
+            raise JournalError("another process is writing it", where=str(path), hint="that run still goes on")
 
     def append(self, kind: str, record: dict[str, Any]) -> None:
         line = json.dumps({"kind": kind, **record}, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
@@ -69,6 +82,51 @@ class MemoryJournal(Journal):
 
     def close(self) -> None:
         """There is no file."""
+
+
+def _only_writer(file: int, wait_s: float) -> bool:
+    """Whether no other process writes the file; none may until this one ends, however it does."""
+    if sys.platform == "win32":
+        return True
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.05)
+        except OSError:  # a file system that knows no locks
+            return True
+        else:
+            return True
+
+
+def mend(path: Path) -> None:
+    """Cuts off a last line that a killed process left torn, so that the next one does not go on in the middle of it.
+
+    Raises JournalError where that cannot be done.
+    """
+    try:
+        with path.open("r+b") as file:
+            raw = file.read()
+            whole, newline, last = raw.rpartition(b"\n")
+            if not last:
+                return
+            if _is_json(last):  # all of it but the newline was written
+                file.write(b"\n")
+            else:
+                file.truncate(len(whole) + len(newline))
+    except OSError as error:
+        raise JournalError(error.strerror or "cannot be mended", where=str(path)) from None
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:

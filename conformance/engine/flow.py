@@ -53,10 +53,13 @@ class Flow:
         concurrency: int,
         token_url: str = "",
         prefix: str = "x",
+        sent: int = 0,
+        since_s: float = 0.0,
     ) -> None:
+        """`sent`: requests of earlier parts of the run; `since_s`: how long ago the run began."""
         self.gate = Gate(concurrency)
         self.waited_s = 0.0
-        self.requests = 0
+        self.requests = sent
         self.exhausted = ""
         self._transport = transport
         self._recorder = recorder
@@ -69,7 +72,7 @@ class Flow:
         self._ids = count(1)
         self.nonce = ""
         self._silent = 0
-        self._began = time.perf_counter()
+        self._began = time.perf_counter() - since_s
 
     async def send(
         self,

@@ -13,6 +13,7 @@ from conformance.collector import calm_collector
 from conformance.errors import JournalError
 from conformance.judge.coverage import coverage, reasons
 from conformance.judge.leftovers import created
+from conformance.judge.parts import Ends, Key, key
 from conformance.judge.rows import Evidence, invariant_results
 from conformance.judge.verdict import counts_of, overall, requirement_rows, tiers_of, verdict_of, with_states
 from conformance.model import (
@@ -45,39 +46,40 @@ def assemble(records: Iterable[Mapping[str, Any]], where: str = "journal") -> Ru
 
 def _assembled(records: Iterable[Mapping[str, Any]], where: str) -> Run:
     head: Mapping[str, Any] | None = None
-    ends: list[Mapping[str, Any]] = []
+    ends = Ends()
     ledger: list[Mapping[str, Any]] = []
-    exchanges: list[Exchange] = []
-    results: dict[tuple[str, str, str], Result] = {}
+    exchanges: dict[str, Exchange] = {}
+    results: dict[Key, Result] = {}
     try:
         for record in records:
             if record["kind"] == "run":
                 head = head or record
+            elif record["kind"] == "resumed":
+                ends.resumed()
             elif record["kind"] == "exchange":
-                exchanges.append(from_json(Exchange, record))
+                exchanges[record["id"]] = from_json(Exchange, record)
             elif record["kind"] == "result":
-                result = from_json(Result, record)
-                results[result.check, result.operation, result.case] = result
+                results[key(record)] = from_json(Result, record)
             elif record["kind"] == "end":
-                ends.append(record)
+                ends.add(record)
             elif record["kind"] in ("created", "removed"):
                 ledger.append(record)
         if head is None:
             raise JournalError("has no first line that says which run it is", where=where)
-        return replace(_run(head, ends, exchanges, results), created=created(ledger))
+        return replace(_run(head, ends, tuple(exchanges.values()), results), created=created(ledger))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise JournalError(f"has a line of another shape: {error}", where=where) from error
 
 
 def _run(
     head: Mapping[str, Any],
-    ends: Sequence[Mapping[str, Any]],
-    exchanges: Sequence[Exchange],
-    told: Mapping[tuple[str, str, str], Result],
+    ends: Ends,
+    exchanges: tuple[Exchange, ...],
+    told: Mapping[Key, Result],
 ) -> Run:
     requirements = [from_json(Requirement, item) for item in head["requirements"]]
     operations = tuple(from_json(OperationInfo, item) for item in head["operations"])
-    interrupted = next((end["interrupted"] for end in ends if end.get("interrupted")), "" if ends else "killed")
+    interrupted = ends.interrupted
     checked = list(told.values()) + _never_run(head["planned"], told, interrupted)
     evidence = Evidence.of(exchanges, checked)
     results = (
@@ -85,7 +87,7 @@ def _run(
         *invariant_results({r.id: r for r in requirements}, evidence, only_seen=bool(head["filtered"])),
     )
     waivers = with_states((from_json(Waiver, item) for item in head["waivers"]), results, head["started_at"][:10])
-    complete = bool(ends) and not interrupted
+    complete = not interrupted
     whole = complete and not head["filtered"]
     tiers = tiers_of(results, operations, waivers, whole=whole)
     seen = coverage(exchanges, [operation.id for operation in operations])
@@ -95,7 +97,7 @@ def _run(
         profile=from_json(ProfileInfo, head["profile"]),
         seed=head["seed"],
         started_at=head["started_at"],
-        finished_at=ends[-1]["finished_at"] if ends else "",
+        finished_at=ends.finished_at,
         complete=complete,
         verdict=overall(verdict_of(results, waivers, whole=whole), tiers),
         tiers=tiers,
@@ -104,23 +106,22 @@ def _run(
         results=results,
         coverage=seen,
         coverage_reasons=reasons(seen, head["unreachable"], results),
-        traffic=_traffic(exchanges, sum(end.get("waited_s", 0.0) for end in ends)),
+        traffic=_traffic(exchanges, ends.waited_s),
         operations=operations,
         waivers=waivers,
         filtered=bool(head["filtered"]),
         interrupted=interrupted,
-        exchanges=tuple(exchanges),
+        parts=ends.parts,
+        exchanges=exchanges,
     )
 
 
-def _never_run(
-    planned: Iterable[Mapping[str, Any]], told: Mapping[tuple[str, str, str], Result], interrupted: str
-) -> list[Result]:
+def _never_run(planned: Iterable[Mapping[str, Any]], told: Mapping[Key, Result], interrupted: str) -> list[Result]:
     """What was planned and has no result: it is said, never forgotten."""
     missing = []
     for item in planned:
-        result = from_json(Result, item)
-        if (result.check, result.operation, result.case) not in told:
+        if key(item) not in told:
+            result = from_json(Result, item)
             why = f"not run: {interrupted or 'it has no result'}"
             missing.append(Result(**{**_fields(result), "outcome": Outcome.UNTESTED, "message": why}))
     return missing

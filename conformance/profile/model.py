@@ -97,10 +97,17 @@ class Fixture:
     items: str | None = None
     """Where what the provider gave has an array of them; None: it gives one at a time."""
     reusable: bool = False
+    left: tuple[int, ...] | None = None
+    """Which of `values` may still be handed out, by their places; None: all of them."""
 
     @property
     def name(self) -> str:
         return f"{self.kind}.{self.state}"
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The places in `values` that may be handed out, in that order."""
+        return tuple(range(len(self.values))) if self.left is None else self.left
 
 
 @dataclass(frozen=True, slots=True)

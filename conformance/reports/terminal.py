@@ -144,8 +144,9 @@ def _verdict(run: Run) -> Iterator[Line]:
         yield f"{VERDICT_SYMBOLS[tier.verdict]} {name:<10} {tier.verdict:<14} {counts}", ""
     if left := grouping.left_behind(run):
         yield f"left behind: {one_line(left)}; run.json names each, [cleanup] removes them", "dim"
-    taken = grouping.seconds(run)
+    taken = grouping.seconds(run) if run.parts == 1 else None
     cost = plural(run.traffic.requests, "request") + (f" in {taken:.1f} s" if taken is not None else "")
+    cost += f" · {again}" if (again := grouping.resumed(run)) else ""
     yield f"target {run.target} · profile {run.profile.name} · seed {run.seed} · {cost}", "dim"
     told = f"{VERDICT_SYMBOLS[run.verdict]} {run.verdict.upper()}: {grouping.headline(run)}"
     yield told, VERDICT_STYLES[run.verdict]

@@ -51,6 +51,17 @@ def test_a_second_signal_does_not_wait(number: signal.Signals) -> None:
             pass
 
 
+def test_while_the_end_is_written_one_signal_ends_nothing(number: signal.Signals) -> None:
+    """A second one does; and in the next run each does again."""
+    with interrupts.as_exceptions():
+        interrupts.finish()
+        signal.raise_signal(number)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    with interrupts.as_exceptions(), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(number)
+
+
 def test_handlers_are_put_back(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with interrupts.as_exceptions():

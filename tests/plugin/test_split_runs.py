@@ -9,7 +9,8 @@ import pytest
 
 from conformance.errors import UsageError
 from conformance.profile.loader import load_profile
-from conformance.session import Options, Session, check_shareable
+from conformance.profile.shares import check_shareable
+from conformance.session import Options, Session
 from tests.commands import REFERENCE, Desk, results, run_json
 
 SELECTION = "check_rate_limit or check_authentication and getApiKeyIdentity or check_search"
@@ -93,7 +94,8 @@ def test_no_two_processes_use_the_same_fixture_of_a_list(desk: Desk) -> None:
         '[fixtures.merchant.stocked]\nvalues = [{ slug = "acme" }]\nreusable = true\n'
     )
     options = [Options(desk.place / "mine.toml", share=(index, 2)) for index in range(2)]
-    dealt = [[value["id"] for value in Session(one).profile.fixtures["cart"]["open"].values] for one in options]
+    lists = [Session(one).profile.fixtures["cart"]["open"] for one in options]
+    dealt = [[one.values[place]["id"] for place in one.places] for one in lists]
     assert dealt == [["a", "c"], ["b"]]
     assert len(Session(options[1]).profile.fixtures["merchant"]["stocked"].values) == 1
     with pytest.raises(UsageError, match=r"fixtures\.cart\.open: 4 processes cannot share 3"):

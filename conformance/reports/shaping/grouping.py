@@ -316,6 +316,11 @@ def left_behind(run: Run) -> str:
     return ", ".join(f"{count:,} {cut(kind, 40)}" for kind, count in left.items() if count)
 
 
+def resumed(run: Run) -> str:
+    """How often the run was cut short and went on; empty for one that was not."""
+    return f"resumed {plural(run.parts - 1, 'time')}" if run.parts > 1 else ""
+
+
 def seconds(run: Run) -> float | None:
     """How long the run took; None where its times cannot be read."""
     try:

@@ -1,0 +1,53 @@
+"""What of a profile's limits and static lists one process of several gets, and what a later part of a run has left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from conformance.errors import UsageError
+from conformance.profile.model import Fixture, Profile
+
+
+def check_shareable(profile: Profile, workers: int) -> None:
+    """Raises UsageError where there are fewer fixtures of a static list than workers: two would use the same one."""
+    for states in profile.fixtures.values():
+        for fixture in states.values():
+            if workers > 1 and _is_spent(fixture) and len(fixture.places) < workers:
+                raise UsageError(
+                    f"{workers} processes cannot share {len(fixture.places)} of them",
+                    where=f"fixtures.{fixture.name}",
+                    hint="list more values, or split the run less",
+                )
+
+
+def share_of(profile: Profile, index: int, workers: int) -> Profile:
+    """The profile for one worker of several: together they keep the limits, and use no static fixture twice."""
+    if workers == 1:
+        return profile
+    limits = replace(
+        profile.limits,
+        max_requests=max(1, profile.limits.max_requests // workers),
+        rate=profile.limits.rate / workers if profile.limits.rate else None,
+    )
+    return _with_places(replace(profile, limits=limits), lambda fixture: fixture.places[index::workers])
+
+
+def unspent(profile: Profile, spent: Mapping[str, tuple[int, ...]]) -> Profile:
+    """The profile without the values of static lists, by fixture and place, that were handed out before."""
+    if not spent:
+        return profile
+    return _with_places(profile, lambda f: tuple(place for place in f.places if place not in spent.get(f.name, ())))
+
+
+def _with_places(profile: Profile, left: Callable[[Fixture], tuple[int, ...]]) -> Profile:
+    changed = {
+        kind: {state: replace(one, left=left(one)) if _is_spent(one) else one for state, one in states.items()}
+        for kind, states in profile.fixtures.items()
+    }
+    return replace(profile, fixtures=changed)
+
+
+def _is_spent(fixture: Fixture) -> bool:
+    """Whether what was handed out of it is gone."""
+    return bool(fixture.values) and not fixture.reusable
