@@ -44,6 +44,7 @@ class Calls:
         self.spend = spend
         self.good: dict[str, Answer] = {}
         self.bad: dict[str, Answer] = {}
+        self._whole: dict[str, Answer] = {}
 
     async def controls(self) -> list[Fact]:
         return list(await asyncio.gather(*(self._control(one) for one in self.runtime.settings.contract.all)))
@@ -141,17 +142,29 @@ class Calls:
         """Every JSON pointer into an answer that a control can show."""
         profile, facts = self.runtime.settings.profile, []
         if profile.webhooks.id:
-            facts += self._points(_CREATE, "webhooks.id", [profile.webhooks.id])
-            facts += self._points(_CREATE, "webhooks.kept", profile.webhooks.kept)
+            facts += await self._points(_CREATE, "webhooks.id", [profile.webhooks.id])
+            facts += await self._points(_CREATE, "webhooks.kept", profile.webhooks.kept)
         if profile.oauth:
             for member in ("access_token", "token_type"):
-                facts += self._points("exchangeOAuthToken", f"oauth.{member}", [getattr(profile.oauth, member)])
+                facts += await self._points("exchangeOAuthToken", f"oauth.{member}", [getattr(profile.oauth, member)])
         return facts
 
-    def _points(self, operation: str, key: str, wanted: Iterable[str]) -> list[Fact]:
-        answer = self.good.get(operation)
+    async def _shown(self, name: str) -> Answer | None:
+        """A whole answer of an operation whose control is proven: a control itself is kept without its body."""
+        if name not in self.good:
+            return None
+        if name not in self._whole:
+            case = Case(self.runtime, self._operation(name))
+            self._whole[name] = await case.send(await case.arrange(), "a look")
+        return self._whole[name]
+
+    async def _points(self, operation: str, key: str, wanted: Iterable[str]) -> list[Fact]:
         wanted = [where for where in wanted if where]
-        if answer is None or not wanted:
+        try:
+            answer = await self._shown(operation) if wanted else None
+        except (Signal, MissingFact, NotSent, FixtureError) as error:
+            return [unsure(key, str(error))]
+        if answer is None:
             return []
         lost = [where for where in wanted if not pointer.has(answer.value, where)]
         if lost:
@@ -178,7 +191,7 @@ class Calls:
     async def search(self) -> list[Fact]:
         """The stated bounds and values, each asked once."""
         search = self.runtime.settings.profile.search
-        answer = self.good.get("searchPublicProducts")
+        answer = await self._shown("searchPublicProducts")
         if answer is None or not isinstance(answer.data, list):
             return []
         facts = [] if answer.data else [wrong("search.query", "finds nothing", "ask for something that there is")]
