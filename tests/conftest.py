@@ -11,6 +11,37 @@ from typing import Any
 
 import pytest
 
+LONG = {
+    # what runs whole targets by the dozen: of these files every so-manieth test, unless --long is given
+    "hostile/test_hostile_targets.py": 8,
+    "interruptions/": 12,
+    "load/": 4,
+    "setup/test_drafts_of": 12,
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="all of the tests that run whole targets by the dozen")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The ordinary run takes a part of the long ones, the same each time; the gate takes them all (`.ci/run`)."""
+    if config.getoption("--long"):
+        return
+    seen: dict[str, int] = {}
+    left_out = []
+    for item in items:
+        name = item.path.relative_to(config.rootpath / "tests").as_posix() if "tests" in item.path.parts else ""
+        every = next((share for start, share in LONG.items() if name.startswith(start)), 1)
+        seen[name] = seen.get(name, 0) + 1
+        if (seen[name] - 1) % every and "::" not in "".join(config.args):
+            left_out.append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+
 
 @dataclass(frozen=True)
 class Arrived:
