@@ -16,6 +16,7 @@ from _pytest.mark.expression import Expression  # there is no public way to tell
 import conformance.checks
 from conformance import interrupts
 from conformance.checks.registry import Instance
+from conformance.client.secrets import clean_of_all
 from conformance.errors import ConformanceError, JournalError, UsageError
 from conformance.items import (
     BROKEN,
@@ -119,7 +120,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     try:
         config.stash[session_key] = prepared(options_of(config), collect_only=config.option.collectonly)
     except ConformanceError as error:
-        pytest.exit(str(error), returncode=error.exit_code)
+        pytest.exit(clean_of_all(str(error)), returncode=error.exit_code)
     except Exception as error:  # noqa: BLE001 a crash of the suite has an exit status of its own
         pytest.exit(erred(error), returncode=BROKEN)
 

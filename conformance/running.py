@@ -202,9 +202,9 @@ class ProgressLine:
         if self._quiet or not (session.items or splits):
             return
         checks = f"{len(session.items):,} checks, " if session.items else ""
+        told = f"conformance of {self._made.profile.base_url}, profile {self._made.profile.name}: "
         self._console.print(
-            f"conformance of {self._made.profile.base_url}, profile {self._made.profile.name}: "
-            f"{checks}{self._made.concurrency} requests at once",
+            self._made.secrets.clean(f"{told}{checks}{self._made.concurrency} requests at once"),
             highlight=False,
             markup=False,
             soft_wrap=True,

@@ -198,12 +198,15 @@ class Session:
 
     def write_head(self, selected: Sequence[Instance]) -> None:
         """The journal's first line: which run this is, and all that is going to be judged."""
+        clean = self.secrets.clean
         everything = {instance.id for instance in self.instances}
         head = {
             "schema_version": SCHEMA_VERSION,
             "suite": to_json(Suite(suite_version(), self.contract.digest, check_set_digest())),
-            "target": self.profile.base_url,
-            "profile": to_json(ProfileInfo(self.profile.name, self.profile.digest, _shown(self.options.profile))),
+            "target": clean(self.profile.base_url),
+            "profile": to_json(
+                ProfileInfo(clean(self.profile.name), self.profile.digest, clean(_shown(self.options.profile)))
+            ),
             "seed": self.seed,
             "run": self.run,
             "started_at": self._started_at,
@@ -212,9 +215,9 @@ class Session:
             "operations": [to_json(operation.info) for operation in self.contract.all],
             "unreachable": {operation.id: unreachable(operation) for operation in self.contract.all},
             "waivers": [to_json(waiver) for waiver in self.profile.waivers],
-            "planned": [_planned(instance, self.contract, self.again) for instance in selected],
+            "planned": [_planned(instance, self.contract, clean(self.again)) for instance in selected],
         }
-        self.journal.append("run", self.secrets.deep(head))
+        self.journal.append("run", head)
         self.planned = len(selected)
 
     @property

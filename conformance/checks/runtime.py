@@ -12,6 +12,7 @@ from conformance.checks.signals import Inconclusive
 from conformance.client.answer import Answer
 from conformance.client.arrange import Arranger
 from conformance.client.fixtures import Fixtures, Members
+from conformance.client.guard import Guard
 from conformance.client.journal import Journal
 from conformance.client.recorder import Recorder, current_check
 from conformance.client.secrets import Secrets
@@ -130,6 +131,7 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
             concurrency=settings.concurrency,
             token_url=profile.oauth.token_url if profile.oauth else "",
             prefix=settings.prefix,
+            guard=Guard(profile, settings.secrets),
         )
         try:
             yield Runtime(settings, flow, arranger, fixtures, validators)

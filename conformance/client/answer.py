@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -34,11 +34,11 @@ class Answer:
     id: str
     request: Request
     url: str
-    sent_headers: tuple[tuple[str, str], ...]
-    sent_body: bytes
+    sent_headers: tuple[tuple[str, str], ...] = field(repr=False)
+    sent_body: bytes = field(repr=False)
     status: int | None
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    body: bytes = field(default=b"", repr=False)
     truncated: bool = False
     trouble: str = ""
     at: float = 0.0

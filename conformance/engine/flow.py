@@ -12,6 +12,7 @@ from typing import Final
 
 from conformance.client.answer import Answer
 from conformance.client.arrange import MissingFact
+from conformance.client.guard import Guard
 from conformance.client.raw import Moment
 from conformance.client.recorder import Recorder
 from conformance.client.request import Request, Wire
@@ -50,6 +51,7 @@ class Flow:
         concurrency: int,
         token_url: str = "",
         prefix: str = "x",
+        guard: Guard | None = None,
     ) -> None:
         self.gate = Gate(concurrency)
         self.waited_s = 0.0
@@ -62,6 +64,7 @@ class Flow:
         self._pace = Pacer(limits.rate)
         self._token_url = token_url
         self._prefix = prefix
+        self._guard = guard
         self._ids = count(1)
         self.nonce = ""
         self._silent = 0
@@ -139,6 +142,8 @@ class Flow:
             answer = await self._exchange(request, purpose)
         self.gate.tell(answer.status == 429)
         self._silent = self._silent + 1 if answer.status is None else 0
+        if self._guard is not None:
+            self._guard.received(answer)
         self._recorder.record(answer, retry_of)
         return answer
 
@@ -153,11 +158,13 @@ class Flow:
             raise BudgetExhausted(self.exhausted)
 
     def _written(self, request: Request) -> tuple[Wire, str]:
+        if self._guard is not None:
+            self._guard.sent(request)
         wire = request.wire(self._transport.prefix)
         url = self._transport.origin + wire.target
         if request.proof is not None:
             written = request.proof.write(wire.method, self._token_url or url.split("?")[0], self.nonce)
-            self._secrets.passing("dpop.proof", [written] if len(written) >= _PROOF else [])
+            self._secrets.passing("dpop.proof", [written, written.rpartition(".")[2]] if len(written) >= _PROOF else [])
             headers = wire.headers + (("DPoP", written),) * request.proof.copies
             wire = replace(wire, headers=headers, exact=wire.exact or request.proof.copies > 1)
         return wire, url
