@@ -232,13 +232,14 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
 
 
 def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> Iterator[None]:
-    from conformance.sharing import share_of
+    from conformance.sharing import SECRETS, share_of
 
     own.at_first = share_of(checks, config)  # not before the controller asks: its first line comes first
     try:
         return (yield)
     finally:
         own.finish()
+        config.workeroutput[SECRETS] = sorted(own.secrets.values)  # type: ignore[attr-defined]
 
 
 def _conclude(session: pytest.Session, own: Session, stopped: str) -> None:

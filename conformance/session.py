@@ -23,6 +23,7 @@ from conformance.checks.registry import Instance, all_checks, check_set_digest, 
 from conformance.checks.runtime import Runtime, Settings, opened
 from conformance.client import journal as journals
 from conformance.client.journal import Journal
+from conformance.client.recorder import TOLD
 from conformance.client.secrets import Secrets
 from conformance.contract import Contract, load_contract
 from conformance.engine.engine import Engine, Job
@@ -234,8 +235,13 @@ class Session:
         for path in sorted(self.directory.glob(_PARTS)):
             for record in journals.read(path):
                 kind = record.pop("kind")
-                self.journal.append(kind, record)
+                self.journal.append(kind, self._cleaned_of_others(kind, record))
             path.unlink()
+
+    def _cleaned_of_others(self, kind: str, record: dict[str, Any]) -> dict[str, Any]:
+        """A worker's line without what only the other workers knew for a secret: a target may echo one to all."""
+        told = {"exchange": TOLD, "result": runner.TOLD}.get(kind, ())
+        return {name: self.secrets.deep(value) if name in told else value for name, value in record.items()}
 
     def assembled(self) -> Run:
         if isinstance(self._journal, journals.MemoryJournal):

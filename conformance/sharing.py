@@ -17,6 +17,8 @@ from conformance.checks.registry import Instance, all_checks
 from conformance.errors import UsageError
 from conformance.session import Session, check_shareable
 
+SECRETS = "conformance_secrets"
+"""Under this name a worker tells the controller, through their pipe alone, what it knows for a secret."""
 _INTERRUPTED = "keyboard-interrupt"
 """What pytest-xdist says of a worker that was ended by Ctrl-C."""
 
@@ -107,7 +109,8 @@ class Sharing:
         }
 
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
-        """A worker that crashed: what it was about to judge is not judged."""
+        """What a worker knew for a secret is one to all. Of one that crashed, what it was to judge is not judged."""
+        self._session.secrets.passing("worker", (getattr(node, "workeroutput", None) or {}).pop(SECRETS, ()))
         if error and error != _INTERRUPTED:
             from conformance.items import ending_key
 

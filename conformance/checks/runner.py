@@ -24,7 +24,8 @@ from conformance.errors import FixtureError, JournalError
 from conformance.model import Level, Outcome, Result, to_json
 
 _SHOWN = 12
-_TOLD = ("message", "expected", "observed", "reproduce", "cause", "fact")
+TOLD = ("message", "expected", "observed", "reproduce", "cause", "fact")
+"""The members of a result that hold more than our own names."""
 _PASSING = re.compile(r"[0-9a-f]{8,}|\d{3,}[\w-]*\d|[\w-]*-\d+\b")
 """What differs between two runs of one failure: ids, numbers, names with a counter."""
 
@@ -44,7 +45,7 @@ async def run(instance: Instance, runtime: Runtime) -> Result:
 
 def cleaned(result: Result, secrets: Secrets) -> Result:
     """The result with what is told in it cleaned. Its names are our own: no token that a target gives hides them."""
-    told: dict[str, Any] = {name: secrets.clean_word(getattr(result, name)) for name in _TOLD}
+    told: dict[str, Any] = {name: secrets.clean_word(getattr(result, name)) for name in TOLD}
     return replace(result, **told, notes=tuple(map(secrets.clean_word, result.notes)))
 
 

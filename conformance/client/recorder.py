@@ -15,6 +15,9 @@ BODY_LIMIT: Final = 8192
 HEADER_LIMIT: Final = 2048
 HEADER_COUNT: Final = 64
 
+TOLD: Final = ("url", "request", "response", "trouble")
+"""The members of an exchange that hold a target's words, or words to it."""
+
 Judge = Callable[[Answer], tuple[tuple[str, ...], tuple[Finding, ...]]]
 """The invariants: which of them looked at an answer, and what they saw."""
 

@@ -52,14 +52,19 @@ class _Spelling(NamedTuple):
     def out_of(self, text: str) -> str:
         if not self.alone:
             return text.replace(self.form, self.label)
-        return re.sub(self._bounded, lambda _: self.label, text)
+        for start, end in reversed(list(self.spans(text))):
+            text = text[:start] + self.label + text[end:]
+        return text
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        return (match.span() for match in re.finditer(self._bounded if self.alone else re.escape(self.form), text))
-
-    @property
-    def _bounded(self) -> str:
-        return f"(?<![A-Za-z0-9]){re.escape(self.form)}(?![A-Za-z0-9])"
+        """Where it stands, one after the other."""
+        at = text.find(self.form)
+        while at >= 0:
+            end = at + len(self.form)
+            apart = not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
+            if apart or not self.alone:
+                yield at, end
+            at = text.find(self.form, end)
 
 
 class Secrets:
@@ -135,13 +140,12 @@ class Secrets:
         return cleaned
 
     def _without_known(self, text: str) -> str:
-        for spelling in self._perhaps_in(text):
-            if spelling.form in text:
-                text = spelling.out_of(text)
+        for spelling in self._standing_in(text):
+            text = spelling.out_of(text)
         undone = Unescaped(text)
         spans = [
             (*undone.span(*span), spelling.label)
-            for spelling in (self._perhaps_in(undone.text) if undone.text else ())
+            for spelling in (self._standing_in(undone.text) if undone.text else ())
             for span in spelling.spans(undone.text)
         ]
         last = len(text)
@@ -151,13 +155,14 @@ class Secrets:
                 last = start
         return text
 
-    def _perhaps_in(self, text: str) -> list[_Spelling]:
-        """The spellings whose last letters stand in a text, the longest first."""
-        found = list(self._odd)
+    def _standing_in(self, text: str) -> list[_Spelling]:
+        """The spellings that stand in a text, the longest first."""
+        found = [spelling for spelling in self._odd if spelling.form in text]
         if self._known and len(text) >= self._shortest_run:
             runs = _runs(self._shortest_run).findall(text)
             endings = {run[at : at + MIN_LENGTH] for run in runs for at in range(len(run) - MIN_LENGTH + 1)}
-            found += [spelling for ending in self._known.keys() & endings for spelling in self._known[ending]]
+            ended = (spelling for ending in self._known.keys() & endings for spelling in self._known[ending])
+            found += [spelling for spelling in ended if spelling.form in text]
         return sorted(found, key=lambda one: len(one.form), reverse=True)
 
     def deep(self, value: Any) -> Any:

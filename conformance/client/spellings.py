@@ -15,7 +15,7 @@ _ESCAPE: Final = re.compile(
     r"|&#[xX](?P<h>[0-9a-fA-F]{1,6});|&#(?P<d>[0-9]{1,7});|&(?P<n>amp|lt|gt|quot|apos|sol|plus|equals);"
 )
 _NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'", "sol": "/", "plus": "+", "equals": "="}
-_ROUNDS: Final = 3
+_ROUNDS: Final = 4
 """So often may one escape be written in another: a URL in HTML in JSON."""
 
 
@@ -23,9 +23,10 @@ def forms(secret: str) -> tuple[str, ...]:
     """The spellings of one secret that a text may hold, the longest first.
 
     As it is, in small or capital letters as header names are, URL-encoded, JSON- or HTML-escaped, in hexadecimal, in
-    base64 at any offset; and of what is not ASCII, in UTF-8 as well as in latin-1.
+    base64 at any offset; and of what is not ASCII, in UTF-8 as well as in latin-1. What looks like an escape in the
+    secret itself is undone too, for so it is in a text that is looked at without its escapes.
     """
-    found = {secret, secret.lower(), secret.upper(), html.escape(secret)}
+    found = {secret, secret.lower(), secret.upper(), html.escape(secret), Unescaped(secret).text}
     for raw in _encoded(secret):
         found |= {raw.hex(), raw.hex().upper(), raw.decode("latin-1"), raw.decode("ascii", "backslashreplace")}
         found |= {quote(raw, safe=safe) for safe in ("", "/", "!'()*")} | {quote_plus(raw)}
