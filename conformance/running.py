@@ -251,8 +251,9 @@ class ProgressLine:
         done = max(self._made.done, self._reported)
         told = [f"{runtime.flow.requests:,} requests"] if runtime else []
         told += [f"{self._failed} failed"] if self._failed else []
-        waited = runtime.flow.waited_s if runtime else 0
-        told += [f"waited {waited:.0f} s for the target"] if waited >= 1 else []
+        waiting = runtime.flow.waiting if runtime else None
+        told += [f"waited {waiting.clock_s:.0f} s for the target"] if waiting and waiting.clock_s >= 1 else []
+        told += [waiting.told] if waiting and waiting.told else []
         return done, ", ".join(told)
 
     def _tick(self) -> None:

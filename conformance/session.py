@@ -27,6 +27,7 @@ from conformance.client.recorder import TOLD
 from conformance.client.secrets import Secrets
 from conformance.contract import Contract, load_contract
 from conformance.engine.engine import Engine, Job
+from conformance.engine.flow import Flow
 from conformance.errors import ConformanceError, JournalError, ReportDirError, UsageError
 from conformance.judge.coverage import unreachable
 from conformance.judge.run import assemble, load
@@ -307,11 +308,23 @@ class Session:
                 {
                     "finished_at": now(),
                     "interrupted": interrupted,
-                    "waited_s": round(flow.waited_s, 3) if flow else 0.0,
-                    "most_in_flight": flow.gate.most_in_flight if flow else 0,
+                    **(_load_of(flow) if flow else {}),
                     "fixtures": dict(self._runtime.fixtures.handed) if self._runtime else {},
                 },
             )
+
+
+def _load_of(flow: Flow) -> dict[str, Any]:
+    """What the target bore, and what was waited for because of it."""
+    waiting, slowest = flow.waiting, flow.follow.slowest
+    return {
+        "waited_s": round(waiting.total_s, 3),
+        "waited_clock_s": round(waiting.clock_s, 3),
+        "limited": waiting.times["429"],
+        "lost": waiting.times["lost"],
+        "slowest_rate": round(slowest, 2) if slowest else None,
+        "most_in_flight": flow.gate.most_in_flight,
+    }
 
 
 def check_shareable(profile: Profile, workers: int) -> None:

@@ -46,6 +46,8 @@ class Answer:
     purpose: str = ""
     nonce: str = ""
     """The DPoP nonce that its proof was made with."""
+    doubtful: bool = False
+    """An earlier answer to it was lost, and it is none that may be repeated: it may have taken effect before."""
 
     @property
     def ok(self) -> bool:

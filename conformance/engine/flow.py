@@ -6,6 +6,7 @@ import asyncio
 import email.utils
 import random
 import time
+from collections import deque
 from dataclasses import replace
 from itertools import count
 from typing import Final
@@ -18,10 +19,14 @@ from conformance.client.recorder import Recorder
 from conformance.client.request import Request, Wire
 from conformance.client.secrets import Secrets
 from conformance.client.transport import Transport
-from conformance.engine.gate import Gate, Pacer
+from conformance.engine.gate import Follower, Gate, Pacer
+from conformance.engine.waiting import Waiting
 from conformance.profile.model import Limits
 
-GATEWAY_ATTEMPTS: Final = 4
+GATEWAY_ATTEMPTS: Final = 12
+"""As long as repeating helps: of a server that drops every other connection one request in 4,000 stays unanswered."""
+HOPELESS_ATTEMPTS: Final = 4
+"""Once repeating did not help several times: the trouble is tied to what is asked."""
 _JITTER: Final = random.Random()
 """Not the module's own, whose state hypothesis watches while it draws in another thread."""
 _CHALLENGES: Final = 3
@@ -54,7 +59,7 @@ class Flow:
         guard: Guard | None = None,
     ) -> None:
         self.gate = Gate(concurrency)
-        self.waited_s = 0.0
+        self.waiting = Waiting()
         self.requests = 0
         self.exhausted = ""
         self._transport = transport
@@ -62,6 +67,8 @@ class Flow:
         self._secrets = secrets
         self._limits = limits
         self._pace = Pacer(limits.rate)
+        self.follow = Follower()
+        self._helped: deque[bool] = deque(maxlen=8)
         self._token_url = token_url
         self._prefix = prefix
         self._guard = guard
@@ -69,6 +76,11 @@ class Flow:
         self.nonce = ""
         self._silent = 0
         self._began = time.perf_counter()
+
+    @property
+    def waited_s(self) -> float:
+        """Added up over all requests."""
+        return self.waiting.total_s
 
     async def send(
         self,
@@ -86,34 +98,43 @@ class Flow:
         patience = self._limits.patience_s if patience_s is None else patience_s
         limited = troubled = challenges = 0
         waited = 0.0
-        first = ""
+        first, lost = "", False
         while True:
-            answer = await self._once(request, purpose, first)
+            answer = await self._once(request, purpose, first, deliberate=429 in take)
             first = first or answer.id
             if answer.status == 429 and 429 not in take:
                 limited += 1
-                wait = self._back_off(answer, limited)
+                why, wait = "429", self._back_off(answer, limited)
                 if waited + wait > patience:
-                    return answer
+                    break
             elif answer.gateway_trouble and (answer.status or 0) not in take:
                 troubled += 1
-                wait = 0.1 * 2**troubled
-                if troubled >= GATEWAY_ATTEMPTS:
-                    return answer
+                why, wait = "lost", min(0.5, 0.05 * 2**troubled)
+                lost = lost or answer.status is None
+                if troubled >= self._attempts:
+                    break
             elif self._challenged(answer) and challenges < _CHALLENGES:
                 challenges += 1
-                wait = 0.0
+                continue
             else:
-                return answer
+                break
             waited += wait
-            self.waited_s += wait
-            await asyncio.sleep(wait)
+            async with self.waiting.out(why, wait):
+                await asyncio.sleep(wait)
+        if troubled:
+            self._helped.append(not answer.gateway_trouble)
+        return replace(answer, doubtful=True) if lost and not repeatable(request) else answer
+
+    @property
+    def _attempts(self) -> int:
+        """How often gateway trouble is met before it is an answer."""
+        hopeless = len(self._helped) >= 3 and sum(self._helped) * 2 < len(self._helped)
+        return HOPELESS_ATTEMPTS if hopeless else GATEWAY_ATTEMPTS
 
     async def abandon(self, request: Request, moment: Moment) -> bool:
         """Sends a request whose answer nobody waits for; tells whether it was sent as far as `moment` says."""
         self._check_budget(request)
-        paced = await self._pace()
-        self.waited_s += paced
+        await self._in_turn(deliberate=True)
         async with self.gate:
             self.requests += 1
             wire, _ = self._written(request)
@@ -132,15 +153,24 @@ class Flow:
         self.nonce = nonce
         return answer.request.proof is not None and answer.status in (400, 401) and nonce != answer.nonce
 
-    async def _once(self, request: Request, purpose: str, retry_of: str) -> Answer:
+    async def _in_turn(self, *, deliberate: bool) -> None:
+        """Keeps the pace that the profile states, and the one that the target was found to bear."""
+        for why, pace in (("rate", self._pace), ("pace", self.follow)):
+            if pace.rate and not (deliberate and pace is self.follow):
+                async with self.waiting.out(why):
+                    await pace()
+
+    async def _once(self, request: Request, purpose: str, retry_of: str, *, deliberate: bool) -> Answer:
+        """`deliberate`: a 429 is what is wanted, and says nothing about how much the target bears."""
         self._check_budget(request)
-        paced = await self._pace()
-        self.waited_s += paced
+        await self._in_turn(deliberate=deliberate)
         async with self.gate:
             self._check_budget(request)
             self.requests += 1
             answer = await self._exchange(request, purpose)
-        self.gate.tell(answer.status == 429)
+        if not deliberate:
+            self.gate.tell(answer.status == 429)
+            self.follow.tell(answer.status == 429)
         self._silent = self._silent + 1 if answer.status is None else 0
         if self._guard is not None:
             self._guard.received(answer)
@@ -203,3 +233,14 @@ def _retry_after(value: str | None) -> float | None:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def repeatable(request: Request) -> bool:
+    """Whether a request may be sent again when its answer was lost: a read, or one that its key protects.
+
+    A proof that is told to keep its jti is refused the second time, if the first one was seen.
+    """
+    if (request.method or request.operation.method) == "GET":
+        return True
+    pinned = request.proof is not None and "jti" in request.proof.claims
+    return bool(request.key) and not pinned

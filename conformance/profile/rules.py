@@ -66,7 +66,7 @@ def url_trouble(url: str) -> str:
 
 def _shown(url: str) -> str:
     """Without the user name and password that it may hold."""
-    return re.sub(r"^([^/]*//|)[^/]*@", r"\1…@", url)
+    return re.sub(r"^([^/]*//|).*@", r"\1…@", url)
 
 
 def _base_url(document: Document) -> Iterator[Problem]:

@@ -95,7 +95,7 @@ def _from_command(command: tuple[str, ...], where: str) -> str:
     except UnicodeDecodeError:
         raise ProfileError(f"{program} printed what is not UTF-8", where=where) from None
     except OSError as error:
-        told = program if "/" in program or len(command) > 1 else "the program named there"  # or the secret itself
+        told = program if len(command) > 1 else "the program named there"  # it may be the secret itself
         raise ProfileError(f"{told} cannot be run: {error.strerror}", where=where) from None
     if done.returncode != 0:
         hint = "run it by hand to see what it says"
