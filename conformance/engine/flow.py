@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import math
 import random
 import time
 from collections import deque
@@ -23,8 +24,10 @@ from conformance.engine.gate import Follower, Gate, Pacer
 from conformance.engine.waiting import Waiting
 from conformance.profile.model import Limits
 
-GATEWAY_ATTEMPTS: Final = 12
-"""As long as repeating helps: of a server that drops every other connection one request in 4,000 stays unanswered."""
+GATEWAY_ATTEMPTS: Final = 20
+"""At most, where every other request meets gateway trouble."""
+_UNANSWERED: Final = 1e-6
+"""As often as that may trouble that comes by chance be all that a request gets, however many repeats that takes."""
 HOPELESS_ATTEMPTS: Final = 4
 """Once repeating did not help several times: the trouble is tied to what is asked."""
 _JITTER: Final = random.Random()
@@ -69,6 +72,9 @@ class Flow:
         self._pace = Pacer(limits.rate)
         self.follow = Follower()
         self._helped: deque[bool] = deque(maxlen=8)
+        """Of the last requests that met gateway trouble, whether repeating helped."""
+        self._met: deque[bool] = deque(maxlen=60)
+        """Of the last requests, whether they met it at first."""
         self._token_url = token_url
         self._prefix = prefix
         self._guard = guard
@@ -101,7 +107,9 @@ class Flow:
         first, lost = "", False
         while True:
             answer = await self._once(request, purpose, first, deliberate=429 in take)
-            first = first or answer.id
+            if not first:
+                first = answer.id
+                self._met.append(answer.gateway_trouble)
             if answer.status == 429 and 429 not in take:
                 limited += 1
                 why, wait = "429", self._back_off(answer, limited)
@@ -128,8 +136,11 @@ class Flow:
     @property
     def _attempts(self) -> int:
         """How often gateway trouble is met before it is an answer."""
-        hopeless = len(self._helped) >= 3 and sum(self._helped) * 2 < len(self._helped)
-        return HOPELESS_ATTEMPTS if hopeless else GATEWAY_ATTEMPTS
+        if len(self._helped) >= 3 and sum(self._helped) * 2 < len(self._helped):
+            return HOPELESS_ATTEMPTS
+        share = (sum(self._met) + 1) / (len(self._met) + 2)
+        needed = math.ceil(math.log(_UNANSWERED) / math.log(share))
+        return max(HOPELESS_ATTEMPTS, min(GATEWAY_ATTEMPTS, needed))
 
     async def abandon(self, request: Request, moment: Moment) -> bool:
         """Sends a request whose answer nobody waits for; tells whether it was sent as far as `moment` says."""
