@@ -13,6 +13,7 @@ import pytest
 
 from conformance import interrupts
 from conformance.checks.registry import Instance
+from conformance.client.secrets import clean_of_all
 from conformance.engine.engine import Stopped
 from conformance.errors import JournalError
 from conformance.judge.verdict import EXIT_CODES
@@ -36,7 +37,7 @@ class Ending:
     def fail(self, why: str, exit_code: int = BROKEN) -> None:
         """The first reason stays."""
         if not self.failure:
-            self.failure, self.exit_code = why, exit_code
+            self.failure, self.exit_code = clean_of_all(why), exit_code
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if not report.failed:
@@ -70,7 +71,7 @@ def erred(error: BaseException) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     place = f" at {Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}" if trace else ""
-    return f"the suite erred: {type(error).__name__}: {_last_line(str(error))}{place}"
+    return clean_of_all(f"the suite erred: {type(error).__name__}: {_last_line(str(error))}{place}")
 
 
 def _last_line(text: str) -> str:
@@ -126,7 +127,7 @@ class CheckItem(pytest.Item):
             return str(excinfo.value)
         # not pytest's own form, which parses source: that fails in Python 3.11 while hypothesis, in another thread,
         # sets the recursion limit
-        return "".join(traceback.format_exception(excinfo.value))
+        return clean_of_all("".join(traceback.format_exception(excinfo.value)))
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, self.name

@@ -246,7 +246,18 @@ class Traffic:
     """By operationId, and "" over all."""
     waited_s: float = 0.0
     """Seconds that requests spent waiting out 429s and gateway trouble."""
+    """Added up over all requests, many of which wait at the same time."""
     retries: int = 0
+    waited_clock_s: float = 0.0
+    """Seconds by the clock in which any request waited."""
+    limited: int = 0
+    """How many 429s were waited out."""
+    lost: int = 0
+    """How many answers were lost, or 502, 503 or 504, and were asked for again."""
+    most_in_flight: int = 0
+    """Requests that were under way at once."""
+    slowest_rate: float | None = None
+    """Requests a second that the target was found to bear, where it answered 429 to most; None where it did not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from _pytest.mark.expression import Expression  # there is no public way to tell
 import conformance.checks
 from conformance import interrupts
 from conformance.checks.registry import Instance
+from conformance.client.secrets import clean_of_all
 from conformance.errors import ConformanceError, JournalError, UsageError
 from conformance.items import (
     BROKEN,
@@ -127,7 +128,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     try:
         config.stash[session_key] = prepared(options_of(config), collect_only=config.option.collectonly)
     except ConformanceError as error:
-        pytest.exit(str(error), returncode=error.exit_code)
+        pytest.exit(clean_of_all(str(error)), returncode=error.exit_code)
     except Exception as error:  # noqa: BLE001 a crash of the suite has an exit status of its own
         pytest.exit(erred(error), returncode=BROKEN)
 
@@ -244,13 +245,14 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
 
 
 def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> Iterator[None]:
-    from conformance.sharing import share_of
+    from conformance.sharing import SECRETS, share_of
 
     own.at_first = share_of(checks, config)  # not before the controller asks: its first line comes first
     try:
         return (yield)
     finally:
         own.finish()
+        config.workeroutput[SECRETS] = sorted(own.secrets.values)  # type: ignore[attr-defined]
 
 
 def _conclude(session: pytest.Session, own: Session, stopped: str) -> None:

@@ -309,9 +309,9 @@ class ProgressLine:
         if self._quiet or not (session.items or splits):
             return
         checks = f"{len(session.items):,} checks, " if session.items else ""
+        told = f"conformance of {self._made.profile.base_url}, profile {self._made.profile.name}: "
         self._console.print(
-            f"conformance of {self._made.profile.base_url}, profile {self._made.profile.name}: "
-            f"{checks}{self._made.concurrency} requests at once",
+            self._made.secrets.clean(f"{told}{checks}{self._made.concurrency} requests at once"),
             highlight=False,
             markup=False,
             soft_wrap=True,
@@ -358,8 +358,9 @@ class ProgressLine:
         done = max(self._made.done, self._reported)
         told = [f"{runtime.flow.requests:,} requests"] if runtime else []
         told += [f"{self._failed} failed"] if self._failed else []
-        waited = runtime.flow.waited_s if runtime else 0
-        told += [f"waited {waited:.0f} s for the target"] if waited >= 1 else []
+        waiting = runtime.flow.waiting if runtime else None
+        told += [f"waited {waiting.clock_s:.0f} s for the target"] if waiting and waiting.clock_s >= 1 else []
+        told += [waiting.told] if waiting and waiting.told else []
         return done, ", ".join(told)
 
     def _tick(self) -> None:

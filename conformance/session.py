@@ -23,6 +23,7 @@ from conformance.checks.registry import Instance, all_checks, check_set_digest, 
 from conformance.checks.runtime import Runtime, Settings, opened
 from conformance.client import journal as journals
 from conformance.client.journal import Journal
+from conformance.client.recorder import TOLD
 from conformance.client.secrets import Secrets
 from conformance.contract import Contract, load_contract
 from conformance.engine.engine import Engine, Job
@@ -238,12 +239,15 @@ class Session:
             self.journal.append("resumed", {**part, "run": self.run, "started_at": self._started_at})
             self.planned = len(selected)
             return
+        clean = self.secrets.clean
         everything = {instance.id for instance in self.instances}
         head = {
             "schema_version": SCHEMA_VERSION,
             "suite": to_json(Suite(suite_version(), self.contract.digest, check_set_digest())),
-            "target": self.profile.base_url,
-            "profile": to_json(ProfileInfo(self.profile.name, self.profile.digest, shown(self.options.profile))),
+            "target": clean(self.profile.base_url),
+            "profile": to_json(
+                ProfileInfo(clean(self.profile.name), self.profile.digest, clean(shown(self.options.profile)))
+            ),
             "seed": self.seed,
             "examples": self.options.examples or DEFAULT_EXAMPLES,
             "variables": dict(self.options.variables),
@@ -256,9 +260,9 @@ class Session:
             "operations": [to_json(operation.info) for operation in self.contract.all],
             "unreachable": {operation.id: unreachable(operation) for operation in self.contract.all},
             "waivers": [to_json(waiver) for waiver in self.profile.waivers],
-            "planned": [_planned(instance, self.contract, self.again) for instance in selected],
+            "planned": [_planned(instance, self.contract, clean(self.again)) for instance in selected],
         }
-        self.journal.append("run", self.secrets.deep(head))
+        self.journal.append("run", head)
         self.planned = len(selected)
 
     @property
@@ -275,8 +279,13 @@ class Session:
         for path in sorted(self.directory.glob(_PARTS)):
             for record in journals.read(path):
                 kind = record.pop("kind")
-                self.journal.append(kind, record)
+                self.journal.append(kind, self._cleaned_of_others(kind, record))
             path.unlink()
+
+    def _cleaned_of_others(self, kind: str, record: dict[str, Any]) -> dict[str, Any]:
+        """A worker's line without what only the other workers knew for a secret: a target may echo one to all."""
+        told = {"exchange": TOLD, "result": runner.TOLD}.get(kind, ())
+        return {name: self.secrets.deep(value) if name in told else value for name, value in record.items()}
 
     def assembled(self) -> Run:
         if isinstance(self._journal, journals.MemoryJournal):
@@ -358,8 +367,7 @@ class Session:
                     "finished_at": now(),
                     **({"worker": self.options.worker} if self.options.worker else {}),
                     "interrupted": interrupted,
-                    "waited_s": round(flow.waited_s, 3) if flow else 0.0,
-                    "most_in_flight": flow.gate.most_in_flight if flow else 0,
+                    **(flow.borne if flow else {}),
                     "fixtures": dict(self._runtime.fixtures.handed) if self._runtime else {},
                 },
             )

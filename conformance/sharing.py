@@ -20,6 +20,8 @@ from conformance.model import to_json
 from conformance.profile.shares import check_shareable
 from conformance.session import Session
 
+SECRETS = "conformance_secrets"
+"""Under this name a worker tells the controller, through their pipe alone, what it knows for a secret."""
 _INTERRUPTED = "keyboard-interrupt"
 """What pytest-xdist says of a worker that was ended by Ctrl-C."""
 
@@ -130,8 +132,9 @@ class Sharing:
         self._nodes.append(node)
 
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
-        """A worker that crashed: what it was about to judge is not judged."""
+        """What a worker knew for a secret is one to all. Of one that crashed, what it was to judge is not judged."""
         self._nodes = [other for other in self._nodes if other is not node]
+        self._session.secrets.passing("worker", (getattr(node, "workeroutput", None) or {}).pop(SECRETS, ()))
         if error and error != _INTERRUPTED:
             from conformance.items import ending_key
 

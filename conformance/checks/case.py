@@ -120,11 +120,18 @@ class Case:
         if answer.status in taken:
             return answer
         if answer.status == 429:
-            patience = self.profile.limits.patience_s
-            raise Inconclusive(f"rate limited for {patience:g} s", answer, cause="rate limit")
+            raise Inconclusive(self._impatient(answer), answer, cause="rate limit")
         if answer.gateway_trouble:
             raise Inconclusive(f"no answer of the target: {answer.summary}", answer, cause="no answer")
         return answer
+
+    def _impatient(self, answer: Answer) -> str:
+        """Why a 429 was not waited out."""
+        patience, told = self.profile.limits.patience_s, answer.header("Retry-After") or ""
+        asked_s = float(told.strip()[:9]) if told.strip().isdecimal() else 0.0
+        if asked_s > patience:
+            return f"rate limited: Retry-After asks for {asked_s:,.0f} s, and limits.patience_s is {patience:g}"
+        return f"rate limited for {patience:g} s"
 
     async def control(self, request: Request, purpose: str = "control") -> Answer:
         """A request that must be answered 200 for anything to be said."""

@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from conformance.checks.case import Case
 from conformance.checks.registry import Instance
@@ -17,30 +18,49 @@ from conformance.client.answer import Answer
 from conformance.client.arrange import MissingFact
 from conformance.client.fixtures import NotSent
 from conformance.client.recorder import current_check
+from conformance.client.secrets import Secrets
 from conformance.engine.flow import BudgetExhausted
 from conformance.engine.gate import hurried
 from conformance.errors import FixtureError, JournalError
 from conformance.model import Level, Outcome, Result, to_json
 
 _SHOWN = 12
+_TIMES = 9
+"""A check whose requests must not be repeated is run so often where answers are lost."""
+_UNSURE = (Outcome.FAILED, Outcome.WARNED, Outcome.INCONCLUSIVE)
+TOLD = ("message", "expected", "observed", "reproduce", "cause", "fact")
+"""The members of a result that hold more than our own names."""
 _PASSING = re.compile(r"[0-9a-f]{8,}|\d{3,}[\w-]*\d|[\w-]*-\d+\b")
 """What differs between two runs of one failure: ids, numbers, names with a counter."""
 
 
 async def run(instance: Instance, runtime: Runtime) -> Result:
-    """The result of one instance. Only a journal that cannot be written is raised."""
+    """The result of one instance, without any secret in it. Only a journal that cannot be written is raised."""
     current_check.set(instance.id)
     hurried.set(instance.check.chain)
-    case = Case(runtime, instance.operation)
     started = time.perf_counter()
-    result = await _conclude(instance, case)
+    result, case = await _sure(instance, runtime)
     result = replace(result, duration_ms=round((time.perf_counter() - started) * 1000, 3), notes=tuple(case.notes))
-    record(result, runtime)
+    result = cleaned(result, runtime.settings.secrets)
+    runtime.settings.journal.append("result", to_json(result))
     return result
 
 
-def record(result: Result, runtime: Runtime) -> None:
-    runtime.settings.journal.append("result", runtime.settings.secrets.deep(to_json(result)))
+async def _sure(instance: Instance, runtime: Runtime) -> tuple[Result, Case]:
+    """How the check ended, on fixtures of its own each time, until no lost answer leaves open what it saw."""
+    for _ in range(_TIMES):
+        case = Case(runtime, instance.operation)
+        result = await _conclude(instance, case)
+        if result.outcome not in _UNSURE or not any(answer.doubtful for answer in case.answers):
+            return result, case
+    message = f"lost answers leave open whether something happened twice: {result.message}"
+    return replace(result, outcome=Outcome.INCONCLUSIVE, message=message, signature=""), case
+
+
+def cleaned(result: Result, secrets: Secrets) -> Result:
+    """The result with what is told in it cleaned. Its names are our own: no token that a target gives hides them."""
+    told: dict[str, Any] = {name: secrets.clean_word(getattr(result, name)) for name in TOLD}
+    return replace(result, **told, notes=tuple(map(secrets.clean_word, result.notes)))
 
 
 async def _conclude(instance: Instance, case: Case) -> Result:

@@ -13,6 +13,7 @@ from conformance.checks.signals import Inconclusive
 from conformance.client.answer import Answer
 from conformance.client.arrange import Arranger
 from conformance.client.fixtures import Fixtures, Members
+from conformance.client.guard import Guard
 from conformance.client.journal import Journal
 from conformance.client.ledger import Ledger
 from conformance.client.recorder import Recorder, current_check
@@ -151,6 +152,7 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
             prefix=settings.prefix,
             sent=settings.sent,
             since_s=settings.since_s,
+            guard=Guard(profile, settings.secrets),
         )
         runtime = Runtime(settings, flow, arranger, fixtures, validators)
         try:

@@ -47,14 +47,18 @@ class Commands(click.Group):
 
 
 def _say(text: str) -> None:
-    click.echo(f"error: {' '.join(text.split())}", err=True)
+    from conformance.client.secrets import clean_of_all
+
+    click.echo(f"error: {' '.join(clean_of_all(text).split())}", err=True)
 
 
 def _described(error: Exception) -> str:
     if os.environ.get("CONFORMANCE_TRACEBACK"):
         import traceback
 
-        click.echo(traceback.format_exc(), err=True)
+        from conformance.client.secrets import clean_of_all
+
+        click.echo(clean_of_all(traceback.format_exc()), err=True)
     return f"{type(error).__name__}: {error}"
 
 

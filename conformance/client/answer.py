@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -34,11 +34,11 @@ class Answer:
     id: str
     request: Request
     url: str
-    sent_headers: tuple[tuple[str, str], ...]
-    sent_body: bytes
+    sent_headers: tuple[tuple[str, str], ...] = field(repr=False)
+    sent_body: bytes = field(repr=False)
     status: int | None
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    body: bytes = field(default=b"", repr=False)
     truncated: bool = False
     trouble: str = ""
     at: float = 0.0
@@ -46,6 +46,8 @@ class Answer:
     purpose: str = ""
     nonce: str = ""
     """The DPoP nonce that its proof was made with."""
+    doubtful: bool = False
+    """An earlier answer to it was lost, and it is none that may be repeated: it may have taken effect before."""
 
     @property
     def ok(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from conformance.client.dpop import Proof, ProofKey, challenge_of
 from conformance.client.fixtures import Fixtures, Members
+from conformance.client.guard import guard_key
 from conformance.client.request import NOTHING, Request, new_key
 from conformance.client.secrets import Secrets
 from conformance.contract import Contract, Operation
@@ -45,6 +46,8 @@ class Arranger:
         self._secrets = secrets
         self._run = run
         self._counter = count(1)
+        if self.proof_key is not None:
+            guard_key(secrets, self.proof_key)
 
     def _proof_key(self) -> ProofKey | None:
         if self.profile.oauth is None:

@@ -202,7 +202,7 @@ class Fixtures:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
                 start_new_session=True,  # or Ctrl-C would end it before us, and look like a failure of its own
-                env={**os.environ, "CONFORMANCE_CONTEXT": json.dumps(dict(scope))},
+                env={**self._environment(), "CONFORMANCE_CONTEXT": json.dumps(dict(scope))},
             )
         except OSError as error:
             raise FixtureError(f"cannot start {arguments[0]}: {error.strerror}", where=_key(fixture)) from None
@@ -220,6 +220,11 @@ class Fixtures:
             return json.loads(output)
         except ValueError:
             raise FixtureError(f"{arguments[0]} printed no JSON", where=_key(fixture)) from None
+
+    def _environment(self) -> dict[str, str]:
+        """Ours, without the credentials: what makes a cart needs no key of the target."""
+        secret = {credential.source.env for credential in self._profile.credentials.values()}
+        return {name: value for name, value in os.environ.items() if name not in secret}
 
     async def _python(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
         if fixture.python not in self._functions:

@@ -8,12 +8,15 @@ from typing import Final
 
 from conformance.client.answer import Answer
 from conformance.client.journal import Journal
-from conformance.client.secrets import WHOLE_HEADERS, Secrets
+from conformance.client.secrets import WHOLE_HEADERS, Secrets, tells
 from conformance.model import Exchange, Finding, Message, to_json
 
 BODY_LIMIT: Final = 8192
 HEADER_LIMIT: Final = 2048
 HEADER_COUNT: Final = 64
+
+TOLD: Final = ("url", "request", "response", "trouble")
+"""The members of an exchange that hold a target's words, or words to it."""
 
 Judge = Callable[[Answer], tuple[tuple[str, ...], tuple[Finding, ...]]]
 """The invariants: which of them looked at an answer, and what they saw."""
@@ -44,7 +47,7 @@ class Recorder:
             url=clean(answer.url)[:HEADER_LIMIT],
             request=self._message(answer.sent_headers, answer.sent_body, answer.request.credential),
             status=answer.status,
-            response=self._message(answer.headers, answer.body, truncated=answer.truncated),
+            response=self._message(_hidden(answer.headers), answer.body, truncated=answer.truncated),
             at=round(answer.at, 4),
             duration_ms=round(answer.duration_s * 1000, 3),
             credential=answer.request.credential,
@@ -81,3 +84,8 @@ class Recorder:
         if name.lower() in WHOLE_HEADERS:
             return f"«credential:{credential}»" if credential and name.lower() == "authorization" else "«redacted»"
         return self._secrets.clean_word(value)[:HEADER_LIMIT]
+
+
+def _hidden(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """A target's headers without the values that are secrets by their name, such as X-Auth-Token."""
+    return tuple((name, "«redacted»" if tells(name) else value) for name, value in headers)

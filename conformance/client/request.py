@@ -63,16 +63,16 @@ class Request:
     raw_path: Mapping[str, str] = field(default_factory=dict)
     query: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
-    body: Any = NOTHING
+    body: Any = field(default=NOTHING, repr=False)
     media_type: str = "application/json"
-    authorization: tuple[str, ...] = ()
+    authorization: tuple[str, ...] = field(default=(), repr=False)
     """The Authorization header's values: none, one, or more for a check of just that."""
     credential: str = ""
     key: str | None = None
     """The idempotency key; None sends none."""
     idempotency: Idempotency | None = None
     proof: Proof | None = None
-    scope: Mapping[str, Any] = field(default_factory=dict)
+    scope: Mapping[str, Any] = field(default_factory=dict, repr=False)
     exact: bool = False
     method: str = ""
     """Another method than the operation's, for a check of just that."""

@@ -6,24 +6,24 @@ pass over a text however many there are.
 
 from __future__ import annotations
 
-import base64
-import html
-import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote, quote_plus
+from weakref import WeakSet
 
-MIN_LENGTH: Final = 6
+from conformance.client.spellings import MIN_LENGTH, Unescaped, forms
+
+__all__ = ["MIN_LENGTH", "WHOLE_HEADERS", "Secrets", "clean_of_all", "forms", "tells"]
+
 _TELLING_ALONE: Final = 12
 """A shorter passing secret may be part of a harmless word: it is taken out only where it stands by itself."""
 _MEMBER = re.compile(r'("((?:[^"\\]|\\.){1,80}+)"\s*+:\s*+")((?:[^"\\]|\\.){8,}+)(?:(")|\\?\Z)', re.DOTALL)
 """A member of a JSON object whose value is a text, and be it cut off. Names are bounded, so that it costs no square."""
 _TELLING: Final = re.compile(
-    r"secret|token|password|authorization|api_?key|private_?key|ticket|verifier", re.IGNORECASE
+    r"secret|token|password|authorization|api[_-]?key|private[_-]?key|ticket|verifier", re.IGNORECASE
 )
 _TELLING_PARTS: Final = ("secret", "token", "passw", "authoriz", "key", "ticket", "verif")
 """What stands in every such name, in small letters: a text without any needs no closer look."""
@@ -32,6 +32,8 @@ _ENDING: Final = re.compile(r"[\w%+/=~.-]{6,}\Z")
 """How nearly all spellings end: a text is searched only where it has as long a run of such characters."""
 _DIGIT: Final = re.compile(r"\d")
 _REMEMBERED: Final = 1000
+_JWT: Final = re.compile(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}(?:\.[\w-]{16,})?")
+"""A JWT in compact form (RFC 7515 section 3.1), whoever made it: a proof, an access token."""
 WHOLE_HEADERS: Final = frozenset({"authorization", "dpop", "cookie", "set-cookie", "proxy-authorization"})
 """Headers whose value is never written, whatever it holds."""
 
@@ -42,31 +44,6 @@ def _runs(length: int) -> re.Pattern[str]:
     return re.compile(r"[\w%+/=~.-]{" + str(length) + ",}")
 
 
-def forms(secret: str) -> tuple[str, ...]:
-    """The spellings of one secret that a text may hold, the longest first.
-
-    As it is, URL-encoded, JSON- or HTML-escaped, in hexadecimal, in base64 at any offset.
-    """
-    raw = secret.encode("utf-8", "surrogatepass")
-    found = {secret, raw.hex(), raw.hex().upper(), html.escape(secret), raw.decode("ascii", "backslashreplace")}
-    found |= {quote(raw, safe=safe) for safe in ("", "/", "!'()*")} | {quote_plus(raw)}
-    found |= {re.sub("%[0-9A-F]{2}", lambda match: match.group().lower(), form) for form in found if "%" in form}
-    found |= {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
-    found |= {form.replace("/", "\\/") for form in found if "/" in form}
-    found |= _base64_cores(raw)
-    return tuple(sorted((form for form in found if len(form) >= MIN_LENGTH), key=len, reverse=True))
-
-
-def _base64_cores(raw: bytes) -> set[str]:
-    """The characters that stand for nothing but the secret, at each of the three offsets it may have."""
-    found = set()
-    for offset in range(3):
-        shifted = base64.b64encode(b"\0" * offset + raw)
-        core = shifted[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6].decode()
-        found |= {core, core.replace("+", "-").replace("/", "_")}
-    return found
-
-
 class _Spelling(NamedTuple):
     form: str
     label: str
@@ -75,8 +52,19 @@ class _Spelling(NamedTuple):
     def out_of(self, text: str) -> str:
         if not self.alone:
             return text.replace(self.form, self.label)
-        bounded = f"(?<![A-Za-z0-9]){re.escape(self.form)}(?![A-Za-z0-9])"
-        return re.sub(bounded, lambda _: self.label, text)
+        for start, end in reversed(list(self.spans(text))):
+            text = text[:start] + self.label + text[end:]
+        return text
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where it stands, one after the other."""
+        at = text.find(self.form)
+        while at >= 0:
+            end = at + len(self.form)
+            apart = not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
+            if apart or not self.alone:
+                yield at, end
+            at = text.find(self.form, end)
 
 
 class Secrets:
@@ -93,6 +81,12 @@ class Secrets:
         """The length of the longest spelling known."""
         self._shortest = sys.maxsize
         self._harmless: set[str] = set()
+        _ALL.add(self)
+
+    @property
+    def values(self) -> frozenset[str]:
+        """The passing secrets, as they are: for whoever must keep them out of another process's words."""
+        return frozenset(self._values)
 
     def lasting(self, name: str, secret: str) -> None:
         """A credential of the profile; written as «credential:name»."""
@@ -110,7 +104,7 @@ class Secrets:
             if not _DIGIT.search(value):
                 self._harmless.clear()
             for form in forms(value):
-                alone = form == value and len(value) < _TELLING_ALONE
+                alone = form.lower() == value.lower() and len(value) < _TELLING_ALONE
                 self._keep(_Spelling(form, f"«redacted:{name}»", alone))
 
     def _keep(self, spelling: _Spelling) -> None:
@@ -130,6 +124,8 @@ class Secrets:
             return text
         if len(text) >= self._shortest:
             text = self._without_known(text)
+        if "eyJ" in text:
+            text = _JWT.sub("«redacted:jwt»", text)
         if '"' not in text or not any(part in small for small in [text.lower()] for part in _TELLING_PARTS):
             return text
         return _MEMBER.sub(_without_telling, text)
@@ -144,15 +140,30 @@ class Secrets:
         return cleaned
 
     def _without_known(self, text: str) -> str:
-        found = list(self._odd)
+        for spelling in self._standing_in(text):
+            text = spelling.out_of(text)
+        undone = Unescaped(text)
+        spans = [
+            (*undone.span(*span), spelling.label)
+            for spelling in (self._standing_in(undone.text) if undone.text else ())
+            for span in spelling.spans(undone.text)
+        ]
+        last = len(text)
+        for start, end, label in sorted(spans, key=lambda span: (-span[1], span[0])):  # from the end, the longest first
+            if end <= last:
+                text = text[:start] + label + text[end:]
+                last = start
+        return text
+
+    def _standing_in(self, text: str) -> list[_Spelling]:
+        """The spellings that stand in a text, the longest first."""
+        found = [spelling for spelling in self._odd if spelling.form in text]
         if self._known and len(text) >= self._shortest_run:
             runs = _runs(self._shortest_run).findall(text)
             endings = {run[at : at + MIN_LENGTH] for run in runs for at in range(len(run) - MIN_LENGTH + 1)}
-            found += [spelling for ending in self._known.keys() & endings for spelling in self._known[ending]]
-        for spelling in sorted(found, key=lambda one: len(one.form), reverse=True):
-            if spelling.form in text:
-                text = spelling.out_of(text)
-        return text
+            ended = (spelling for ending in self._known.keys() & endings for spelling in self._known[ending])
+            found += [spelling for spelling in ended if spelling.form in text]
+        return sorted(found, key=lambda one: len(one.form), reverse=True)
 
     def deep(self, value: Any) -> Any:
         """`clean` on every string of a JSON value."""
@@ -167,6 +178,22 @@ class Secrets:
 
 def _without_telling(match: re.Match[str]) -> str:
     opening, name, value, closing = match.groups()
-    if not _TELLING.search(name) or _NO_SECRET.search(name) or value.startswith("«"):
+    if not tells(name) or value.startswith("«"):
         return match.group()
     return f"{opening}«redacted»{closing or ''}"
+
+
+def tells(name: str) -> bool:
+    """Whether the name of a member or a header says that its value is a secret."""
+    return bool(_TELLING.search(name)) and not _NO_SECRET.search(name)
+
+
+_ALL: Final[WeakSet[Secrets]] = WeakSet()
+"""Of every run in this process."""
+
+
+def clean_of_all(text: str) -> str:
+    """A text of nobody knows whom, a traceback for instance, without any secret of any run of this process."""
+    for secrets in list(_ALL):
+        text = secrets.clean(text)
+    return text

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import math
 import random
 import time
+from collections import deque
 from dataclasses import replace
 from itertools import count
 from typing import Final
 
 from conformance.client.answer import Answer
 from conformance.client.fixtures import NotSent
+from conformance.client.guard import Guard
 from conformance.client.raw import Moment
 from conformance.client.recorder import Recorder
 from conformance.client.request import Request, Wire
 from conformance.client.room import Room
 from conformance.client.secrets import Secrets
 from conformance.client.transport import Transport
-from conformance.engine.gate import Gate, Pacer
+from conformance.engine.gate import Follower, Gate, Pacer
+from conformance.engine.waiting import Waiting
 from conformance.profile.model import Limits
 
-GATEWAY_ATTEMPTS: Final = 4
+GATEWAY_ATTEMPTS: Final = 20
+"""At most, where every other request meets gateway trouble."""
+_UNANSWERED: Final = 1e-6
+"""As often as that may trouble that comes by chance be all that a request gets, however many repeats that takes."""
+HOPELESS_ATTEMPTS: Final = 4
+"""Once repeating did not help several times: the trouble is tied to what is asked."""
 _JITTER: Final = random.Random()
 """Not the module's own, whose state hypothesis watches while it draws in another thread."""
 _CHALLENGES: Final = 3
@@ -55,10 +64,11 @@ class Flow:
         prefix: str = "x",
         sent: int = 0,
         since_s: float = 0.0,
+        guard: Guard | None = None,
     ) -> None:
         """`sent`: requests of earlier parts of the run; `since_s`: how long ago the run began."""
         self.gate = Gate(concurrency)
-        self.waited_s = 0.0
+        self.waiting = Waiting()
         self.requests = sent
         self.exhausted = ""
         self._transport = transport
@@ -67,12 +77,36 @@ class Flow:
         self._limits = limits
         self._room = Room()
         self._pace = Pacer(limits.rate)
+        self.follow = Follower()
+        self._helped: deque[bool] = deque(maxlen=8)
+        """Of the last requests that met gateway trouble, whether repeating helped."""
+        self._met: deque[bool] = deque(maxlen=60)
+        """Of the last requests, whether they met it at first."""
         self._token_url = token_url
         self._prefix = prefix
+        self._guard = guard
         self._ids = count(1)
         self.nonce = ""
         self._silent = 0
         self._began = time.perf_counter() - since_s
+
+    @property
+    def borne(self) -> dict[str, float | int | None]:
+        """What the target bore, and what was waited for because of it: for the journal's last line."""
+        slowest = self.follow.slowest
+        return {
+            "waited_s": round(self.waiting.total_s, 3),
+            "waited_clock_s": round(self.waiting.clock_s, 3),
+            "limited": self.waiting.times["429"],
+            "lost": self.waiting.times["lost"],
+            "slowest_rate": round(slowest, 2) if slowest else None,
+            "most_in_flight": self.gate.most_in_flight,
+        }
+
+    @property
+    def waited_s(self) -> float:
+        """Added up over all requests."""
+        return self.waiting.total_s
 
     async def send(
         self,
@@ -90,34 +124,48 @@ class Flow:
         patience = self._limits.patience_s if patience_s is None else patience_s
         limited = troubled = challenges = 0
         waited = 0.0
-        first = ""
+        first, lost = "", False
         while True:
-            answer = await self._once(request, purpose, first)
-            first = first or answer.id
+            answer = await self._once(request, purpose, first, deliberate=429 in take)
+            if not first:
+                first = answer.id
+                self._met.append(answer.gateway_trouble)
             if answer.status == 429 and 429 not in take:
                 limited += 1
-                wait = self._back_off(answer, limited)
+                why, wait = "429", self._back_off(answer, limited)
                 if waited + wait > patience:
-                    return answer
+                    break
             elif answer.gateway_trouble and (answer.status or 0) not in take:
                 troubled += 1
-                wait = 0.1 * 2**troubled
-                if troubled >= GATEWAY_ATTEMPTS:
-                    return answer
+                why, wait = "lost", min(0.5, 0.05 * 2**troubled)
+                lost = lost or answer.status is None
+                if troubled >= self._attempts:
+                    break
             elif self._challenged(answer) and challenges < _CHALLENGES:
                 challenges += 1
-                wait = 0.0
+                continue
             else:
-                return answer
+                break
             waited += wait
-            self.waited_s += wait
-            await asyncio.sleep(wait)
+            async with self.waiting.out(why, wait):
+                await asyncio.sleep(wait)
+        if troubled:
+            self._helped.append(not answer.gateway_trouble)
+        return replace(answer, doubtful=True) if lost and not repeatable(request) else answer
+
+    @property
+    def _attempts(self) -> int:
+        """How often gateway trouble is met before it is an answer."""
+        if len(self._helped) >= 3 and sum(self._helped) * 2 < len(self._helped):
+            return HOPELESS_ATTEMPTS
+        share = (sum(self._met) + 1) / (len(self._met) + 2)
+        needed = math.ceil(math.log(_UNANSWERED) / math.log(share))
+        return max(HOPELESS_ATTEMPTS, min(GATEWAY_ATTEMPTS, needed))
 
     async def abandon(self, request: Request, moment: Moment) -> bool:
         """Sends a request whose answer nobody waits for; tells whether it was sent as far as `moment` says."""
         self._check_budget(request)
-        paced = await self._pace()
-        self.waited_s += paced
+        await self._in_turn(deliberate=True)
         async with self.gate:
             self.requests += 1
             wire, _ = self._written(request)
@@ -136,15 +184,26 @@ class Flow:
         self.nonce = nonce
         return answer.request.proof is not None and answer.status in (400, 401) and nonce != answer.nonce
 
-    async def _once(self, request: Request, purpose: str, retry_of: str) -> Answer:
+    async def _in_turn(self, *, deliberate: bool) -> None:
+        """Keeps the pace that the profile states, and the one that the target was found to bear."""
+        for why, pace in (("rate", self._pace), ("pace", self.follow)):
+            if pace.rate and not (deliberate and pace is self.follow):
+                async with self.waiting.out(why):
+                    await pace()
+
+    async def _once(self, request: Request, purpose: str, retry_of: str, *, deliberate: bool) -> Answer:
+        """`deliberate`: a 429 is what is wanted, and says nothing about how much the target bears."""
         self._check_budget(request)
-        paced = await self._pace()
-        self.waited_s += paced
+        await self._in_turn(deliberate=deliberate)
         async with self.gate:
             self._check_budget(request)
             self.requests += 1
             answer = await self._exchange(request, purpose)
-        self.gate.tell(answer.status == 429)
+        if not deliberate:
+            self.gate.tell(answer.status == 429)
+            self.follow.tell(answer.status == 429)
+        if self._guard is not None:
+            self._guard.received(answer)
         self._recorder.record(answer, retry_of)
         return answer
 
@@ -159,11 +218,13 @@ class Flow:
             raise BudgetExhausted(self.exhausted)
 
     def _written(self, request: Request) -> tuple[Wire, str]:
+        if self._guard is not None:
+            self._guard.sent(request)
         wire = request.wire(self._transport.prefix)
         url = self._transport.origin + wire.target
         if request.proof is not None:
             written = request.proof.write(wire.method, self._token_url or url.split("?")[0], self.nonce)
-            self._secrets.passing("dpop.proof", [written] if len(written) >= _PROOF else [])
+            self._secrets.passing("dpop.proof", [written, written.rpartition(".")[2]] if len(written) >= _PROOF else [])
             headers = wire.headers + (("DPoP", written),) * request.proof.copies
             wire = replace(wire, headers=headers, exact=wire.exact or request.proof.copies > 1)
         return wire, url
@@ -207,3 +268,14 @@ def _retry_after(value: str | None) -> float | None:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def repeatable(request: Request) -> bool:
+    """Whether a request may be sent again when its answer was lost: a read, or one that its key protects.
+
+    A proof that is told to keep its jti is refused the second time, if the first one was seen.
+    """
+    if (request.method or request.operation.method) == "GET":
+        return True
+    pinned = request.proof is not None and "jti" in request.proof.claims
+    return bool(request.key) and not pinned

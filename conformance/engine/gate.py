@@ -12,6 +12,15 @@ _WINDOW: Final = 30
 _CROWDED: Final = 0.4
 """The share of 429s among the last answers from which on fewer requests go out at once."""
 _SHRINK_EVERY_S: Final = 0.1
+_FEW: Final = 5
+_LOOKED_FOR_S: Final = 1.0
+"""So long most answers must be 429 before a pace is made of what was let through meanwhile."""
+_FASTER: Final = 1.02
+_SLOWER: Final = 0.95
+"""Where they balance, 28 of 100 answers are 429: with chance ones, which are fewer, the pace grows until it is gone."""
+_SLOWEST: Final = 2.0
+"""Requests a second: a target that lets nothing through is asked so often."""
+_FAST_ENOUGH: Final = 200.0
 
 
 hurried: ContextVar[bool] = ContextVar("hurried", default=False)
@@ -79,19 +88,76 @@ class Gate:
 
 
 class Pacer:
-    """At most `rate` starts a second, evenly spaced; no rate, no waiting."""
+    """At most `rate` starts a second, evenly spaced; no rate, no waiting. Who is hurried goes first."""
 
     def __init__(self, rate: float | None) -> None:
-        self._gap = 1 / rate if rate else 0.0
+        self.rate = rate
         self._next = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._hurried: deque[asyncio.Future[None]] = deque()
 
     async def __call__(self) -> float:
         """Waits for its turn; gives the seconds waited."""
-        if not self._gap:
-            return 0.0
         now = time.monotonic()
-        turn = max(now, self._next)
-        self._next = turn + self._gap
-        if turn > now:
-            await asyncio.sleep(turn - now)
-        return turn - now
+        if not self.rate:
+            return 0.0
+        if now >= self._next and not (self._waiting or self._hurried):
+            self._next = now + 1 / self.rate
+            return 0.0
+        place = asyncio.get_running_loop().create_future()
+        (self._hurried if hurried.get() else self._waiting).append(place)
+        self._set_timer()
+        await place
+        return time.monotonic() - now
+
+    def _set_timer(self) -> None:
+        if self._timer is None and (self._waiting or self._hurried):
+            wait = max(0.0, self._next - time.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(wait, self._admit)
+
+    def _admit(self) -> None:
+        self._timer = None
+        gap = 1 / self.rate if self.rate else 0.0
+        while waiting := self._hurried or self._waiting:
+            place = waiting.popleft()
+            if not place.done():
+                self._next = max(time.monotonic() - gap, self._next) + gap
+                place.set_result(None)
+                break
+        self._set_timer()
+
+
+class Follower(Pacer):
+    """A pace that nobody stated: found by what the target lets through, while most of its answers are 429.
+
+    From then on a little faster with every answer and a little slower with every 429, until nothing is left of it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.slowest: float | None = None
+        self._recent: deque[bool] = deque(maxlen=_WINDOW)
+        self._crowded_since: float | None = None
+        self._let_through = 0
+
+    def tell(self, limited: bool) -> None:
+        """Whether an answer was a 429 that nobody had asked for."""
+        self._recent.append(limited)
+        if self.rate is not None:
+            self.rate *= _SLOWER if limited else _FASTER
+            self.rate = max(self.rate, _SLOWEST)
+            if self.rate > _FAST_ENOUGH:
+                self.rate = None
+        if sum(self._recent) <= _CROWDED * len(self._recent) or len(self._recent) < _FEW:
+            self._crowded_since = None
+            return
+        now = time.monotonic()
+        if self._crowded_since is None:
+            self._crowded_since, self._let_through = now, 0
+        self._let_through += not limited
+        if (took := now - self._crowded_since) >= _LOOKED_FOR_S:
+            seen = max(_SLOWEST, self._let_through / took)
+            self.rate = seen if self.rate is None else min(self.rate, seen)
+            self.slowest = min(self.rate, self.slowest or self.rate)
+            self._crowded_since = None

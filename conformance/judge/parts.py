@@ -50,9 +50,9 @@ class Ends:
         return next((str(end["finished_at"]) for end in reversed(self._parts[-1].values())), "")
 
     @property
-    def waited_s(self) -> float:
-        """Seconds that all parts waited for the target."""
-        return float(sum(end.get("waited_s", 0.0) for part in self._parts for end in part.values()))
+    def by_part(self) -> list[list[Mapping[str, Any]]]:
+        """Of each part, the lines of its processes."""
+        return [list(part.values()) for part in self._parts]
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,7 @@ def _credential(name: str, table: Table, directory: Path) -> Credential:
             env=secret.get("env", ""),
             file=directory / secret["file"] if "file" in secret else None,
             command=_command(secret.get("command", ()), directory),
+            keyring=(secret["keyring"]["service"], secret["keyring"]["username"]) if "keyring" in secret else None,
         ),
         scopes=frozenset(table["scopes"]),
         installation=table.get("installation", ""),

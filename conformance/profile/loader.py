@@ -13,6 +13,7 @@ from typing import Any
 from conformance.contract import load_contract
 from conformance.errors import ProfileError
 from conformance.profile.build import build
+from conformance.profile.exposed import exposure_problems
 from conformance.profile.model import Profile
 from conformance.profile.rules import base_url_trouble, rule_problems
 from conformance.profile.schemas import load_schemas
@@ -64,7 +65,7 @@ def _load(
     substitution = Substitution(document["variables"], os.environ)
     filled = substitution.fill(document)
     rules = rule_problems(filled, directory=directory, contract=load_contract())
-    raise_first([*substitution.problems, *rules], document, path, text)
+    raise_first([*exposure_problems(document), *substitution.problems, *rules], document, path, text)
     filled["base_url"] = filled["base_url"].rstrip("/")
     schemas = _schemas(filled.get("schemas", {}), directory)
     digest = _digest([filled, schemas])

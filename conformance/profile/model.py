@@ -33,11 +33,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class SecretSource:
-    """Where a secret comes from: exactly one of the three."""
+    """Where a secret comes from: exactly one of the four."""
 
     env: str = ""
     file: Path | None = None
     command: tuple[str, ...] = ()
+    keyring: tuple[str, str] | None = None
+    """Service and user name."""
 
 
 @dataclass(frozen=True, slots=True)

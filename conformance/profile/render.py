@@ -27,7 +27,11 @@ class UnknownPlaceholder(KeyError):
 
 
 class MalformedPlaceholder(ValueError):
-    """A brace that neither opens nor closes a well-formed placeholder."""
+    """A brace that neither opens nor closes a well-formed placeholder; `what` says so without the text around it."""
+
+    def __init__(self, what: str, text: str) -> None:
+        super().__init__(f"{what} in {text!r}")
+        self.what = what
 
 
 class Piece(NamedTuple):
@@ -60,9 +64,9 @@ def parse(text: str) -> tuple[Piece, ...]:
 def _name(token: str, text: str) -> str:
     name = token[1:-1]
     if len(token) < 2:
-        raise MalformedPlaceholder(f"unbalanced {token} in {text!r}")
+        raise MalformedPlaceholder(f"unbalanced {token}", text)
     if not _NAME.fullmatch(name):
-        raise MalformedPlaceholder(f"malformed placeholder {token} in {text!r}")
+        raise MalformedPlaceholder(f"malformed placeholder {token}", text)
     return name
 
 

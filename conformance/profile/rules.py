@@ -63,7 +63,7 @@ def url_trouble(url: str) -> str:
     except ValueError:
         usable = False
     if not usable or re.search(r"[\s\x00-\x1f\\]", url):
-        return f"{url!r} is not an http or https URL"
+        return f"{_shown(url)!r} is not an http or https URL"
     return ""
 
 
@@ -76,6 +76,11 @@ def proxy_trouble(url: str) -> str:
     return "the proxy's URL must hold no user name or password" if urlsplit(url).username is not None else ""
 
 
+def _shown(url: str) -> str:
+    """Without the user name and password that it may hold."""
+    return re.sub(r"^([^/]*//|).*@", r"\1…@", url)
+
+
 def _base_url(document: Document) -> Iterator[Problem]:
     if trouble := base_url_trouble(document["base_url"]):
         yield Problem(("base_url",), trouble)
@@ -85,7 +90,7 @@ def _urls(document: Document) -> Iterator[Problem]:
     for key, call in _http_calls(document):
         url = call["url"].replace("{{", "").replace("}}", "")
         if not re.match(r"https?://[^/\s]", url):
-            yield Problem((*key, "url"), f"{call['url']!r} is not an http or https URL")
+            yield Problem((*key, "url"), f"{_shown(call['url'])!r} is not an http or https URL")
     token_url = document.get("oauth", {}).get("token_url", "")
     if token_url and (trouble := url_trouble(token_url)):
         yield Problem(("oauth", "token_url"), trouble)
@@ -111,9 +116,9 @@ def _authorization(document: Document) -> Iterator[Problem]:
     form = document["authorization"]["format"]
     rest = form.replace("{key}", "", 1)
     if form.count("{key}") != 1 or "{" in rest or "}" in rest:
-        yield Problem(("authorization", "format"), f"must hold {{key}} once, and no other brace, not {form!r}")
+        yield Problem(("authorization", "format"), "must hold {key} once, and no other brace")
     elif not rest.isascii() or not rest.isprintable():
-        yield Problem(("authorization", "format"), f"{form!r} cannot stand in a header")
+        yield Problem(("authorization", "format"), "cannot stand in a header")
 
 
 def _idempotency(document: Document) -> Iterator[Problem]:

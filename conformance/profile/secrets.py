@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 from pathlib import Path
+from typing import Final
 
 from conformance.errors import ProfileError
+from conformance.profile.keyrings import from_keyring
 from conformance.profile.model import Credential
 
 COMMAND_TIMEOUT_S = 10.0
+SHORTEST: Final = 6
+"""A shorter secret could not be kept out of the reports: its letters stand in ordinary words, too."""
+_A_NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
+"""How variables are called. What looks otherwise may be a secret that was put where a name belongs."""
 
 
 def resolve_secret(credential: Credential) -> str:
@@ -20,17 +27,38 @@ def resolve_secret(credential: Credential) -> str:
         secret = _from_environment(source.env, where)
     elif source.file is not None:
         secret = _from_file(source.file, where)
+    elif source.keyring is not None:
+        secret = from_keyring(*source.keyring, where)
     else:
         secret = _from_command(source.command, where)
-    if "\n" in secret or "\r" in secret or "\0" in secret:
-        raise ProfileError("the secret has more than one line", where=where)
+    if trouble := unusable(secret):
+        raise ProfileError(f"the secret {trouble}", where=where)
+    if any(secret in word for word in source.command[1:]):
+        hint = "have the program read it from where it is kept"
+        raise ProfileError("the secret stands in its own command, and so in the process list", where=where, hint=hint)
     return secret
+
+
+def unusable(secret: str) -> str:
+    """Why a text can be no API key in a header (RFC 9110 section 5.5); empty where it can."""
+    if "\n" in secret or "\r" in secret or "\0" in secret:
+        return "has more than one line"
+    if len(secret) < SHORTEST:
+        return f"has fewer than {SHORTEST} characters: too few to be told from other text and kept out of the reports"
+    if not secret.isascii() or not secret.isprintable():
+        return "has characters beyond visible ASCII: which bytes they are in a header is not settled"
+    if secret != secret.strip():
+        return "begins or ends with a blank, which no header keeps"
+    return ""
 
 
 def _from_environment(name: str, where: str) -> str:
     secret = os.environ.get(name, "")
     if not secret:
         state = "is empty" if name in os.environ else "is not set"
+        if not _A_NAME.fullmatch(name):
+            hint = "env takes the name of a variable, not the secret itself"
+            raise ProfileError(f"the environment variable named there {state}", where=where, hint=hint)
         raise ProfileError(f"the environment variable {name} {state}", where=where, hint=f"export {name}=...")
     return secret
 
@@ -39,7 +67,7 @@ def _from_file(path: Path, where: str) -> str:
     try:
         with path.open(encoding="utf-8") as file:
             mode = os.fstat(file.fileno()).st_mode
-            if stat.S_ISREG(mode) and mode & 0o077:
+            if os.name == "posix" and stat.S_ISREG(mode) and mode & 0o077:
                 raise ProfileError(
                     f"{path} can be read by others than its owner", where=where, hint=f"chmod 600 {path}"
                 )
@@ -47,7 +75,8 @@ def _from_file(path: Path, where: str) -> str:
     except UnicodeDecodeError:
         raise ProfileError(f"{path} is not UTF-8", where=where) from None
     except OSError as error:
-        raise ProfileError(f"{path} cannot be read: {error.strerror}", where=where) from error
+        told = path if path.suffix or path.exists() else "the file named there"  # it may be the secret itself
+        raise ProfileError(f"{told} cannot be read: {error.strerror}", where=where) from None
     if not secret:
         raise ProfileError(f"{path} is empty", where=where)
     return secret
@@ -66,7 +95,8 @@ def _from_command(command: tuple[str, ...], where: str) -> str:
     except UnicodeDecodeError:
         raise ProfileError(f"{program} printed what is not UTF-8", where=where) from None
     except OSError as error:
-        raise ProfileError(f"{program} cannot be run: {error.strerror}", where=where) from error
+        told = program if len(command) > 1 else "the program named there"  # it may be the secret itself
+        raise ProfileError(f"{told} cannot be run: {error.strerror}", where=where) from None
     if done.returncode != 0:
         hint = "run it by hand to see what it says"
         raise ProfileError(f"{program} ended with exit code {done.returncode}", where=where, hint=hint)

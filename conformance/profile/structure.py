@@ -15,6 +15,7 @@ from conformance.profile.source import Key, Problem, nearest
 
 _UNKNOWN = "unknown key"
 _LACKS = "lacks the key "
+_QUOTED_AT_MOST = 24
 _ARTICLES = {
     "string": "a string",
     "integer": "an integer",
@@ -89,13 +90,19 @@ def _problems(key: Key, error: jsonschema_rs.ValidationError, subschema: Mapping
             yield Problem(key, f"must be {_types(subschema)}, not {_type_of(error.instance)}", expected)
         case "enum":
             options = [str(option) for option in subschema["enum"]]
-            yield Problem(key, f"{error.instance!r} is not allowed", nearest(str(error.instance), options))
+            yield Problem(key, f"{_quoted(error.instance)} is not allowed", nearest(str(error.instance), options))
         case "pattern" | "minimum" | "exclusiveMinimum":
-            yield Problem(key, f"must be {expected}, not {error.instance!r}")
+            yield Problem(key, f"must be {expected}, not {_quoted(error.instance)}")
         case "minLength" | "minItems" | "minProperties" | "maxProperties":
             yield Problem(key, "must not be empty" if expected == "not empty" else f"needs {expected}")
         case _:
-            yield Problem(key, error.message)
+            yield Problem(key, f"does not fit the schema ({kind.name})")
+
+
+def _quoted(value: Any) -> str:
+    """What was written, unless it is long enough to be a key that was put in the wrong place."""
+    text = repr(value)
+    return text if len(text) <= _QUOTED_AT_MOST else f"{text[:4]}…{text[-1]}"
 
 
 def _about(subschema: Mapping[str, Any], name: str) -> str:

@@ -60,7 +60,7 @@ class Substitution:
         try:
             names = [piece.text for piece in parse(text) if piece.is_placeholder]
         except MalformedPlaceholder as error:
-            self.problems.append(Problem(key, str(error), "a literal brace is doubled: {{ and }}"))
+            self.problems.append(Problem(key, error.what, "a literal brace is doubled: {{ and }}"))
             return text
         for name in names:
             self._look_up(name, key)
@@ -70,7 +70,7 @@ class Substitution:
         filled = _KNOWN.sub(lambda match: self._look_up(match[1], key) or match[0], text)
         rest = _KNOWN.sub("", text)
         if not free and ("{" in rest or "}" in rest):
-            what = f"only {{var.NAME}} and {{env.NAME}} can stand here, in {text!r}"
+            what = "only {var.NAME} and {env.NAME} can stand here"
             self.problems.append(Problem(key, what))
         return filled
 

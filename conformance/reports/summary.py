@@ -68,7 +68,7 @@ def _head(run: Run) -> str:
         f"seed {code(str(run.seed))}",
         f"started {code(run.started_at)}",
         plural(run.traffic.requests, "request"),
-        *filter(None, [grouping.resumed(run)]),
+        *filter(None, [grouping.resumed(run), escape(grouping.waiting(run))]),
     ]
     lines = [
         f"# {VERDICT_SYMBOLS[run.verdict]} {run.verdict.capitalize()}",

@@ -148,5 +148,7 @@ def _verdict(run: Run) -> Iterator[Line]:
     cost = plural(run.traffic.requests, "request") + (f" in {taken:.1f} s" if taken is not None else "")
     cost += f" · {again}" if (again := grouping.resumed(run)) else ""
     yield f"target {run.target} · profile {run.profile.name} · seed {run.seed} · {cost}", "dim"
+    if waiting := grouping.waiting(run):
+        yield waiting, "dim"
     told = f"{VERDICT_SYMBOLS[run.verdict]} {run.verdict.upper()}: {grouping.headline(run)}"
     yield told, VERDICT_STYLES[run.verdict]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -69,14 +70,61 @@ def test_a_missing_file_is_said(tmp_path: Path) -> None:
     assert "cannot be read: No such file" in _refused(_credential(file=tmp_path / "none"))
 
 
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere a mode says nothing about who may read")
+def test_what_is_no_file_has_no_mode_to_check(tmp_path: Path) -> None:
+    """A pipe, as the shell's process substitution gives one, is read by nobody else."""
+    reading, writing = os.pipe()
+    os.write(writing, SECRET.encode())
+    os.close(writing)
+    try:
+        assert resolve_secret(_credential(file=Path(f"/dev/fd/{reading}"))) == SECRET
+    finally:
+        os.close(reading)
+
+
+@pytest.mark.parametrize("name", ["canary-4711", "canary_4711"])
+def test_a_secret_in_the_place_of_its_name_is_not_repeated(name: str, tmp_path: Path) -> None:
+    """Who writes the key itself where a variable, a file or a program belongs reads it in no message."""
+    for credential in (_credential(env=name), _credential(file=tmp_path / name), _credential(command=(name,))):
+        assert name not in _refused(credential)
+
+
 def _program(code: str) -> Credential:
-    return _credential(command=(sys.executable, "-S", "-c", code))
+    """A program that knows the secret in parts, so that the secret stands in nobody's command line."""
+    return _credential(command=(sys.executable, "-S", "-c", code.replace(SECRET, "' 'canary' '-' '4711' '")))
 
 
 def test_from_a_command() -> None:
     """Its output without the space around it; no shell looks at the words."""
     assert resolve_secret(_program(f"print(' {SECRET} ')")) == SECRET
-    assert resolve_secret(_credential(command=("echo", "$HOME"))) == "$HOME"
+    assert resolve_secret(_credential(command=("sh", "-c", "printf '$%s' HOMELY"))) == "$HOMELY"
+
+
+def test_a_command_that_shows_the_secret_in_the_process_list_is_refused() -> None:
+    """`echo KEY` is no place to keep a key: everybody on the machine can read it there."""
+    assert "process list" in _refused(_credential(command=("echo", SECRET)))
+
+
+@pytest.mark.parametrize(
+    ("secret", "says"),
+    [
+        ("a1b2c", "fewer than 6 characters"),
+        ("schl\u00fcssel-4711", "visible ASCII"),
+        ("can\tary-4711", "visible ASCII"),
+        ("can\x7fary-4711", "visible ASCII"),
+        (" canary-471", "begins or ends with a blank"),
+        ("canary-471 ", "begins or ends with a blank"),
+        ("canary\r471", "more than one line"),
+    ],
+)
+def test_what_cannot_be_kept_out_of_reports_or_sent_in_a_header_is_refused(
+    secret: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the message does not show it."""
+    monkeypatch.setenv("SUITE_TEST_KEY", secret)
+    message = _refused(_credential(env="SUITE_TEST_KEY"))
+    assert says in message
+    assert secret not in message
 
 
 @pytest.mark.parametrize(

@@ -321,6 +321,20 @@ def resumed(run: Run) -> str:
     return f"resumed {plural(run.parts - 1, 'time')}" if run.parts > 1 else ""
 
 
+def waiting(run: Run) -> str:
+    """What was waited for, and how long; empty where nothing was."""
+    traffic = run.traffic
+    if not traffic.retries and traffic.waited_s < 1:
+        return ""
+    causes = [plural(traffic.limited, "429")] if traffic.limited else []
+    causes += [plural(traffic.lost, "lost answer")] if traffic.lost else []
+    told = [f"waited {traffic.waited_clock_s:.1f} s for {' and '.join(causes) or 'the rate'}"]
+    told += [plural(traffic.retries, "retry", "retries")] if traffic.retries else []
+    told += [f"at most {traffic.most_in_flight} in flight"] if traffic.most_in_flight else []
+    told += [f"slowed down to {traffic.slowest_rate:.1f} requests a second"] if traffic.slowest_rate else []
+    return ", ".join(told)
+
+
 def seconds(run: Run) -> float | None:
     """How long the run took; None where its times cannot be read."""
     try:

@@ -1,0 +1,101 @@
+"""In how many ways one secret may be written, and a text with its escapes undone."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from typing import Final
+from urllib.parse import quote, quote_plus
+
+MIN_LENGTH: Final = 6
+_ESCAPE: Final = re.compile(
+    r"\\u(?P<u>[0-9a-fA-F]{4})|\\x(?P<x>[0-9a-fA-F]{2})|\\(?P<c>[^ux])|%(?P<p>[0-9a-fA-F]{2})"
+    r"|&#[xX](?P<h>[0-9a-fA-F]{1,6});|&#(?P<d>[0-9]{1,7});|&(?P<n>amp|lt|gt|quot|apos|sol|plus|equals);"
+)
+_NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'", "sol": "/", "plus": "+", "equals": "="}
+_ROUNDS: Final = 4
+"""So often may one escape be written in another: a URL in HTML in JSON."""
+
+
+def forms(secret: str) -> tuple[str, ...]:
+    """The spellings of one secret that a text may hold, the longest first.
+
+    As it is, in small or capital letters as header names are, URL-encoded, JSON- or HTML-escaped, in hexadecimal, in
+    base64 at any offset; and of what is not ASCII, in UTF-8 as well as in latin-1. What looks like an escape in the
+    secret itself is undone too, for so it is in a text that is looked at without its escapes.
+    """
+    found = {secret, secret.lower(), secret.upper(), html.escape(secret), Unescaped(secret).text}
+    for raw in _encoded(secret):
+        found |= {raw.hex(), raw.hex().upper(), raw.decode("latin-1"), raw.decode("ascii", "backslashreplace")}
+        found |= {quote(raw, safe=safe) for safe in ("", "/", "!'()*")} | {quote_plus(raw)}
+        found |= _base64_cores(raw)
+    found |= {re.sub("%[0-9A-F]{2}", lambda match: match.group().lower(), form) for form in found if "%" in form}
+    found |= {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    found |= {form.replace("/", "\\/") for form in found if "/" in form}
+    return tuple(sorted((form for form in found if len(form) >= MIN_LENGTH), key=len, reverse=True))
+
+
+def _encoded(secret: str) -> set[bytes]:
+    raw = {secret.encode("utf-8", "surrogatepass")}
+    if not secret.isascii():
+        raw.add(secret.encode("latin-1", "replace"))
+    return raw
+
+
+def _base64_cores(raw: bytes) -> set[str]:
+    """The characters that stand for nothing but the secret, at each of the three offsets it may have."""
+    found = set()
+    for offset in range(3):
+        shifted = base64.b64encode(b"\0" * offset + raw)
+        core = shifted[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6].decode()
+        found |= {core, core.replace("+", "-").replace("/", "_")}
+    return found
+
+
+class Unescaped:
+    """A text with its escapes undone, in whatever mixture; `span` tells where a piece of it stood before.
+
+    `text` is empty where there was none, so that nothing new is to be seen.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = ""
+        self._starts: list[int] = []
+        for _ in range(_ROUNDS):
+            found = _undone(self.text or text)
+            if found is None:
+                break
+            plain, starts = found
+            self._starts = [self._starts[at] for at in starts] if self._starts else starts
+            self.text = plain
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        return self._starts[start], self._starts[end]
+
+
+def _undone(text: str) -> tuple[str, list[int]] | None:
+    """One round: the text, and where each of its characters, and its end, stood before."""
+    pieces: list[str] = []
+    starts: list[int] = []
+    at = 0
+    for match in _ESCAPE.finditer(text):
+        pieces += [text[at : match.start()], meant := _meant(match)]
+        starts += [*range(at, match.start()), *[match.start()] * len(meant)]
+        at = match.end()
+    if not pieces:
+        return None
+    pieces.append(text[at:])
+    starts += range(at, len(text) + 1)
+    return "".join(pieces), starts
+
+
+def _meant(match: re.Match[str]) -> str:
+    kind, value = match.lastgroup, match[match.lastgroup or 0]
+    if kind == "n":
+        return _NAMED[value]
+    if kind == "c":
+        return {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}.get(value, value)
+    number = int(value, 10 if kind == "d" else 16)
+    return chr(number) if number < 0x110000 else match[0]

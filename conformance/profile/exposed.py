@@ -1,0 +1,51 @@
+"""Places of a profile in which a secret would be seen by everybody: process lists, names, addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from conformance.profile.render import MalformedPlaceholder, placeholders
+from conformance.profile.source import Key, Problem
+
+_SECRET_NAMES: Final = ("pkce.verifier", "oauth.code")
+_ENV: Final = re.compile(r"\{env\.([^{}]*)\}")
+_SENT: Final = re.compile(r"(fixtures/[^/]+/[^/]+|effects/[^/]+)/http/.*|rate_limit/(prepare|restore)/.*|operations/.*")
+"""Where a credential's variable may stand: in what is sent to the target, or to its owner's test API."""
+
+
+def exposure_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
+    """Of a document as it was written, before anything was filled in."""
+    stated = document.get("credentials", {})
+    variables = {table["secret"]["env"]: name for name, table in stated.items() if "env" in table["secret"]}
+    for key, text in _strings(document, ()):
+        for variable in _ENV.findall(text):
+            if variable in variables and not _SENT.fullmatch("/".join(map(str, key))):
+                what = f"{{env.{variable}}} is the secret of {variables[variable]!r}, which everybody could see here"
+                yield Problem(key, what, "name another variable")
+    for kind, states in document.get("fixtures", {}).items():
+        for state, table in states.items():
+            yield from _arguments(("fixtures", kind, state, "command"), table.get("command", ()))
+
+
+def _arguments(key: Key, words: Any) -> Iterator[Problem]:
+    for index, word in enumerate(words):
+        try:
+            secret = [name for name in placeholders(word) if name in _SECRET_NAMES]
+        except MalformedPlaceholder:
+            continue
+        if secret:
+            hint = "the program finds it in its environment, in CONFORMANCE_CONTEXT"
+            yield Problem((*key, index), f"{{{secret[0]}}} would stand in the process list", hint)
+
+
+def _strings(value: Any, key: Key) -> Iterator[tuple[Key, str]]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _strings(item, (*key, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _strings(item, (*key, index))
+    elif isinstance(value, str):
+        yield key, value

@@ -1,0 +1,56 @@
+"""The search for canaries finds what it is meant to find: a secret planted in any form, in any file of a run."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.canary.spelling import FORMS, PIECE, Search
+
+CANARY = "cnry-0a1b2c3d/+=&\"<%~'4e5f6a7b"
+SEARCH = Search({CANARY: "key"})
+FILES = (
+    "journal.ndjson", "run.json", "report.html", "junit.xml", "summary.md", "ctrf-report.json", "exchanges.har",
+    "report.sarif", "allure-results/0-attachment.txt", "badge.svg", "certificate.json", "the terminal",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_planted_is_found(form: str, file: str, tmp_path: Path) -> None:
+    """Each form in each file."""
+    for spelt in FORMS[form](CANARY):
+        path = tmp_path / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x" * 500 + spelt.encode() + b"y" * 500)
+        assert any(form in hit for hit in SEARCH.found_in_files(tmp_path)[file])
+
+
+@pytest.mark.parametrize("before", [-5, 0, 3])
+def test_it_is_found_across_the_pieces_in_which_a_long_text_is_read(before: int) -> None:
+    """Wherever it begins."""
+    assert SEARCH.found_in(b"x" * (PIECE + before) + CANARY.encode() + b"y" * 1000)
+
+
+@pytest.mark.parametrize("before", ["", "u", "us", "user:", "a longer user:", '{"ticket":"', '{"a":"bc","code":"'])
+@pytest.mark.parametrize("behind", ["", "x", "xy", '"}'])
+@pytest.mark.parametrize("alphabet", [base64.b64encode, base64.urlsafe_b64encode])
+def test_it_is_found_in_the_base64_of_whatever_holds_it(before: str, behind: str, alphabet: object) -> None:
+    """As in Basic credentials, or a request that is sent back whole."""
+    text = alphabet(f"{before}{CANARY}{behind}".encode())  # type: ignore[operator]
+    assert SEARCH.found_in(b"Authorization: Basic " + text)
+    assert SEARCH.found_in(b"data:" + text.rstrip(b"="))
+
+
+def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
+    """Nor what only looks like it."""
+    (tmp_path / "a").write_text(json.dumps({"key": CANARY[:-1], "other": CANARY[1:]}) + "«credential:full»")
+    assert SEARCH.found_in_files(tmp_path) == {}
+
+
+def test_a_name_of_a_file_is_searched_too(tmp_path: Path) -> None:
+    (tmp_path / CANARY.encode().hex()).touch()
+    assert len(SEARCH.found_in_files(tmp_path)) == 1
