@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.canary.desk import Canaries, canaries
 
 
-@dataclass
 class Tally:
-    """What was searched in the whole session."""
+    """Looks into everything that a mode left behind."""
 
-    modes: dict[str, int] = field(default_factory=dict)
-    """Mode -> its canaries."""
-    bytes: int = 0
-    found: int = 0
+    def __init__(self, tell: Callable[[str, Any], None]) -> None:
+        self._tell = tell
 
-    def nothing_in(self, own: Canaries, mode: str) -> None:
+    def nothing_in(self, own: Canaries) -> None:
         """Asserts that no canary is anywhere, after something was looked at."""
         leaks = own.leaks()
-        self.found += sum(map(len, leaks.values()))
-        self.modes[mode] = len(own.keys) + len(own.seen)
-        self.bytes += sum(path.stat().st_size for path in own.desk.place.rglob("*") if path.is_file())
+        size = sum(path.stat().st_size for path in own.desk.place.rglob("*") if path.is_file())
+        self._tell("canaries", (len(own.keys) + len(own.seen), size, sum(map(len, leaks.values()))))
         assert own.watch.samples > 3
         assert leaks == {}
 
 
-_TALLY = Tally()
-
-
 @pytest.fixture
-def tally() -> Tally:
-    return _TALLY
+def tally(record_property: Callable[[str, Any], None]) -> Tally:
+    return Tally(record_property)
 
 
 @pytest.fixture
@@ -44,15 +37,19 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Canaries:
     return canaries(tmp_path_factory.mktemp("place"), tmp_path_factory.mktemp("kept"))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _told(request: pytest.FixtureRequest) -> Iterator[None]:
-    yield
-    terminal = request.config.pluginmanager.get_plugin("terminalreporter")
-    if _TALLY.modes and terminal is not None:
-        terminal.write_line("")
-        terminal.write_line(
-            f"canaries found in outputs: {_TALLY.found}, over {len(_TALLY.modes)} modes with "
-            f"{sum(_TALLY.modes.values()):,} canaries, in {_TALLY.bytes / 1e6:.0f} MB of files"
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    told = [
+        value
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.stats.get(outcome, ())
+        for name, value in report.user_properties
+        if name == "canaries"
+    ]
+    if told:
+        canaries_, files, found = (sum(column) for column in zip(*told, strict=True))
+        terminalreporter.write_line(
+            f"canaries found in outputs: {found}, over {len(told)} modes with {canaries_:,} canaries, "
+            f"in {files / 1e6:.0f} MB of files"
         )
 
 

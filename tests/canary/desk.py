@@ -110,11 +110,13 @@ def canaries(place: Path, kept: Path) -> Canaries:
     for number, (name, key) in enumerate(keys.items()):
         source, held = _kept(SOURCES[number % len(SOURCES)], name, key, kept)
         environment |= held
-        text = re.sub(rf"(\[credentials\.{re.escape(name)}\]\nsecret = ).*", lambda m: m[1] + source, text, count=1)
+        before, head, behind = text.partition(f"[credentials.{name}]\nsecret = ")
+        text = before + head + source + behind[behind.index("\n") :]
     own = place / "make-order"
     own.write_text(f"#!{sys.executable}\n{_MAKE_ORDER}")
     own.chmod(0o700)
-    text = re.sub(r"(\[fixtures\.order\.requested\]\n)http.*\n", r'\1command = ["./make-order", "{var.control}"]\n', text)
+    command = 'command = ["./make-order", "{var.control}"]'
+    text = re.sub(r"(\[fixtures\.order\.requested\]\n)http.*\n", rf"\1{command}\n", text)
     text = re.sub(r'file = "reference.schemas.yaml"', f'file = "{REFERENCE.with_name("reference.schemas.yaml")}"', text)
     profile = place / "canary.toml"
     profile.write_text(text)

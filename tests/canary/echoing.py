@@ -7,6 +7,7 @@ characters that every encoding spells otherwise. Hostile, it answers by itself a
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import json
 import random
@@ -85,7 +86,8 @@ class Echo:
         if answer.status != 200 or not isinstance(data, dict) or not isinstance(data.get("accessToken"), str):
             return answer
         data["accessToken"] += "~+/.9" * 2
-        value["refresh_token"] = "rt-" + base64.b64encode(random.randbytes(18)).decode()
+        drawn = hashlib.sha256(data["accessToken"].encode()).digest()  # a replay has the same one
+        value["refresh_token"] = "rt-" + base64.b64encode(drawn).decode()
         self.note("access token", data["accessToken"])
         self.note("refresh token", value["refresh_token"])
         self.last += [data["accessToken"], value["refresh_token"]]
@@ -107,7 +109,8 @@ class Echo:
         text = " ".join(spelt)
         status = random.choice([200, 200, 302, 400, 401, 403, 404, 409, 418, 500])
         reason = quote(spelt[0])[:200] if spelt else "Said"
-        told = Message.of(status, {"data": {"echo": spelt}, "error": {"message": text}}, *_headers(spelt), reason=reason)
+        value = {"data": {"echo": spelt}, "error": {"message": text}}
+        told = Message.of(status, value, *_headers(spelt), reason=reason)
         if random.random() < 0.3:
             page = f"<html><pre>{html.escape(text)}</pre>{text}{'pad ' * random.randrange(2500)}{text}</html>"
             told = replace(told, body=page.encode("utf-8", "replace") + b"\xff\xfe" + text.encode())

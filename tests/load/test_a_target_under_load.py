@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.commands import Desk, Done, run_json, shared_reference
+from tests.load.conftest import Tell
 from tests.load.manners import at_most, by_chance, dropping, slow
 from tests.proxying import Behaviour, Proxy
 
@@ -56,15 +57,6 @@ class Loaded:
             assert re.search(pattern, text), pattern
 
 
-@pytest.fixture
-def tell(request: pytest.FixtureRequest) -> Iterator[list[str]]:
-    lines: list[str] = []
-    yield lines
-    terminal = request.config.pluginmanager.get_plugin("terminalreporter")
-    for line in lines if terminal else ():
-        terminal.write_line(f"\n{request.node.name}: {line}")
-
-
 @contextmanager
 def proxied(behaviour: Behaviour) -> Iterator[tuple[Proxy, list[str]]]:
     service = shared_reference()
@@ -74,7 +66,7 @@ def proxied(behaviour: Behaviour) -> Iterator[tuple[Proxy, list[str]]]:
         yield proxy, profile
 
 
-def loaded(place: Path, behaviour: Behaviour, tell: list[str], *given: object) -> Loaded:
+def loaded(place: Path, behaviour: Behaviour, tell: Tell, *given: object) -> Loaded:
     with proxied(behaviour) as (proxy, target):
         started = time.monotonic()
         done = Desk(place, shared_reference()).conformance("run", *target, "--report-dir", "out", *given)
@@ -82,15 +74,16 @@ def loaded(place: Path, behaviour: Behaviour, tell: list[str], *given: object) -
     out = place / "out"
     run = run_json(out)
     traffic = run["traffic"]
-    tell.append(
+    tell(
+        "load",
         f"{took:.0f} s, of which {traffic['waited_clock_s']:.0f} s with requests that waited; {traffic['requests']:,} "
         f"requests, {traffic['retries']} retries, {traffic['limited']} 429s, {traffic['lost']} lost, "
-        f"{traffic['most_in_flight']} in flight, {proxy.statuses}, verdict {run['verdict']}"
+        f"{traffic['most_in_flight']} in flight, {proxy.statuses}, verdict {run['verdict']}",
     )
     return Loaded(done, run, took, (out / "report.html").read_text(), (out / "summary.md").read_text())
 
 
-def test_slow_answers_take_only_longer(tmp_path: Path, tell: list[str]) -> None:
+def test_slow_answers_take_only_longer(tmp_path: Path, tell: Tell) -> None:
     """1.5 s each; with more of them at once a run takes little longer."""
     told = loaded(tmp_path, slow(1.5), tell, "-k", SOME, "--concurrency", "96")
     told.is_undisturbed()
@@ -98,7 +91,7 @@ def test_slow_answers_take_only_longer(tmp_path: Path, tell: list[str]) -> None:
     assert told.traffic["latency"][""]["p50"] >= 1500
 
 
-def test_chance_429s_are_waited_out(tmp_path: Path, tell: list[str]) -> None:
+def test_chance_429s_are_waited_out(tmp_path: Path, tell: Tell) -> None:
     """One in five, whatever was asked; the pace is not slowed down for them."""
     told = loaded(tmp_path, by_chance(0.2), tell, "-k", SOME)
     told.is_undisturbed()
@@ -106,7 +99,7 @@ def test_chance_429s_are_waited_out(tmp_path: Path, tell: list[str]) -> None:
     told.tells(r"waited \d+\.\d s for [\d,]+ 429s, [\d,]+ retries, at most \d+ in flight")
 
 
-def test_a_limit_that_nobody_stated_is_found(tmp_path: Path, tell: list[str]) -> None:
+def test_a_limit_that_nobody_stated_is_found(tmp_path: Path, tell: Tell) -> None:
     """5 requests in any second and no Retry-After: nothing is given up, and the progress says what is waited for."""
     told = loaded(tmp_path, at_most(5), tell, "-k", FEW)
     told.is_undisturbed()
@@ -118,7 +111,7 @@ def test_a_limit_that_nobody_stated_is_found(tmp_path: Path, tell: list[str]) ->
 
 
 @pytest.mark.parametrize("after_the_effect", [False, True], ids=["before", "after the effect"])
-def test_dropped_connections_are_no_verdict(tmp_path: Path, after_the_effect: bool, tell: list[str]) -> None:
+def test_dropped_connections_are_no_verdict(tmp_path: Path, after_the_effect: bool, tell: Tell) -> None:
     """Every other one, also when what was asked had been carried out: a repeat with the same key tells the truth.
 
     What no key protects, such as a proof that is to be used once, is judged again on fixtures of its own.
@@ -129,7 +122,7 @@ def test_dropped_connections_are_no_verdict(tmp_path: Path, after_the_effect: bo
     told.tells(r"waited \d+\.\d s for [\d,]+ lost answers")
 
 
-def test_a_retry_after_of_a_day_is_said_and_not_waited_for(tmp_path: Path, tell: list[str]) -> None:
+def test_a_retry_after_of_a_day_is_said_and_not_waited_for(tmp_path: Path, tell: Tell) -> None:
     """What was answered so is inconclusive, with the reason; the rest is judged, and nothing fails."""
     told = loaded(tmp_path, by_chance(0.2, ("Retry-After", "86400")), tell, "-k", FEW)
     outcomes = Counter(result["outcome"] for result in told.run["results"])

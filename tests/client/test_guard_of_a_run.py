@@ -1,0 +1,111 @@
+"""What becomes a secret in the course of a run is known before it is sent, or before the answer is written."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+
+import pytest
+
+from conformance.client.answer import Answer
+from conformance.client.dpop import ProofKey
+from conformance.client.guard import Guard, guard_key
+from conformance.client.request import Request
+from conformance.client.secrets import Secrets, clean_of_all
+from conformance.contract import load_contract
+from conformance.profile.model import HttpCall, OAuth, OperationFacts, Profile, RateLimit
+
+OPERATIONS = load_contract().operations
+PROFILE = Profile("x", "http://127.0.0.1:1", "Token t={key}!", oauth=OAuth(code="/code", access_token="/data/at"))
+IDENTITY = Request(OPERATIONS["getApiKeyIdentity"])
+TOKEN = Request(OPERATIONS["exchangeOAuthToken"], body={})
+VALUE = "a1b2c3d4-e5f6-a7b8-c9d0"
+
+
+def guarded(profile: Profile = PROFILE) -> tuple[Guard, Secrets]:
+    secrets = Secrets()
+    return Guard(profile, secrets), secrets
+
+
+def answered(request: Request, body: bytes = b"", *headers: tuple[str, str], status: int = 200) -> Answer:
+    return Answer("x1", request, "http://127.0.0.1:1/", (), b"", status, headers, body)
+
+
+@pytest.mark.parametrize("text", [VALUE, f"Token t={VALUE}!", base64.b64encode(f"user:{VALUE}".encode()).decode()])
+def test_a_key_with_one_letter_changed_is_as_good_as_the_key(text: str) -> None:
+    """What a check writes into Authorization is a secret, with its scheme and without."""
+    guard, secrets = guarded()
+    guard.sent(IDENTITY.with_authorization(f"Token t={VALUE}!"))
+    assert VALUE not in secrets.clean(text)
+    assert secrets.clean(text) != text
+
+
+def test_what_a_token_request_says_is_a_secret_by_pointer_and_by_name() -> None:
+    guard, secrets = guarded()
+    guard.sent(TOKEN.with_body({"code": VALUE, "more": {"codeVerifier": VALUE[::-1]}, "audience": "storefront-2"}))
+    assert secrets.clean(f"{VALUE} {VALUE[::-1]} storefront-2") == "«redacted:body» «redacted:body» storefront-2"
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (b'{"data": {"at": "%s"}}', ()),
+        (b'{"refresh_token": "%s"}', ()),
+        (b'{"a": [{"webhookSecret": "%s"}]}', ()),
+        (b"", (("X-Session-Token", VALUE),)),
+    ],
+)
+def test_a_token_that_a_target_gives_is_a_secret(body: bytes, headers: tuple[tuple[str, str], ...]) -> None:
+    """From then on, and of the same answer too, wherever else it stands."""
+    guard, secrets = guarded()
+    guard.received(answered(TOKEN, body.replace(b"%s", VALUE.encode()), *headers))
+    assert VALUE not in secrets.clean(f"and again: {VALUE}")
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"apiKeyId": "%s"}', b'{"tokenType": "%s"}', b'{"token": "has blanks in it, no token"}']
+)
+def test_a_name_of_a_secret_is_none(body: bytes) -> None:
+    """Ids, kinds and sentences stay to be read."""
+    guard, secrets = guarded()
+    guard.received(answered(IDENTITY, body.replace(b"%s", VALUE.encode())))
+    assert secrets.clean(f"{VALUE} has blanks in it, no token") == f"{VALUE} has blanks in it, no token"
+
+
+def test_a_target_that_hands_out_tokens_without_end_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After so many no more are learnt; what we send is still known."""
+    monkeypatch.setattr("conformance.client.guard._MOST_LEARNT", 10)
+    guard, secrets = guarded()
+    for number in range(50):
+        guard.received(answered(IDENTITY, b'{"token": "abcdefghijklmnop-%d"}' % number))
+    assert len(secrets.values) == 10
+    guard.sent(IDENTITY.with_authorization(VALUE))
+    assert VALUE not in secrets.clean(f"x {VALUE}")
+
+
+def test_headers_that_the_profile_states_are_secrets_by_their_name() -> None:
+    """An owner's test API has keys, too; what is no secret by its name is none."""
+    call = HttpCall("http://127.0.0.1:1", headers={"Authorization": f"Bearer {VALUE}", "Accept-Language": "en-US-1234"})
+    facts = {"getApiKeyIdentity": OperationFacts(headers={"X-Api-Key": VALUE[::-1]})}
+    _, secrets = guarded(replace(PROFILE, rate_limit=RateLimit(prepare=call), operations=facts))
+    assert secrets.clean(f"{VALUE} {VALUE[::-1]} en-US-1234") == "«credential:header» «credential:header» en-US-1234"
+
+
+@pytest.mark.parametrize("algorithm", ["ES256", "Ed25519", "PS256"])
+def test_the_private_numbers_of_a_proof_key_are_secrets(algorithm: str) -> None:
+    """And the public ones are not."""
+    secrets, key = Secrets(), ProofKey.new(algorithm)
+    guard_key(secrets, key)
+    private = {name: value for name, value in key.private.items() if name not in key.public}
+    assert private
+    assert all(value not in secrets.clean(f"x{value}x") for value in private.values())
+    public = " ".join(key.public.values())
+    assert secrets.clean(public) == public
+
+
+def test_a_text_of_nobody_knows_whom_is_cleaned_of_every_run() -> None:
+    """As long as there is such a run."""
+    first, second = Secrets(), Secrets()
+    first.lasting("a", VALUE)
+    second.lasting("b", VALUE[::-1])
+    assert clean_of_all(f"{VALUE} {VALUE[::-1]}") == "«credential:a» «credential:b»"
