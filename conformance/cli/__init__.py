@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import shlex
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 import click
 
 from conformance.cli import after, before, setting_up
+from conformance.cli.options import MOST_WORKERS, run_options
 from conformance.errors import ConformanceError
 from conformance.places import cache_folder
 
@@ -24,7 +24,6 @@ Exit codes:
 
 
 _INTERRUPTED = 130
-_MOST_WORKERS = 64
 
 
 class Commands(click.Group):
@@ -78,93 +77,6 @@ def main() -> None:
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache_folder() / "hypothesis"))
 
 
-class Workers(click.ParamType[str]):
-    """A number of processes, or `auto`."""
-
-    name = "workers"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        number = int(value) if value.isascii() and value.isdigit() else 0
-        if value not in ("", "auto") and not 1 <= number <= _MOST_WORKERS:
-            self.fail(f"{value!r} is neither a number from 1 to {_MOST_WORKERS} nor 'auto'.", param, ctx)
-        return value
-
-
-_RUN_OPTIONS: tuple[Any, ...] = (
-    click.option(
-        "--report-dir",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="An empty folder for the reports [reports/TARGET-TIME].",
-    ),
-    click.option("--concurrency", type=click.IntRange(1, 512), metavar="N", help="Requests in flight at once [16]."),
-    click.option(
-        "--deadline",
-        "deadline_s",
-        type=click.FloatRange(min=1),
-        metavar="SECONDS",
-        help="End the run after so long.",
-    ),
-    click.option(
-        "--seed",
-        type=click.IntRange(0, 2**32 - 1),
-        metavar="N",
-        help="For generated requests; an equal seed gives equal ones.",
-    ),
-    click.option(
-        "--examples",
-        type=click.IntRange(1, 10_000),
-        metavar="N",
-        help="How many generated requests each property is tried on [8].",
-    ),
-    click.option(
-        "-k", "keyword", default="", metavar="EXPRESSION", help="Only checks whose names match, as in pytest."
-    ),
-    click.option(
-        "-m",
-        "markers",
-        default="",
-        metavar="EXPRESSION",
-        help="Only these tiers or levels: stable, 'required and not candidate'.",
-    ),
-    click.option("--only", multiple=True, metavar="NAME", help="Only this check on this operation; repeatable."),
-    click.option(
-        "-n",
-        "workers",
-        type=Workers(),
-        default="",
-        metavar="N",
-        help="Split the run over N processes, or 'auto' (pytest-xdist).",
-    ),
-    click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure."),
-    click.option("--lf", "last_failed", is_flag=True, help="Only what failed the last time."),
-    click.option("--max-requests", type=click.IntRange(1), metavar="N", help="Send no more than so many."),
-    click.option("--rate", type=click.FloatRange(0, min_open=True), metavar="N", help="Requests a second at most."),
-    click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="For one request [10]."),
-    click.option("--read-only", is_flag=True, help="Send only what cannot change state; never conformant, then."),
-    click.option("--proxy", metavar="URL", help="Send through this HTTP proxy; none is taken from the environment."),
-    click.option(
-        "--limit", "limits", multiple=True, metavar="NAME=VALUE", help="Overrides any of [limits]; repeatable."
-    ),
-    click.option("-q", "--quiet", is_flag=True, help="Print only the report's path."),
-)
-
-
-_LIMITS = {"max_requests": "max_requests", "rate": "rate", "timeout": "timeout_s", "proxy": "proxy"}
-
-
-def _run_options(function: Any) -> Any:
-    @functools.wraps(function)
-    def command(**given: Any) -> None:
-        limits = [f"{name}={value}" for option, name in _LIMITS.items() if (value := given.pop(option)) is not None]
-        limits += ["read_only=true"] if given.pop("read_only") else []
-        function(**{**given, "limits": (*given["limits"], *limits)})
-
-    for option in reversed(_RUN_OPTIONS):
-        command = option(command)
-    return command
-
-
 @main.command(epilog=_EXIT_CODES)
 @click.option(
     "--profile",
@@ -183,7 +95,7 @@ def _run_options(function: Any) -> Any:
     metavar="RUN_DIR",
     help="Go on with a run that was cut short, in its folder.",
 )
-@_run_options
+@run_options
 def run(plan: bool, **given: Any) -> None:
     """Certify a running service.
 
@@ -213,7 +125,7 @@ def run(plan: bool, **given: Any) -> None:
     "--variant", default="", metavar="ID", help="Let the reference read the interface in this other legitimate way."
 )
 @click.option("--fault", default="", metavar="ID", help="Seed this fault, to see what a failure looks like.")
-@_run_options
+@run_options
 def demo(variant: str, fault: str, **given: Any) -> None:
     """Certify the embedded reference service, on free loopback ports.
 
@@ -253,7 +165,7 @@ def demo(variant: str, fault: str, **given: Any) -> None:
 @click.option("--database", metavar="URL", help="A SQLAlchemy URL, such as sqlite:///shop.db [SQLite in memory].")
 @click.option(
     "--workers",
-    type=click.IntRange(1, _MOST_WORKERS),
+    type=click.IntRange(1, MOST_WORKERS),
     default=1,
     show_default=True,
     metavar="N",
