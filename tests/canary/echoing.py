@@ -66,7 +66,7 @@ class Echo:
                 yield from (("private key of proofs", number) for number in _private_of(value))
 
     def _members(self, asked: Message) -> Iterator[tuple[str, str]]:
-        """Tickets and codes that were given out, and any verifier: what a check makes up in their place is no secret."""
+        """Tickets and codes that were given out, and any verifier: what a check makes up instead is no secret."""
         value = asked.json
         if not isinstance(value, dict) or not ("/oauth/" in asked.target or "/hosted/" in asked.target):
             return
