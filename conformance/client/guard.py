@@ -23,6 +23,8 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]{16,}=*")
 _NAMES_ONE: Final = re.compile(r"id$|_?(uri|url)$", re.IGNORECASE)
 _PIECE: Final = re.compile(r"[^\s,;=\"]{12,}")
 _MEMBER: Final = re.compile(r'"((?:[^"\\]|\\.){1,80}+)"\s*+:\s*+"((?:[^"\\]|\\.){8,4096}+)"', re.DOTALL)
+_VARIED: Final = 8
+"""So many different characters has what nobody can guess."""
 _MOST_LEARNT: Final = 5_000
 """A target that hands out tokens without end must not fill the memory."""
 
@@ -97,12 +99,17 @@ def _telling_leaves(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for name, item in value.items():
             if isinstance(item, str) and tells(str(name)):
-                yield item
+                yield from (item,) if _could_be_one(item) else ()
             else:
                 yield from _telling_leaves(item)
     elif isinstance(value, list):
         for item in value:
             yield from _telling_leaves(item)
+
+
+def _could_be_one(text: str) -> bool:
+    """Whether a text is no mere test input, such as a long row of one letter or a sentence."""
+    return len(set(text)) >= _VARIED and not any(c.isspace() for c in text)
 
 
 def _plain(text: str) -> str:

@@ -11,6 +11,7 @@ import hashlib
 import html
 import json
 import random
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from tests.proxying import Forward, Message
 
 ODD = "/+=&\"<~'%7A"
 """Behind every ticket and token, so that no two encodings spell it alike."""
-SECRET_NAMES = ("ticket", "code", "codeVerifier")
+_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _LONG = 16
 
 
@@ -65,9 +66,14 @@ class Echo:
                 yield from (("private key of proofs", number) for number in _private_of(value))
 
     def _members(self, asked: Message) -> Iterator[tuple[str, str]]:
+        """Tickets and codes that were given out, and any verifier: what a check makes up instead is no secret."""
         value = asked.json
-        if isinstance(value, dict) and ("/oauth/" in asked.target or "/hosted/" in asked.target):
-            yield from ((name, value[name]) for name in SECRET_NAMES if isinstance(value.get(name), str))
+        if not isinstance(value, dict) or not ("/oauth/" in asked.target or "/hosted/" in asked.target):
+            return
+        for name in ("ticket", "code", "codeVerifier"):
+            told = value.get(name)
+            if isinstance(told, str) and (told in self.seen or (_VERIFIER.fullmatch(told) and len(set(told)) > 9)):
+                yield name, told
 
     def _translated(self, asked: Message) -> Message:
         """What the reference understands: its own keys, its own tickets."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.canary.spelling import FORMS, PIECE, Search
+from tests.commands import Desk, shared_reference
 
 CANARY = "cnry-0a1b2c3d/+=&\"<%~'4e5f6a7b"
 SEARCH = Search({CANARY: "key"})
@@ -16,6 +17,12 @@ FILES = (
     "journal.ndjson", "run.json", "report.html", "junit.xml", "summary.md", "ctrf-report.json", "exchanges.har",
     "report.sarif", "allure-results/0-attachment.txt", "badge.svg", "certificate.json", "the terminal",
 )  # fmt: skip
+
+
+FORMATS = {
+    "allure-results", "ctrf-report.json", "exchanges.har", "journal.ndjson", "junit.xml", "report.html",
+    "report.sarif", "run.json", "summary.md",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -54,3 +61,24 @@ def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
 def test_a_name_of_a_file_is_searched_too(tmp_path: Path) -> None:
     (tmp_path / CANARY.encode().hex()).touch()
     assert len(SEARCH.found_in_files(tmp_path)) == 1
+
+
+def test_what_a_run_would_write_is_found_in_every_format(tmp_path: Path) -> None:
+    """A canary that got into the journal gets into every report that is made of it, and is found in each."""
+    canary = "cnry0a1b2c3d4e5f6a7b"
+    desk = Desk(tmp_path, shared_reference())
+    given = ("-k", "AUTH-1 and getApiKeyIdentity", "--report-dir", "out", "-q")
+    assert desk.conformance("run", *desk.target("F031"), *given).code in (1, 3)
+    journal = tmp_path / "out" / "journal.ndjson"
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "exchange":
+            line["response"]["body"] = canary
+        if line["kind"] == "result":
+            line.update(outcome="failed", message=f"{canary} was seen")
+    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = desk.conformance("report", "out")
+    assert done.code == 0, done.text
+    found = {name.split("/")[0] for name in Search({canary: "key"}).found_in_files(tmp_path / "out")}
+    assert found == {path.name for path in (tmp_path / "out").iterdir()} >= FORMATS
+    assert Search({canary: "key"}).found_in(desk.conformance("explain", "AUTH-1", "--run", "out").out.encode())
