@@ -13,10 +13,15 @@ import pytest
 
 LONG = {
     # what runs whole targets by the dozen: of these files every so-manieth test, unless --long is given
-    "hostile/test_hostile_targets.py": 8,
-    "interruptions/": 12,
+    "canary/test_no_canary": 3,
+    "cli/test_resume.py": 4,
+    "hostile/test_hostile_targets.py": 12,
+    "interruptions/": 24,
     "load/": 4,
+    "setup/test_doctor.py": 4,
     "setup/test_drafts_of": 12,
+    "setup/test_plan.py": 2,
+    "setup/test_setting_up_commands.py": 3,
 }
 
 
