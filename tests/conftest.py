@@ -14,13 +14,13 @@ import pytest
 LONG = {
     # what runs whole targets by the dozen: of these files every so-manieth test, unless --long is given
     "canary/test_no_canary": 3,
-    "cli/test_resume.py": 4,
+    "cli/test_resume.py": 6,
     "hostile/test_hostile_targets.py": 12,
     "interruptions/": 24,
     "load/": 4,
     "setup/test_doctor.py": 4,
     "setup/test_drafts_of": 12,
-    "setup/test_plan.py": 2,
+    "setup/test_plan.py": 3,
     "setup/test_setting_up_commands.py": 3,
 }
 

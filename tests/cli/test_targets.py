@@ -62,7 +62,7 @@ def test_the_template_is_a_profile_that_loads(desk: Desk) -> None:
         (desk.place / name).parent.mkdir(exist_ok=True)
         (desk.place / name).write_text("secret-in-a-file")
         (desk.place / name).chmod(0o600)
-    (desk.place / "mine.toml").write_text(re.sub(r"secret = \{ command = .*", 'secret = { env = "BY_COMMAND" }', text))
-    keys["BY_COMMAND"] = "secret-of-a-command"
+    other = 'secret = { env = "MY_SERVICE_KEY_FULL" }'
+    (desk.place / "mine.toml").write_text(re.sub(r"secret = \{ command = .*", other, text))
     done = Desk(desk.place, desk.service, keys).conformance("run", "--profile", "mine.toml", "--base-url", NOWHERE)
     assert (done.code, "cannot connect" in done.one_line()) == (4, True), done.text
