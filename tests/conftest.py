@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 LONG = {
-    # what runs whole targets by the dozen: of these files every so-manieth test, unless --long is given
-    "canary/test_no_canary": 3,
+    # what runs whole targets by the dozen: of these files every so-manieth test, 0 none, unless --long is given
+    "canary/test_no_canary": 4,
     "cli/test_resume.py": 6,
     "hostile/test_hostile_targets.py": 12,
-    "interruptions/": 24,
-    "load/": 4,
+    "interruptions/": 0,
+    "load/": 0,
     "setup/test_doctor.py": 4,
     "setup/test_drafts_of": 12,
     "setup/test_plan.py": 3,
@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         name = item.path.relative_to(config.rootpath / "tests").as_posix() if "tests" in item.path.parts else ""
         every = next((share for start, share in LONG.items() if name.startswith(start)), 1)
         seen[name] = seen.get(name, 0) + 1
-        if (seen[name] - 1) % every and "::" not in "".join(config.args):
+        if "::" not in "".join(config.args) and (not every or (seen[name] - 1) % every):
             left_out.append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
