@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The ordinary run takes a part of the long ones, the same each time; the gate takes them all (`.ci/run`)."""
+    """The ordinary run takes a part of the long ones, the same each time; `.ci/long` takes them all."""
     if config.getoption("--long"):
         return
     seen: dict[str, int] = {}
