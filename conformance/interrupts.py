@@ -8,6 +8,7 @@ While a run's end is written there is no such wait: an exception may hit a destr
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -56,6 +57,16 @@ def deferred() -> Iterator[None]:
 def finish() -> None:
     """From here on a run's end is written, of which one signal has nothing left to end; a second is taken at once."""
     _State.deferring, _State.pending = True, ""
+
+
+@contextmanager
+def in_a_process_of_its_own() -> Iterator[None]:
+    """Both, for a worker of a split run, whose signals nobody else has taken in hand."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with as_exceptions(), deferred():
+        yield
 
 
 @contextmanager

@@ -249,7 +249,8 @@ def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> I
 
     own.at_first = share_of(checks, config)  # not before the controller asks: its first line comes first
     try:
-        return (yield)
+        with interrupts.in_a_process_of_its_own():
+            return (yield)
     finally:
         own.finish()
         config.workeroutput[SECRETS] = sorted(own.secrets.values)  # type: ignore[attr-defined]
