@@ -22,16 +22,8 @@ from conformance.profile import pointer
 from conformance.profile.model import Fixture, Idempotency
 from conformance.profile.render import placeholders
 from conformance.setup.facts import Fact, note, proven, unsure, wrong
+from conformance.setup.usual import KEY_NAMES
 
-HEADERS: Final = (
-    "Idempotency-Key",
-    "X-Idempotency-Key",
-    "Idempotency-Token",
-    "X-Request-Key",
-    "Repeatability-Request-ID",
-    "X-Request-Id",
-)
-"""Headers in which services usually look for an idempotency key."""
 _CREATE: Final = "createInstallationWebhook"
 _EXCERPT: Final = 160
 
@@ -110,7 +102,7 @@ class Calls:
         if not refused:
             return [unsure("idempotency", "no call with a key could be made")]
         name, answer = next(((n, a) for n, a in refused.items() if n == _CREATE), next(iter(refused.items())))
-        for header in (one for one in HEADERS if (facts.carrier, facts.name) != ("header", one)):
+        for header in (one for one in KEY_NAMES if (facts.carrier, facts.name) != ("header", one)):
             request = (await self.runtime.arranger.arrange(self._operation(name))).with_header(
                 header, answer.request.key or ""
             )

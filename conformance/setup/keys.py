@@ -13,17 +13,8 @@ from conformance.client.answer import Answer
 from conformance.client.arrange import MissingFact
 from conformance.profile.model import Credential
 from conformance.setup.facts import Fact, note, proven, unsure, wrong
+from conformance.setup.usual import FORMATS
 
-FORMS: Final = (
-    "Bearer {key}",
-    "{key}",
-    "ApiKey {key}",
-    "Api-Key {key}",
-    "Token {key}",
-    "Token token={key}",
-    "Key {key}",
-)
-"""The usual ways to write a key in the Authorization header."""
 _IDENTITY, _CONFIG = "getApiKeyIdentity", "getPublicRuntimeConfig"
 _OFF_S: Final = 5.0
 
@@ -83,7 +74,7 @@ async def _form(runtime: Runtime, name: str, answer: Answer) -> Fact:
     """Every key is refused: it is the way that they are written, if another one is accepted."""
     own = runtime.settings.profile.authorization
     told = f"every active key is answered 401 as {own!r}"
-    for form in (form for form in FORMS if form != own):
+    for form in (form for form in FORMATS if form != own):
         header = form.replace("{key}", runtime.arranger.key_of(name))
         if (await runtime.flow.send(answer.request.with_authorization(header, credential=name), "another form")).ok:
             return wrong("authorization.format", told, f'the target accepts format = "{form}"')

@@ -11,27 +11,10 @@ from conformance.client.answer import Answer
 from conformance.client.request import Request
 from conformance.profile.sample import JsonValue
 from conformance.setup.probe_bench import Bench
+from conformance.setup.usual import FORMATS
 
 IDENTITY: Final = "getApiKeyIdentity"
 SCOPES: Final = ("webhooks:write", "webhooks:read", "catalog:read", "checkout:quote")
-FORMATS: Final = (
-    "Bearer {key}",
-    "{key}",
-    "ApiKey {key}",
-    "Token {key}",
-    "Api-Key {key}",
-    "Key {key}",
-    "Token token={key}",
-    'Key key="{key}"',
-    'Token token="{key}"',
-    "apikey:{key}",
-    "apikey {key}",
-    "bearer {key}",
-    "API-Key {key}",
-    "APIKey {key}",
-    "X-API-Key {key}",
-)
-"""The usual ones, the likeliest first."""
 _KEYS_TRIED: Final = 3
 _BY_OPERATION: Final = {
     "webhooks:read": "listInstallationWebhookDeliveries",

@@ -16,22 +16,8 @@ from conformance.client.request import NOTHING, Request
 from conformance.profile import pointer
 from conformance.profile.model import Idempotency
 from conformance.setup.probe_bench import Bench, Unarranged
+from conformance.setup.usual import KEY_NAMES
 
-_NAMES: Final = (
-    "Idempotency-Key",
-    "X-Idempotency-Key",
-    "Idempotency-Token",
-    "X-Request-Key",
-    "Repeatability-Request-ID",
-    "X-Idempotency-Token",
-    "Request-Key",
-    "Idem-Key",
-    "idem_key",
-    "idem_token",
-    "X-Request-Id",
-    "key",
-)
-"""Of headers, and of query parameters after those that look like one."""
 _PARAMETERS: Final = ("idempotencyKey", "idempotency_key", "idempotency-key", "requestKey")
 _POINTERS: Final = (
     "/idempotencyKey",
@@ -217,8 +203,8 @@ async def _replays(
 def places(bench: Bench) -> Iterator[Place]:
     """The likely ones, what the target's own document names first."""
     told = [Place(*place) for place in bench.described.key_places]
-    usual = [Place("header", name) for name in _NAMES]
-    usual += [Place("query", name) for name in (*_PARAMETERS, *_NAMES)]
+    usual = [Place("header", name) for name in KEY_NAMES]
+    usual += [Place("query", name) for name in (*_PARAMETERS, *KEY_NAMES)]
     usual += [Place("body", at) for at in _POINTERS]
     yield from dict.fromkeys([*told, *usual])
 

@@ -1,0 +1,39 @@
+"""The usual ways to write a key in the Authorization header, and to call the place of an idempotency key."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FORMATS: Final = (
+    "Bearer {key}",
+    "{key}",
+    "ApiKey {key}",
+    "Token {key}",
+    "Api-Key {key}",
+    "Key {key}",
+    "Token token={key}",
+    'Key key="{key}"',
+    'Token token="{key}"',
+    "apikey:{key}",
+    "apikey {key}",
+    "bearer {key}",
+    "API-Key {key}",
+    "APIKey {key}",
+    "X-API-Key {key}",
+)
+"""The usual ones, the likeliest first."""
+KEY_NAMES: Final = (
+    "Idempotency-Key",
+    "X-Idempotency-Key",
+    "Idempotency-Token",
+    "X-Request-Key",
+    "Repeatability-Request-ID",
+    "X-Idempotency-Token",
+    "Request-Key",
+    "Idem-Key",
+    "idem_key",
+    "idem_token",
+    "X-Request-Id",
+    "key",
+)
+"""Of headers, and of query parameters after those that look like one."""
