@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from conformance.cli import after, before, setting_up
-from conformance.cli.options import MOST_WORKERS, run_options
+from conformance.cli.options import MOST_WORKERS, run_options, target_options
 from conformance.errors import ConformanceError
 from conformance.places import cache_folder
 
@@ -78,16 +78,7 @@ def main() -> None:
 
 
 @main.command(epilog=_EXIT_CODES)
-@click.option(
-    "--profile",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="What the target says about itself (TOML).",
-)
-@click.option("--base-url", metavar="URL", help="Instead of the profile's base_url; may have a path prefix.")
-@click.option(
-    "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Overrides one of the profile's [variables]."
-)
+@target_options(required=False)
 @click.option("--plan", is_flag=True, help="Print what would be sent, and send nothing.")
 @click.option(
     "--resume",

@@ -7,19 +7,11 @@ from pathlib import Path
 
 import click
 
+from conformance.cli.options import target_options
+
 
 @click.command()
-@click.option(
-    "--profile",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="What the target says about itself (TOML).",
-)
-@click.option("--base-url", metavar="URL", help="Instead of the profile's base_url; may have a path prefix.")
-@click.option(
-    "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Overrides one of the profile's [variables]."
-)
+@target_options(required=True)
 @click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help="Overrides any of [limits]; repeatable.")
 @click.option("--spend", is_flag=True, help="Also send calls that use up a listed fixture.")
 @click.option("--json", "as_json", is_flag=True, help="The facts as JSON.")

@@ -1,8 +1,9 @@
-"""The options that say how to run: `run` and `demo` have them both."""
+"""Options that several commands have: which target, and how to run."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +99,21 @@ def run_options(function: Any) -> Any:
     for option in reversed(_RUN_OPTIONS):
         command = option(command)
     return command
+
+
+def target_options(*, required: bool) -> Callable[[Any], Any]:
+    """Gives a command the options that say which target: its profile, and what stands in place of that."""
+    profile = click.option(
+        "--profile",
+        required=required,
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="What the target says about itself (TOML).",
+    )
+    base_url = click.option(
+        "--base-url", metavar="URL", help="Instead of the profile's base_url; may have a path prefix."
+    )
+    variables = click.option(
+        "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Overrides one of the profile's [variables]."
+    )
+    return lambda function: profile(base_url(variables(function)))
