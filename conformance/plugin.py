@@ -35,6 +35,7 @@ from conformance.model import Level, Outcome, Result, Run, Stability, from_json
 from conformance.reach import reach
 from conformance.resuming import Held, to_go_on
 from conformance.session import Options, Session
+from conformance.splitting import asked_of, in_shard, parsed_shard
 
 _CHECKS = Path(conformance.checks.__path__[0])
 _SHORT = {"warned": "W", "inconclusive": "I", "inapplicable": "-", "untested": "U", "broken": "B"}
@@ -60,6 +61,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--conformance-only", metavar="NAME", action="append", default=[], help="just the item of that name; repeatable"
     )
+    group.addoption("--conformance-shard", metavar="K/N", help="the K-th of N parts of the run, to be merged")
 
 
 def options_of(config: pytest.Config) -> Options:
@@ -80,6 +82,7 @@ def options_of(config: pytest.Config) -> Options:
         seed=told.get("seed", _number(config, "--conformance-seed", int, 0)),
         examples=_number(config, "--conformance-examples", int, 1),
         command=told.get("command", ""),
+        shard=parsed_shard(text, "--conformance-shard") if (text := get("--conformance-shard")) else (0, 1),
         worker=getattr(config, "workerinput", {}).get("workerid", ""),
         share=tuple(told.get("share", (0, 1))),
         run=told.get("run", ""),
@@ -166,6 +169,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         dropped = [item for item in items if item.name not in only]
         items[:] = [item for item in items if item.name in only]
         config.hook.pytest_deselected(items=dropped)
+    own = config.stash[session_key]
+    if own.options.shard[1] > 1 and not own.earlier:  # of what is resumed the rest is known
+        items[:], others = in_shard(items, *own.options.shard)
+        config.hook.pytest_deselected(items=others)
     items.sort(key=lambda item: isinstance(item, CheckItem) and item.instance.check.exclusive)
 
 
@@ -182,6 +189,8 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 def _read_expressions(config: pytest.Config) -> None:
     """Before any worker trips over them. Raises UsageError."""
+    if config.getoption("--conformance-shard") and config.getoption("lf", False):
+        raise UsageError("only this machine knows what failed: no other makes shards of that", where="--lf")
     for option, text in (("-k", config.option.keyword), ("-m", config.option.markexpr)):
         try:
             if text:
@@ -214,7 +223,7 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
     stopped = ""
     try:
         if checks is not None:
-            own.write_head(checks)
+            own.write_head(checks, asked_of(session.config))
             own.start(checks)
             with interrupts.deferred():
                 outcome = yield

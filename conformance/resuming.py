@@ -12,9 +12,10 @@ from conformance.checks.registry import check_set_digest
 from conformance.client import journal as journals
 from conformance.client.journal import Journal
 from conformance.errors import UsageError
+from conformance.folder import parts_of, records_of, recovered
 from conformance.judge.parts import Earlier, head_and_earlier
 from conformance.model import Run
-from conformance.session import Options, Session, now, parts_of, records_of, recovered, run_name, shown
+from conformance.session import Options, Session, now, run_name, shown
 
 _PATIENCE_S: Final = 15.0
 """So long the processes of a killed run may take to notice it."""
@@ -49,6 +50,7 @@ class Held:
             limits=self.head.get("limits", {}),
             seed=self.head["seed"],
             examples=self.head["examples"],
+            shard=(shard["number"] - 1, shard["of"]) if (shard := self.head.get("shard")) else (0, 1),
             command=again,
         )
 

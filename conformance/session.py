@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import re
 import secrets as random_source
 import shlex
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +26,8 @@ from conformance.client.recorder import TOLD
 from conformance.client.secrets import Secrets
 from conformance.contract import Contract, load_contract
 from conformance.engine.engine import Engine, Job
-from conformance.errors import ConformanceError, JournalError, ReportDirError
+from conformance.errors import ConformanceError, JournalError
+from conformance.folder import claim_directory, parts_of, remove_empty
 from conformance.judge.coverage import unreachable
 from conformance.judge.parts import Earlier
 from conformance.judge.run import assemble, load
@@ -40,7 +40,6 @@ from conformance.profile.shares import share_of, unspent
 
 DEFAULT_CONCURRENCY: Final = 16
 DEFAULT_EXAMPLES: Final = 8
-_PARTS: Final = "journal-*.ndjson"
 _SPARE_LANES: Final = 4
 """Checks that wait for a fixture or a back-off leave their place in flight to these."""
 
@@ -66,6 +65,8 @@ class Options:
     """The xdist worker's name; empty where the run is not split."""
     share: tuple[int, int] = (0, 1)
     """Which worker this is, and of how many: a run that is split sends no more than one that is not."""
+    shard: tuple[int, int] = (0, 1)
+    """Which part of the run this is, from 0, and of how many: the others are runs of their own, perhaps elsewhere."""
     run: str = ""
     dry: bool = False
     """Nothing is going to be sent: no secret is needed."""
@@ -89,64 +90,6 @@ def run_name() -> str:
     return "c" + format(int(time.time()), "x") + random_source.token_hex(2)
 
 
-def claim_directory(wanted: Path | None, target: str) -> tuple[Path, list[Path]]:
-    """An empty folder for the reports, and the folders that were made for it.
-
-    Raises ReportDirError where there is none to be had.
-    """
-    directory = wanted or _unused(Path("reports") / _folder_name(target))
-    made = [path for path in (directory, *directory.parents) if not path.exists()]
-    hint = "name another one with --report-dir"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        if any(directory.iterdir()):
-            raise ReportDirError("the report directory is not empty", where=str(directory), hint=hint)
-        (directory / journals.NAME).touch()
-    except OSError as error:
-        _remove_empty(made)
-        problem = f"the report directory cannot be used: {error.strerror}"
-        raise ReportDirError(problem, where=str(directory), hint=hint) from None
-    return directory, made
-
-
-def _folder_name(target: str) -> str:
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', target)}-{stamp}"
-
-
-def _unused(directory: Path) -> Path:
-    """Two runs that begin in one second get a folder each."""
-    others = (directory.with_name(f"{directory.name}-{number}") for number in count(2))
-    return next(path for path in chain([directory], others) if not path.exists())
-
-
-def _remove_empty(directories: Iterable[Path]) -> None:
-    with contextlib.suppress(OSError):
-        for path in directories:
-            path.rmdir()
-
-
-def recovered(directory: Path) -> Run:
-    """The run in a report folder, with what the workers of a killed one left behind.
-
-    Raises JournalError where there is no journal that can be read.
-    """
-    return assemble(records_of(directory), str(directory / journals.NAME)) if directory.is_dir() else load(directory)
-
-
-def records_of(directory: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a run's journal, and then those that the workers of a killed one left behind.
-
-    Raises JournalError where one cannot be read.
-    """
-    return chain.from_iterable(journals.read(path) for path in (directory / journals.NAME, *parts_of(directory)))
-
-
-def parts_of(directory: Path) -> list[Path]:
-    """The journals of workers, which are joined when all have ended."""
-    return sorted(directory.glob(_PARTS))
-
-
 class Session:
     """A run that is being made. `start`, then `result` for each instance, then `finish`."""
 
@@ -155,9 +98,9 @@ class Session:
         whole = profile or load_profile(options.profile, base_url=options.base_url, variables=options.variables)
         whole = replace(whole, limits=overridden(whole.limits, options.limits))
         self.earlier = options.earlier
-        self.profile: Profile = share_of(unspent(whole, self.earlier.spent if self.earlier else {}), *options.share)
+        self.profile: Profile = share_of(unspent(whole, self.earlier.spent if self.earlier else {}), *self.share)
         self.contract: Contract = load_contract()
-        self.seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
+        self.seed = self._seed() if options.seed is None else options.seed
         taken = self.earlier.names if self.earlier else ()
         self.run = options.run or next(name for name in iter(run_name, "") if name not in taken)
         self.directory = Path()
@@ -184,9 +127,21 @@ class Session:
         left = set(self.earlier.left) if self.earlier else None
         return [one for one in found if left is None or (one.check.id, one.operation.id, one.case) in left]
 
+    def _seed(self) -> int:
+        """Where none was asked for: any; for shards the same one, which need not know of each other."""
+        if self.options.shard[1] == 1:
+            return random.SystemRandom().randrange(2**32)
+        return int(sha256(f"{self.profile.digest} {check_set_digest()}".encode()).hexdigest()[:8], 16)
+
+    @property
+    def share(self) -> tuple[int, int]:
+        """Which of all processes this is, from 0, and how many keep the limits together: the workers of all shards."""
+        (shard, shards), (worker, workers) = self.options.shard, self.options.share
+        return shard * workers + worker, shards * workers
+
     @property
     def concurrency(self) -> int:
-        _, workers = self.options.share
+        _, workers = self.share
         wanted = self.options.concurrency or self.profile.limits.concurrency or DEFAULT_CONCURRENCY
         return max(1, wanted // workers)
 
@@ -228,12 +183,15 @@ class Session:
         claimed = self.directory / journals.NAME
         if self.directory == Path() or not claimed.is_file() or claimed.stat().st_size:
             return
-        for path in (claimed, *self.directory.glob(_PARTS)):
+        for path in (claimed, *parts_of(self.directory)):
             path.unlink()
-        _remove_empty(self._made)
+        remove_empty(self._made)
 
-    def write_head(self, selected: Sequence[Instance]) -> None:
-        """The journal's first line: which run this is, and all that is going to be judged; or which part of it."""
+    def write_head(self, selected: Sequence[Instance], asked: str = "") -> None:
+        """The journal's first line: which run this is, and all that is going to be judged; or which part of it.
+
+        `asked`: by what it was selected, as text.
+        """
         if self.earlier:
             part = {"part": self.earlier.part, "after": self.earlier.ended, "left": len(selected)}
             self.journal.append("resumed", {**part, "run": self.run, "started_at": self._started_at})
@@ -262,6 +220,9 @@ class Session:
             "waivers": [to_json(waiver) for waiver in self.profile.waivers],
             "planned": [_planned(instance, self.contract, clean(self.again)) for instance in selected],
         }
+        if (of := self.options.shard[1]) > 1:
+            number = self.options.shard[0] + 1
+            head["shard"] = {"number": number, "of": of, "all": len(everything), "asked": clean(asked)}
         self.journal.append("run", head)
         self.planned = len(selected)
 
@@ -276,7 +237,7 @@ class Session:
         """The lines of all workers, behind the controller's own, where there is a run that they belong to."""
         if not self.planned:
             return
-        for path in sorted(self.directory.glob(_PARTS)):
+        for path in parts_of(self.directory):
             for record in journals.read(path):
                 kind = record.pop("kind")
                 self.journal.append(kind, self._cleaned_of_others(kind, record))
@@ -296,7 +257,8 @@ class Session:
 
     def settings_for(self, chosen: Sequence[Instance]) -> Settings:
         """What a runtime for these instances is made of."""
-        before, part = self._before(), f"r{self.earlier.part - 1}" if self.earlier else ""
+        number, shards = self.options.shard
+        shard, part = f"s{number + 1}" if shards > 1 else "", f"r{self.earlier.part - 1}" if self.earlier else ""
         return Settings(
             profile=self.profile,
             contract=self.contract,
@@ -309,8 +271,8 @@ class Session:
             examples=self.options.examples or DEFAULT_EXAMPLES,
             exclusive_operations=tuple(sorted({i.operation.id for i in chosen if i.check.exclusive})),
             again=self.again,
-            prefix=part + (f"{self.options.worker}-" if self.options.worker else "x"),
-            **before,
+            prefix=shard + part + (f"{self.options.worker}-" if self.options.worker else "x"),
+            **self._before(),
         )
 
     def start(self, selected: Iterable[Instance]) -> None:
@@ -339,7 +301,7 @@ class Session:
         if self.earlier is None:
             return {}
         since = datetime.now(UTC) - datetime.fromisoformat(self.earlier.began_at)
-        sent = -(-self.earlier.requests // self.options.share[1])
+        sent = -(-self.earlier.requests // self.options.share[1])  # all of them were sent by this shard
         return {"sent": sent, "since_s": max(0.0, since.total_seconds()), "limited": self.earlier.limited}
 
     def result(self, instance: Instance) -> Result:

@@ -19,6 +19,7 @@ from conformance.errors import UsageError
 from conformance.model import to_json
 from conformance.profile.shares import check_shareable
 from conformance.session import Session
+from conformance.splitting import asked_of, dealt
 
 SECRETS = "conformance_secrets"
 """Under this name a worker tells the controller, through their pipe alone, what it knows for a secret."""
@@ -30,9 +31,8 @@ def share_of(checks: Sequence[Instance], config: pytest.Config) -> list[Instance
     """The ordinary checks that this worker will be sent, and all exclusive ones: those run when they are asked for."""
     told = config.workerinput  # type: ignore[attr-defined]
     index, count = int(told["workerid"].removeprefix("gw")), int(told["workercount"])
-    ordinary = [check for check in checks if not check.check.exclusive]
-    exclusive = [check for check in checks if check.check.exclusive]
-    return ordinary[index::count] + exclusive
+    ordinary, exclusive = dealt(checks, index, count)
+    return [*ordinary, *exclusive]
 
 
 class SharedScheduling(LoadScheduling):
@@ -149,7 +149,7 @@ class Sharing:
         parts = (nodeid.partition("::") for nodeid in nodeids)
         told = {f"{PurePosixPath(file).stem}::{name}" for file, _, name in parts}
         if selected := [instance for instance in self._session.instances if instance.id in told]:
-            self._session.write_head(selected)
+            self._session.write_head(selected, asked_of(self._config))
 
     @property
     def _session(self) -> Session:

@@ -108,7 +108,7 @@ def run(plan: bool, **given: Any) -> None:
         for line in running.plan(running.Asked(**given)):
             click.echo(line)
         return
-    sys.exit(running.run(running.Asked(**given), running.console()))
+    sys.exit(running.run(running.Asked(**given)))
 
 
 @main.command(epilog=_EXIT_CODES)
@@ -145,7 +145,7 @@ def demo(variant: str, fault: str, **given: Any) -> None:
             command=shlex.join(again),
             **given,
         )
-        status = running.run(asked, running.console())
+        status = running.run(asked)
     sys.exit(status)
 
 
@@ -236,7 +236,7 @@ def explain(name: str, run_dir: Path | None) -> None:
     lines = explanation(name)
     if run_dir is not None:
         from conformance.decisions.failure import told
-        from conformance.session import recovered
+        from conformance.folder import recovered
 
         lines = told(recovered(run_dir), name)
     for line in lines:

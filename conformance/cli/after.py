@@ -69,8 +69,8 @@ def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None
       conformance report reports/mine-20260102-030405
       conformance report reports/mine-20260102-030405 --format html -o /tmp/page
     """
+    from conformance.folder import recovered
     from conformance.reports import write_reports
-    from conformance.session import recovered
 
     _echo(str(path) for path in write_reports(recovered(run_dir), output or run_dir, formats or None))
 
@@ -91,7 +91,7 @@ def rerun(run_dir: Path, failed: bool, show: bool, profile: Path | None) -> None
     import shlex
 
     from conformance.decisions.again import command
-    from conformance.session import recovered
+    from conformance.folder import recovered
 
     given = command(recovered(run_dir), failed=failed, profile=str(profile or ""))
     click.echo(shlex.join(given))
@@ -126,7 +126,7 @@ def certify(
     from conformance.decisions import badge as badges
     from conformance.decisions import certificate
     from conformance.errors import UsageError
-    from conformance.session import recovered
+    from conformance.folder import recovered
 
     if key is None:
         raise UsageError("no key was given", where="--key", hint="openssl genpkey -algorithm ed25519 -out key.pem")
@@ -207,9 +207,9 @@ def gate(
     """
     from conformance.decisions import verdicts
     from conformance.decisions.gate import ALL, Policy, decide
+    from conformance.folder import recovered
     from conformance.profile.policy import known_requirements, load_policy
     from conformance.reports.shaping.text import dumps, mapped, utf8
-    from conformance.session import recovered
 
     stated = load_policy(policy) if policy else {}
     allowed = {*stated.get("allow_incomplete", ()), *known_requirements(allow_incomplete)}
@@ -298,7 +298,7 @@ def _read(folder: Path) -> tuple[Run, Behaviour]:
     from dataclasses import replace
 
     from conformance.decisions.behaviour import behaviour
-    from conformance.session import recovered
+    from conformance.folder import recovered
 
     run = recovered(folder)
     return replace(run, exchanges=()), behaviour(run)
@@ -317,7 +317,7 @@ def _run_first(given: tuple[Path, ...], seed: int) -> list[Path]:
 
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         folder = Path("reports") / f"compare-{len(folders) + 1}-{path.stem}-{stamp}"
-        running.run(running.Asked(profile=path, seed=seed, report_dir=folder), running.console())
+        running.run(running.Asked(profile=path, seed=seed, report_dir=folder))
         if not folder.is_dir():
             raise UsageError("no run came about", where=str(path))
         folders.append(folder)
@@ -345,4 +345,34 @@ def history(folder: Path, html_file: Path | None, json_file: Path | None) -> Non
     _write(json_file, trends.as_json(found) if json_file else "")
 
 
-COMMANDS = (report, rerun, certify, verify, gate, compare, history)
+@click.command()
+@click.argument("run_dirs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN_DIR...")
+@click.option(
+    "--report-dir", type=click.Path(path_type=Path), metavar="DIR", help="An empty folder [reports/TARGET-TIME]."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print only the report's path.")
+def merge(run_dirs: tuple[Path, ...], report_dir: Path | None, quiet: bool) -> None:
+    """Join the shards of a run into one run, with its verdict, reports and exit code.
+
+    All shards must be there, of the same profile, target, seed, selection and set of checks.
+
+    \b
+    Examples:
+      conformance run --profile profiles/mine.toml --shard 1/2 --report-dir one    # on one machine
+      conformance run --profile profiles/mine.toml --shard 2/2 --report-dir two    # on another
+      conformance merge one two --report-dir whole
+    """
+    from conformance.judge.verdict import EXIT_CODES
+    from conformance.merging import merged
+    from conformance.reports.terminal import summary
+
+    run, directory = merged(run_dirs, report_dir)
+    if not quiet:
+        from conformance.progress import to_a_person
+
+        to_a_person().print(summary(run), highlight=False, soft_wrap=True)
+    click.echo(f"report: {directory / 'report.html'}")
+    sys.exit(EXIT_CODES[run.verdict])
+
+
+COMMANDS = (report, rerun, certify, verify, gate, compare, history, merge)

@@ -70,6 +70,9 @@ _RUN_OPTIONS: tuple[Any, ...] = (
         metavar="N",
         help="Split the run over N processes, or 'auto' (pytest-xdist).",
     ),
+    click.option(
+        "--shard", default="", metavar="K/N", help="Only the K-th of N parts; `conformance merge` joins their folders."
+    ),
     click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure."),
     click.option("--lf", "last_failed", is_flag=True, help="Only what failed the last time."),
     click.option("--max-requests", type=click.IntRange(1), metavar="N", help="Send no more than so many."),

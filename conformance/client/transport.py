@@ -18,6 +18,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 import aiohttp
+import httpcore  # noqa: F401 - here and not when the first client is made: what it loads, other threads load too
 import httpx
 from multidict import CIMultiDict
 from yarl import URL

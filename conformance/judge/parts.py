@@ -50,9 +50,27 @@ class Ends:
         return next((str(end["finished_at"]) for end in reversed(self._parts[-1].values())), "")
 
     @property
-    def by_part(self) -> list[list[Mapping[str, Any]]]:
-        """Of each part, the lines of its processes."""
-        return [list(part.values()) for part in self._parts]
+    def borne(self) -> dict[str, Any]:
+        """What the target bore in all parts, whose processes were side by side, and what was waited for because of it.
+
+        As one `end` line says it.
+        """
+        parts = [list(part.values()) for part in self._parts]
+        ends = [end for part in parts for end in part]
+
+        def added(name: str) -> Any:
+            return sum(end.get(name, 0) for end in ends)
+
+        return {
+            "waited_s": round(float(added("waited_s")), 3),
+            "waited_clock_s": round(
+                sum(max((end.get("waited_clock_s", 0.0) for end in part), default=0.0) for part in parts), 3
+            ),
+            "limited": added("limited"),
+            "lost": added("lost"),
+            "slowest_rate": min((rate for end in ends if (rate := end.get("slowest_rate"))), default=None),
+            "most_in_flight": max((sum(end.get("most_in_flight", 0) for end in part) for part in parts), default=0),
+        }
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def _run(
         results=results,
         coverage=seen,
         coverage_reasons=reasons(seen, head["unreachable"], results),
-        traffic=_traffic(exchanges, ends.by_part),
+        traffic=_traffic(exchanges, ends),
         operations=operations,
         waivers=waivers,
         filtered=bool(head["filtered"]),
@@ -131,9 +131,7 @@ def _fields(result: Result) -> dict[str, Any]:
     return {name: getattr(result, name) for name in ("check", "requirement", "operation", "case", "level", "reproduce")}
 
 
-def _traffic(exchanges: Sequence[Exchange], parts: Sequence[Sequence[Mapping[str, Any]]]) -> Traffic:
-    """`parts`: the `end` lines of each part of the run; those of one part are of processes side by side."""
-    ends = [end for part in parts for end in part]
+def _traffic(exchanges: Sequence[Exchange], ends: Ends) -> Traffic:
     by_operation = Counter(exchange.operation for exchange in exchanges)
     times: dict[str, list[float]] = defaultdict(list)
     for exchange in exchanges:
@@ -144,15 +142,8 @@ def _traffic(exchanges: Sequence[Exchange], parts: Sequence[Sequence[Mapping[str
         requests=len(exchanges),
         by_operation=dict(by_operation),
         latency={name: _latency(values) for name, values in times.items()},
-        waited_s=round(sum(end.get("waited_s", 0.0) for end in ends), 3),
         retries=sum(1 for exchange in exchanges if exchange.retry_of),
-        waited_clock_s=round(
-            sum(max((end.get("waited_clock_s", 0.0) for end in part), default=0.0) for part in parts), 3
-        ),
-        limited=sum(end.get("limited", 0) for end in ends),
-        lost=sum(end.get("lost", 0) for end in ends),
-        most_in_flight=max((sum(end.get("most_in_flight", 0) for end in part) for part in parts), default=0),
-        slowest_rate=min((rate for end in ends if (rate := end.get("slowest_rate"))), default=None),
+        **ends.borne,
     )
 
 

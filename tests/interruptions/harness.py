@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.client import journal as journals
-from conformance.session import recovered
+from conformance.folder import recovered
 from tests.commands import REFERENCE, Desk, results, run_json
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)

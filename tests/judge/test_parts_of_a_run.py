@@ -96,7 +96,7 @@ def test_waiting_is_summed_over_parts_and_processes_each_once() -> None:
         ends.add(line)
     ends.resumed()
     ends.add(end(worker="gw0", waited_s=4.0))
-    assert sum(line["waited_s"] for part in ends.by_part for line in part) == 7.0
+    assert ends.borne["waited_s"] == 7.0
     assert ends.parts == 2
 
 
