@@ -46,6 +46,11 @@ class Arranger:
         self._secrets = secrets
         self._run = run
         self._counter = count(1)
+        self._names: dict[str, frozenset[str]] = {}
+        """What the profile's own path, query and headers of an operation refer to."""
+        self._told_all = frozenset(
+            kind for kind, states in profile.fixtures.items() if any(map(_is_told, states.values()))
+        )
         if self.proof_key is not None:
             guard_key(secrets, self.proof_key)
 
@@ -112,10 +117,11 @@ class Arranger:
         """
         facts = self.facts(operation)
         body = self._body(operation, facts) if body is None else body
-        parts = [dict(facts.path), dict(facts.query), dict(facts.headers), body]
         self._require_path(operation, facts)
-        names = frozenset().union(*(placeholders(part) for part in parts if part is not NOTHING))
+        names = self._stated(operation, facts)
+        names = names if body is NOTHING else names | placeholders(body)
         known = {**self.constants(), **(scope or {})}
+        self._guard_verifier(operation, names, known)
         known |= await self._fixture_values(names, known, use or {}, given or {}, shared)
         self._guard(operation, facts, body, known)
         if operation.auth == "api_key":
@@ -141,12 +147,16 @@ class Arranger:
     def unique(self) -> str:
         return f"{self._run}-{next(self._counter)}"
 
+    def _stated(self, operation: Operation, facts: OperationFacts) -> frozenset[str]:
+        if operation.id not in self._names:
+            self._names[operation.id] = placeholders([dict(facts.path), dict(facts.query), dict(facts.headers)])
+        return self._names[operation.id]
+
     def constants(self) -> dict[str, Any]:
         """What the suite itself fills placeholders with, anew for each request."""
-        verifier = random_source.token_urlsafe(48)
         known: dict[str, Any] = {"unique": self.unique()}
         if self.profile.oauth is not None and self.proof_key is not None:
-            self._secrets.passing("pkce.verifier", [verifier])
+            verifier = random_source.token_urlsafe(48)
             known |= {
                 "pkce.verifier": verifier,
                 "pkce.challenge": challenge_of(verifier),
@@ -218,6 +228,14 @@ class Arranger:
             raise MissingFact(f"fixtures.{kind}.{state or 'STATE'}", "a fixture is needed")
         return fixture
 
+    def _guard_verifier(self, operation: Operation, names: Iterable[str], known: Mapping[str, Any]) -> None:
+        """Every request has one, but few let anybody see it: this operation itself, or who makes its fixtures."""
+        shows = operation.auth == "oauth" or any(
+            name.startswith("pkce.") or name.partition(".")[0] in self._told_all for name in names
+        )
+        if shows and "pkce.verifier" in known:
+            self._secrets.passing("pkce.verifier", [known["pkce.verifier"]])
+
     def _guard(self, operation: Operation, facts: OperationFacts, body: Any, known: Mapping[str, Any]) -> None:
         """Tickets and codes that a body carries are secrets of the run; what also stands in the path is none."""
         if operation.auth == "api_key" or body is NOTHING:
@@ -226,6 +244,15 @@ class Arranger:
         for name in placeholders(body) - open_names:
             if not name.startswith("oauth.") or name == "oauth.code":
                 self._secrets.passing(name, [str(known[name])])
+
+
+def _is_told(fixture: Fixture) -> bool:
+    """Whether its provider gets to know, or may use, all that an arranged request refers to."""
+    call = fixture.http
+    if not (fixture.values or call):
+        return True
+    written = [list(fixture.values), [call.url, call.json, dict(call.headers)] if call else []]
+    return "pkce.verifier" in placeholders(written)
 
 
 def bodies_of(request: Request, templates: Iterable[Any]) -> list[Any]:

@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, cast
 
 from joserfc import jws
@@ -44,7 +45,7 @@ class ProofKey:
             return cls(algorithm, RSAKey.generate_key(2048))
         raise ValueError(f"{algorithm} is no asymmetric signature algorithm that this suite can use")
 
-    @property
+    @cached_property
     def public(self) -> dict[str, Any]:
         return dict(cast(Mapping[str, Any], self.key.as_dict(private=False)))
 
@@ -52,7 +53,7 @@ class ProofKey:
     def private(self) -> dict[str, Any]:
         return dict(cast(Mapping[str, Any], self.key.as_dict(private=True)))
 
-    @property
+    @cached_property
     def thumbprint(self) -> str:
         """RFC 7638."""
         return str(self.key.thumbprint())

@@ -30,6 +30,8 @@ _TELLING_PARTS: Final = ("secret", "token", "passw", "authoriz", "key", "ticket"
 _NO_SECRET: Final = re.compile(r"token_?type|kind|expires", re.IGNORECASE)
 _ENDING: Final = re.compile(r"[\w%+/=~.-]{6,}\Z")
 """How nearly all spellings end: a text is searched only where it has as long a run of such characters."""
+_STEP: Final = 4
+"""Nearly all spellings are long enough to be looked for at every fourth place only."""
 _DIGIT: Final = re.compile(r"\d")
 _REMEMBERED: Final = 1000
 _JWT: Final = re.compile(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}(?:\.[\w-]{16,})?")
@@ -67,15 +69,42 @@ class _Spelling(NamedTuple):
             at = text.find(self.form, end)
 
 
+class _Index:
+    """Spellings by what they end in: proofs begin alike, but end in their signatures.
+
+    A text is searched at every `step`-th place. Of a spelling that ends in a run of `least` characters or more one of
+    the `step` last pieces of MIN_LENGTH stands there.
+    """
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+        self.least = MIN_LENGTH + step - 1
+        self._pieces: defaultdict[str, list[_Spelling]] = defaultdict(list)
+        self._shortest_run = sys.maxsize
+
+    def add(self, spelling: _Spelling, run: int) -> None:
+        """`run`: how many characters of such a kind it ends in."""
+        form = spelling.form
+        for end in range(len(form) - self._step + 1, len(form) + 1):
+            self._pieces[form[end - MIN_LENGTH : end]].append(spelling)
+        self._shortest_run = min(self._shortest_run, run)
+
+    def standing_in(self, text: str) -> set[_Spelling]:
+        if len(text) < self._shortest_run:
+            return set()
+        runs = _runs(self._shortest_run).findall(text)
+        seen = {run[at : at + MIN_LENGTH] for run in runs for at in range(0, len(run) - MIN_LENGTH + 1, self._step)}
+        likely = {spelling for piece in self._pieces.keys() & seen for spelling in self._pieces[piece]}
+        return {spelling for spelling in likely if spelling.form in text}
+
+
 class Secrets:
     """The secrets of one run, and the one function that takes them out of a text."""
 
     def __init__(self) -> None:
-        self._known: defaultdict[str, list[_Spelling]] = defaultdict(list)
-        """By the last MIN_LENGTH characters: proofs all begin alike, but end in their signatures."""
+        self._indexes = (_Index(_STEP), _Index(1))
         self._odd: list[_Spelling] = []
         """Those few that do not end in a run of such characters."""
-        self._shortest_run = sys.maxsize
         self._values: set[str] = set()
         self.longest = 0
         """The length of the longest spelling known."""
@@ -111,8 +140,8 @@ class Secrets:
         form = spelling.form
         run = _ENDING.search(form)
         if run:
-            self._known[form[-MIN_LENGTH:]].append(spelling)
-            self._shortest_run = min(self._shortest_run, len(run.group()))
+            length = len(run.group())
+            next(index for index in self._indexes if length >= index.least).add(spelling, length)
         else:
             self._odd.append(spelling)
         self.longest = max(self.longest, len(form))
@@ -157,12 +186,9 @@ class Secrets:
 
     def _standing_in(self, text: str) -> list[_Spelling]:
         """The spellings that stand in a text, the longest first."""
-        found = [spelling for spelling in self._odd if spelling.form in text]
-        if self._known and len(text) >= self._shortest_run:
-            runs = _runs(self._shortest_run).findall(text)
-            endings = {run[at : at + MIN_LENGTH] for run in runs for at in range(len(run) - MIN_LENGTH + 1)}
-            ended = (spelling for ending in self._known.keys() & endings for spelling in self._known[ending])
-            found += [spelling for spelling in ended if spelling.form in text]
+        found = {spelling for spelling in self._odd if spelling.form in text}
+        for index in self._indexes:
+            found |= index.standing_in(text)
         return sorted(found, key=lambda one: len(one.form), reverse=True)
 
     def deep(self, value: Any) -> Any:
@@ -183,6 +209,7 @@ def _without_telling(match: re.Match[str]) -> str:
     return f"{opening}«redacted»{closing or ''}"
 
 
+@lru_cache(maxsize=4096)
 def tells(name: str) -> bool:
     """Whether the name of a member or a header says that its value is a secret."""
     return bool(_TELLING.search(name)) and not _NO_SECRET.search(name)

@@ -15,6 +15,8 @@ _ESCAPE: Final = re.compile(
     r"|&#[xX](?P<h>[0-9a-fA-F]{1,6});|&#(?P<d>[0-9]{1,7});|&(?P<n>amp|lt|gt|quot|apos|sol|plus|equals);"
 )
 _NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'", "sol": "/", "plus": "+", "equals": "="}
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_.-]+")
+"""What reads the same in a URL, in JSON and in HTML, as nearly all tokens do."""
 _ROUNDS: Final = 4
 """So often may one escape be written in another: a URL in HTML in JSON."""
 
@@ -26,6 +28,11 @@ def forms(secret: str) -> tuple[str, ...]:
     base64 at any offset; and of what is not ASCII, in UTF-8 as well as in latin-1. What looks like an escape in the
     secret itself is undone too, for so it is in a text that is looked at without its escapes.
     """
+    if _PLAIN.fullmatch(secret):
+        raw = secret.encode()
+        found = {secret, secret.lower(), secret.upper(), raw.hex(), raw.hex().upper(), *_base64_cores(raw)}
+        found |= {form.replace("/", "\\/") for form in found if "/" in form}
+        return _from_longest(found)
     found = {secret, secret.lower(), secret.upper(), html.escape(secret), Unescaped(secret).text}
     for raw in _encoded(secret):
         found |= {raw.hex(), raw.hex().upper(), raw.decode("latin-1"), raw.decode("ascii", "backslashreplace")}
@@ -34,6 +41,10 @@ def forms(secret: str) -> tuple[str, ...]:
     found |= {re.sub("%[0-9A-F]{2}", lambda match: match.group().lower(), form) for form in found if "%" in form}
     found |= {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
     found |= {form.replace("/", "\\/") for form in found if "/" in form}
+    return _from_longest(found)
+
+
+def _from_longest(found: set[str]) -> tuple[str, ...]:
     return tuple(sorted((form for form in found if len(form) >= MIN_LENGTH), key=len, reverse=True))
 
 
