@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, NamedTuple
 
 from conformance.client.answer import Answer
 from conformance.client.journal import Journal
@@ -39,15 +39,19 @@ class Recorder:
 
     def record(self, answer: Answer, retry_of: str = "") -> Exchange:
         judged, findings = self._judge(answer)
-        clean = self._secrets.clean
+        request = self._drafted(answer.sent_headers, answer.sent_body, answer.request.credential)
+        response = self._drafted(_hidden(answer.headers), answer.body, truncated=answer.truncated)
+        told = [answer.url, answer.trouble, *(finding.message for finding in findings)]
+        sure = self._secrets.untouched([*told, *request.texts(), *response.texts()])
+        clean, word = (str, str) if sure else (self._secrets.clean, self._secrets.clean_word)
         exchange = Exchange(
             id=answer.id,
             operation=answer.request.operation.id,
             method=answer.request.method or answer.request.operation.method,
             url=clean(answer.url)[:HEADER_LIMIT],
-            request=self._message(answer.sent_headers, answer.sent_body, answer.request.credential),
+            request=request.message(clean, word),
             status=answer.status,
-            response=self._message(_hidden(answer.headers), answer.body, truncated=answer.truncated),
+            response=response.message(clean, word),
             at=round(answer.at, 4),
             duration_ms=round(answer.duration_s * 1000, 3),
             credential=answer.request.credential,
@@ -63,27 +67,57 @@ class Recorder:
         self._also(answer)
         return exchange
 
-    def _message(
+    def _drafted(
         self, headers: tuple[tuple[str, str], ...], body: bytes, credential: str = "", truncated: bool = False
-    ) -> Message:
-        text = self._body(body)
-        cut = len(text) > BODY_LIMIT or len(body) > BODY_LIMIT
-        shown = tuple(
-            (self._secrets.clean_word(name)[:HEADER_LIMIT], self._header(name, value, credential))
-            for name, value in headers[:HEADER_COUNT]
-        )
-        return Message(shown, text[:BODY_LIMIT], len(body), truncated or cut)
-
-    def _body(self, body: bytes) -> str:
-        """A little more than what is written, cleaned: a secret that is cut in two would not be known as one."""
+    ) -> _Draft:
+        """A little more of the body than is written: a secret that is cut in two would not be known as one."""
         margin = 4 * max(self._secrets.longest, 256)
-        text = self._secrets.clean(body[: BODY_LIMIT + margin].decode("utf-8", "backslashreplace"))
-        return text if len(body) <= BODY_LIMIT + margin else text[: max(0, len(text) - margin)]
+        return _Draft(
+            headers=tuple(
+                (name, _whole(name, credential) or value, name.lower() in WHOLE_HEADERS)
+                for name, value in headers[:HEADER_COUNT]
+            ),
+            body=body[: BODY_LIMIT + margin].decode("utf-8", "backslashreplace"),
+            length=len(body),
+            margin=margin if len(body) > BODY_LIMIT + margin else 0,
+            truncated=truncated or len(body) > BODY_LIMIT,
+        )
 
-    def _header(self, name: str, value: str, credential: str) -> str:
-        if name.lower() in WHOLE_HEADERS:
-            return f"«credential:{credential}»" if credential and name.lower() == "authorization" else "«redacted»"
-        return self._secrets.clean_word(value)[:HEADER_LIMIT]
+
+class _Draft(NamedTuple):
+    """A message before secrets are taken out of it."""
+
+    headers: tuple[tuple[str, str, bool], ...]
+    """Name, value, and whether that stands in place of one which is never written."""
+    body: str
+    length: int
+    margin: int
+    """So much at the end may be part of a secret that is not seen."""
+    truncated: bool
+
+    def texts(self) -> Iterator[str]:
+        yield self.body
+        for name, value, written in self.headers:
+            yield name
+            if not written:
+                yield value
+
+    def message(self, clean: Callable[[str], str], word: Callable[[str], str]) -> Message:
+        """`word` is for names and values of headers, which are always the same few."""
+        shown = tuple(
+            (word(name)[:HEADER_LIMIT], value if written else word(value)[:HEADER_LIMIT])
+            for name, value, written in self.headers
+        )
+        text = clean(self.body)
+        text = text[: max(0, len(text) - self.margin)] if self.margin else text
+        return Message(shown, text[:BODY_LIMIT], self.length, self.truncated or len(text) > BODY_LIMIT)
+
+
+def _whole(name: str, credential: str) -> str:
+    """What is written in place of a header's value that never is; empty for others."""
+    if name.lower() not in WHOLE_HEADERS:
+        return ""
+    return f"«credential:{credential}»" if credential and name.lower() == "authorization" else "«redacted»"
 
 
 def _hidden(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
