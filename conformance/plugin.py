@@ -18,6 +18,7 @@ from conformance import interrupts
 from conformance.checks.registry import Instance
 from conformance.client.secrets import clean_of_all
 from conformance.errors import ConformanceError, JournalError, UsageError
+from conformance.gateway import LINES, Outbox
 from conformance.items import (
     BROKEN,
     CheckFile,
@@ -87,6 +88,7 @@ def options_of(config: pytest.Config) -> Options:
         share=tuple(told.get("share", (0, 1))),
         run=told.get("run", ""),
         earlier=from_json(Earlier, told["earlier"]) if told.get("earlier") else None,
+        keys=told.get("keys"),
     )
 
 
@@ -117,10 +119,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[ending_key] = ending = Ending()
     config.pluginmanager.register(ending, "conformance-ending")
     if config.pluginmanager.hasplugin("xdist") or config.pluginmanager.hasplugin("xdist.plugin"):
+        from conformance.remote import Gateways
         from conformance.sharing import Sharing
 
         config.option.maxworkerrestart = "0"  # a process that crashed has spoilt the run: nobody takes its place
-        config.pluginmanager.register(Sharing(config), "conformance-sharing")
+        gateways = Gateways(config)
+        config.pluginmanager.register(gateways, "conformance-gateways")
+        config.pluginmanager.register(Sharing(config, gateways), "conformance-sharing")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -141,7 +146,7 @@ def prepared(options: Options, *, collect_only: bool = False, held: Held | None 
 
     `held` is the run that it goes on with, if any. Raises ConformanceError.
     """
-    made = Session(options, journal=held.journal if held else None)
+    made = Session(options, journal=held.journal if held else None if options.keys is None else Outbox())
     if held:
         held.require_same(made)
     assert made.instances is not None  # whatever is wrong with the checks themselves is wrong now
@@ -262,7 +267,20 @@ def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> I
             return (yield)
     finally:
         own.finish()
-        config.workeroutput[SECRETS] = sorted(own.secrets.values)  # type: ignore[attr-defined]
+        last_word: dict[str, Any] = config.workeroutput  # type: ignore[attr-defined]
+        last_word[SECRETS] = sorted(own.secrets.values)
+        if isinstance(own.journal, Outbox):
+            last_word[LINES] = own.journal.drained()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable(config: pytest.Config) -> Iterator[None]:
+    """A process elsewhere sends what it wrote along with its reports."""
+    data: Any = yield
+    own = config.stash.get(session_key, None)
+    if own is not None and own.options.keys is not None and isinstance(own.journal, Outbox):
+        data[LINES] = own.journal.drained()
+    return data  # type: ignore[no-any-return]
 
 
 def _conclude(session: pytest.Session, own: Session, stopped: str) -> None:

@@ -45,6 +45,8 @@ class Asked:
     keyword: str = ""
     markers: str = ""
     workers: str = ""
+    gateways: Sequence[str] = ()
+    """Of execnet: `ssh=host`, `socket=host:port`, `2*popen`."""
     shard: str = ""
     """Which part of the run, and of how many: `2/4`."""
     fail_fast: bool = False
@@ -105,7 +107,9 @@ def plan(asked: Asked) -> list[str]:
 
     made = plugin.prepared(replace(options(asked), dry=True), collect_only=True)
     selection = Selection(made)
-    _through_pytest([*arguments(replace(asked, workers="", last_failed=False)), "--collect-only"], selection)
+    _through_pytest(
+        [*arguments(replace(asked, workers="", gateways=(), last_failed=False)), "--collect-only"], selection
+    )
     if not selection.chosen:
         why = selection.ending.failure if selection.ending else ""
         raise Ended(why or "no check matches the selection", plugin.USAGE)
@@ -188,6 +192,8 @@ def _check_shareable(made: Session, workers: int) -> None:
 
 
 def options(asked: Asked, held: resuming.Held | None = None) -> Options:
+    if asked.workers and asked.gateways:
+        raise UsageError("cannot be given beside -n", where="--tx", hint="processes of this machine are --tx 2*popen")
     if asked.profile is None:
         raise UsageError("no profile was given", where="--profile", hint="name the target's TOML file")
     for option, pairs in (("--var", asked.variables), ("--limit", asked.limits)):
@@ -279,6 +285,8 @@ def arguments(asked: Asked) -> list[str]:
             given += [option, value]
     if asked.workers:
         given += ["-p", "xdist.plugin", "-n", asked.workers]
+    if asked.gateways:
+        given += ["-p", "xdist.plugin", "--dist=load", *(f"--tx={spec}" for spec in asked.gateways)]
     given += ["-x"] if asked.fail_fast else []
     given += ["--lf"] if asked.last_failed else []
     return [*given, str(package / "checks")]

@@ -68,6 +68,8 @@ class Options:
     shard: tuple[int, int] = (0, 1)
     """Which part of the run this is, from 0, and of how many: the others are runs of their own, perhaps elsewhere."""
     run: str = ""
+    keys: Mapping[str, str] | None = field(default=None, repr=False)
+    """The credentials, where whoever has them sent them here: nothing of the run is on this machine."""
     dry: bool = False
     """Nothing is going to be sent: no secret is needed."""
     earlier: Earlier | None = None
@@ -111,8 +113,8 @@ class Session:
         self._made: list[Path] = []
         self.secrets = Secrets()
         credentials = {} if options.dry else self.profile.credentials
-        self._keys = {name: resolve_secret(one) for name, one in credentials.items()}
-        for name, key in self._keys.items():
+        self.keys = options.keys or {name: resolve_secret(one) for name, one in credentials.items()}
+        for name, key in self.keys.items():
             self.secrets.lasting(name, key)
         self.at_first: Sequence[Instance] = ()
         """What is begun, where nothing is yet, when the first result is asked for."""
@@ -262,7 +264,7 @@ class Session:
         return Settings(
             profile=self.profile,
             contract=self.contract,
-            keys=self._keys,
+            keys=self.keys,
             journal=self.journal,
             secrets=self.secrets,
             run=f"{self.run}{self.options.worker}",

@@ -6,7 +6,7 @@ Exclusive items go to one worker, when all the others have ended.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,6 +18,7 @@ from conformance.checks.registry import Instance, all_checks
 from conformance.errors import UsageError
 from conformance.model import to_json
 from conformance.profile.shares import check_shareable
+from conformance.remote import Gateways
 from conformance.session import Session
 from conformance.splitting import asked_of, dealt
 
@@ -30,7 +31,7 @@ _INTERRUPTED = "keyboard-interrupt"
 def share_of(checks: Sequence[Instance], config: pytest.Config) -> list[Instance]:
     """The ordinary checks that this worker will be sent, and all exclusive ones: those run when they are asked for."""
     told = config.workerinput  # type: ignore[attr-defined]
-    index, count = int(told["workerid"].removeprefix("gw")), int(told["workercount"])
+    index, count = told["conformance"]["share"]
     ordinary, exclusive = dealt(checks, index, count)
     return [*ordinary, *exclusive]
 
@@ -38,8 +39,11 @@ def share_of(checks: Sequence[Instance], config: pytest.Config) -> list[Instance
 class SharedScheduling(LoadScheduling):
     """Deals the ordinary items out in turn, and the exclusive ones to whoever is left last."""
 
-    def __init__(self, config: pytest.Config, log: Any, begin: Callable[[Sequence[str]], None]) -> None:
+    def __init__(
+        self, config: pytest.Config, log: Any, begin: Callable[[Sequence[str]], None], numbers: Mapping[str, int]
+    ) -> None:
         super().__init__(config, log)
+        self._numbers = numbers
         self._exclusive: list[int] = []
         self._begun = False
         self._begin = begin
@@ -58,7 +62,7 @@ class SharedScheduling(LoadScheduling):
         alone = [i for i, nodeid in enumerate(collection) if nodeid.partition("::")[2].split("[")[0] in names]
         ordinary = [i for i in range(len(collection)) if i not in set(alone)]
         self._exclusive = alone
-        nodes = sorted(self.nodes, key=lambda node: int(str(node.gateway.id).removeprefix("gw")))
+        nodes = sorted(self.nodes, key=lambda node: self._numbers[node.gateway.id])
         for index, node in enumerate(nodes):
             share = ordinary[index :: len(nodes)]
             self.node2pending[node].extend(share)
@@ -93,8 +97,11 @@ class SharedScheduling(LoadScheduling):
 class Sharing:
     """Registered only where pytest-xdist is."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, gateways: Gateways) -> None:
         self._config = config
+        self._gateways = gateways
+        self._numbers: dict[str, int] = {}
+        """Which of the processes each gateway is, by its id."""
         self._nodes: list[WorkerController] = []
         """Those that are up."""
 
@@ -111,7 +118,8 @@ class Sharing:
             "run": own.run,
             "command": own.again,
             "earlier": to_json(own.earlier) if own.earlier else None,
-            "share": (int(node.workerinput["workerid"].removeprefix("gw")), workers),
+            "share": (self._numbers.setdefault(node.gateway.id, len(self._numbers)), workers),
+            **self._gateways.told(),
         }
 
     def end_workers(self, signal_name: str) -> None:
@@ -134,7 +142,9 @@ class Sharing:
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
         """What a worker knew for a secret is one to all. Of one that crashed, what it was to judge is not judged."""
         self._nodes = [other for other in self._nodes if other is not node]
-        self._session.secrets.passing("worker", (getattr(node, "workeroutput", None) or {}).pop(SECRETS, ()))
+        last_word = getattr(node, "workeroutput", None) or {}
+        self._session.secrets.passing("worker", last_word.pop(SECRETS, ()))
+        self._gateways.received(node.gateway.id, last_word)
         if error and error != _INTERRUPTED:
             from conformance.items import ending_key
 
@@ -142,7 +152,7 @@ class Sharing:
             self._config.stash[ending_key].fail(f"the suite erred: the process {node.gateway.id} ended: {told}")
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> SharedScheduling:
-        return SharedScheduling(config, log, self._begin)
+        return SharedScheduling(config, log, self._begin, self._numbers)
 
     def _begin(self, nodeids: Sequence[str]) -> None:
         """The journal's first line, now that the workers have told what was selected."""

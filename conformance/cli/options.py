@@ -71,6 +71,13 @@ _RUN_OPTIONS: tuple[Any, ...] = (
         help="Split the run over N processes, or 'auto' (pytest-xdist).",
     ),
     click.option(
+        "--tx",
+        "gateways",
+        multiple=True,
+        metavar="SPEC",
+        help="Split the run over gateways, such as ssh=HOST//python=PATH or socket=HOST:PORT; repeatable.",
+    ),
+    click.option(
         "--shard", default="", metavar="K/N", help="Only the K-th of N parts; `conformance merge` joins their folders."
     ),
     click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure."),

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -45,7 +45,7 @@ class Journal:
             raise JournalError("another process is writing it", where=str(path), hint="that run still goes on")
 
     def append(self, kind: str, record: dict[str, Any]) -> None:
-        line = json.dumps({"kind": kind, **record}, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        line = line_of(kind, record)
         with self._lock:
             written = 0
             try:
@@ -68,6 +68,10 @@ class Journal:
 
     def close(self) -> None:
         os.close(self._file)
+
+
+def line_of(kind: str, record: Mapping[str, Any]) -> bytes:
+    return json.dumps({"kind": kind, **record}, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
 class MemoryJournal(Journal):
