@@ -24,7 +24,6 @@ _COMMON: Final[tuple[tuple[str, Callable[[Record], Any]], ...]] = (
     ("the version of the journal", lambda head: head["schema_version"]),
     ("the seed", lambda head: head["seed"]),
     ("the number of examples", lambda head: head["examples"]),
-    ("what --limit sets", lambda head: head["limits"]),
     ("the selection", lambda head: (head["shard"]["asked"], head["shard"]["all"])),
     ("the number of shards", lambda head: head["shard"]["of"]),
 )
