@@ -78,7 +78,7 @@ def main() -> None:
 
 
 @main.command(epilog=_EXIT_CODES)
-@target_options(required=False)
+@target_options(required=False, several=True)
 @click.option("--plan", is_flag=True, help="Print what would be sent, and send nothing.")
 @click.option(
     "--resume",
@@ -87,7 +87,7 @@ def main() -> None:
     help="Go on with a run that was cut short, in its folder.",
 )
 @run_options
-def run(plan: bool, **given: Any) -> None:
+def run(plan: bool, profile: tuple[Path, ...], **given: Any) -> None:
     """Certify a running service.
 
     \b
@@ -99,16 +99,24 @@ def run(plan: bool, **given: Any) -> None:
       conformance run --profile profiles/mine.toml -m stable --fail-fast
       conformance run --profile profiles/mine.toml -k "AUTH-1 and getApiKeyIdentity"
       conformance run --resume reports/mine-20260102-030405   # what has a result keeps it, the rest is run
+      conformance run --profile eu.toml --profile us.toml     # side by side, one table at the end
+      conformance run --profile profiles/mine.toml --shard 2/4 # in CI; `conformance merge` joins the parts
+      conformance run --profile profiles/mine.toml --tx ssh=one.example --tx ssh=two.example
     """
-    if given["profile"] is None and given["resume"] is None:
+    if not profile and given["resume"] is None:
         raise click.UsageError("Missing option '--profile'.")
-    from conformance import running
+    from conformance import many, running
 
+    found = many.profiles_in(profile)
+    each = [running.Asked(profile=one, **given) for one in found] or [running.Asked(profile=None, **given)]
     if plan:
-        for line in running.plan(running.Asked(**given)):
-            click.echo(line)
+        for asked in each:
+            if len(each) > 1:
+                click.echo(f"{asked.profile}:")
+            for line in running.plan(asked):
+                click.echo(line)
         return
-    sys.exit(running.run(running.Asked(**given)))
+    sys.exit(many.run_all(found, each[0]) if len(each) > 1 else running.run(each[0]))
 
 
 @main.command(epilog=_EXIT_CODES)

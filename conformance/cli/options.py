@@ -111,14 +111,16 @@ def run_options(function: Any) -> Any:
     return command
 
 
-def target_options(*, required: bool) -> Callable[[Any], Any]:
+def target_options(*, required: bool, several: bool = False) -> Callable[[Any], Any]:
     """Gives a command the options that say which target: its profile, and what stands in place of that."""
+    told = "What the target says about itself (TOML)"
     profile = click.option(
         "--profile",
         required=required,
+        multiple=several,
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="What the target says about itself (TOML).",
+        help=f"{told}; repeatable, or a folder of them: side by side." if several else f"{told}.",
     )
     base_url = click.option(
         "--base-url", metavar="URL", help="Instead of the profile's base_url; may have a path prefix."

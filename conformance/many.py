@@ -1,0 +1,193 @@
+"""Several targets side by side, each in a process of its own, and one table at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from multiprocessing import get_context
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from conformance import interrupts, running
+from conformance.errors import ConformanceError, UsageError
+from conformance.judge.verdict import EXIT_INTERRUPTED
+from conformance.progress import to_a_person
+from conformance.running import Asked
+
+_GRAVEST: Final = (EXIT_INTERRUPTED, 5, 2, 4, 1, 3, 0)
+"""Exit codes, of which the first that any target ended with is that of them all."""
+_AT_ONCE: Final = 16
+_LINE_EVERY_S: Final = 10.0
+_TEMPLATE: Final = "template.toml"
+_OUTPUT: Final = "output.txt"
+_WORDS: Final = {2: "not run", 4: "unreachable", 5: "broken", EXIT_INTERRUPTED: "interrupted"}
+
+
+@dataclass(frozen=True)
+class _Target:
+    name: str
+    asked: Asked
+    output: Path
+    """What its run says, which nobody watches."""
+
+
+@dataclass(frozen=True)
+class _Ended:
+    target: _Target
+    code: int
+    seconds: float
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """Its run.json; empty where there is none."""
+        try:
+            loaded = json.loads((self.target.output.parent / "report" / "run.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return loaded if isinstance(loaded, dict) else {}
+
+    @property
+    def last_line(self) -> str:
+        with contextlib.suppress(OSError):
+            lines = [line for line in self.target.output.read_text("utf-8", "replace").splitlines() if line.strip()]
+            return lines[-1].removeprefix("error: ") if lines else ""
+        return ""
+
+
+def profiles_in(paths: Sequence[Path]) -> list[Path]:
+    """The profiles that are named: files, and of a folder all that lie in it but the template. Raises UsageError."""
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(one for one in path.glob("*.toml") if one.name != _TEMPLATE) if path.is_dir() else [path]
+        if not inside:
+            raise UsageError("there is no profile in this folder", where=str(path), hint="profiles end in .toml")
+        found += inside
+    if twice := next((path for path in found if found.count(path) > 1), None):
+        raise UsageError(f"{twice} is named twice", where="--profile")
+    return found
+
+
+def run_all(profiles: Sequence[Path], asked: Asked, console: Console | None = None) -> int:
+    """Runs all, says as each ends how it ended, and gives the gravest exit code. Raises ConformanceError."""
+    for option, value in (("--base-url", asked.base_url), ("--resume", asked.resume)):
+        if value:
+            raise UsageError("there is one for each target", where=option, hint="run that target by itself")
+    console = console or to_a_person()
+    targets = _targets(profiles, asked)
+    started = time.monotonic()
+    with interrupts.as_exceptions():
+        ended = list(_side_by_side(targets, console, quiet=asked.quiet))
+    if not asked.quiet:
+        _say(console, "")
+        for line in table(ended):
+            _say(console, line)
+        _say(console, f"{len(ended)} targets in {time.monotonic() - started:.1f} s")
+    _say(console, f"reports: {targets[0].output.parent.parent}")
+    return next(code for code in _GRAVEST if any(one.code == code for one in ended))
+
+
+def _targets(profiles: Sequence[Path], asked: Asked) -> list[_Target]:
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    folder = asked.report_dir or Path("reports") / f"targets-{stamp}"
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError("the report directory is not empty", where=str(folder), hint="name another with --report-dir")
+    targets, names = [], set[str]()
+    for profile in profiles:
+        name = next(n for n in (profile.stem, *(f"{profile.stem}-{i}" for i in range(2, 999))) if n not in names)
+        names.add(name)
+        place = folder / name
+        targets.append(_Target(name, replace(asked, profile=profile, report_dir=place / "report"), place / _OUTPUT))
+    return targets
+
+
+def _side_by_side(targets: Sequence[_Target], console: Console, *, quiet: bool) -> Iterator[_Ended]:
+    """Each as it ends. A signal ends all of them, and they are waited for: each leaves a report of what it did."""
+    context: Any = get_context("spawn" if sys.platform == "win32" else "forkserver")
+    if sys.platform != "win32":
+        context.set_forkserver_preload(["conformance.many"])
+    left, under_way, told_at = list(targets), dict[Any, tuple[_Target, Any, float]](), time.monotonic()
+    while left or under_way:
+        try:
+            while left and len(under_way) < _AT_ONCE:
+                target = left.pop(0)
+                process = context.Process(target=_run, args=(target,))
+                process.start()
+                under_way[process.sentinel] = (target, process, time.monotonic())
+            for sentinel in wait(under_way, timeout=1.0):
+                target, process, began = under_way.pop(sentinel)
+                process.join()
+                yield _told(_Ended(target, _code(process.exitcode), time.monotonic() - began), console, quiet=quiet)
+            if not quiet and under_way and time.monotonic() - told_at > _LINE_EVERY_S:
+                told_at = time.monotonic()
+                _say(console, f"  under way: {', '.join(target.name for target, _, _ in under_way.values())}")
+        except KeyboardInterrupt as signalled:
+            left = []
+            for _, process, _ in under_way.values():
+                if str(signalled) != signal.SIGINT.name:  # Ctrl-C has reached them already
+                    process.terminate()
+
+
+def _run(target: _Target) -> None:
+    """In a process of its own: everything that it says goes into its file."""
+    target.output.parent.mkdir(parents=True, exist_ok=True)
+    with target.output.open("wb") as output:
+        for stream in (1, 2):
+            os.dup2(output.fileno(), stream)
+    try:
+        code = running.run(target.asked)
+    except ConformanceError as error:
+        from conformance.client.secrets import clean_of_all
+
+        code = error.exit_code
+        sys.stderr.write(f"error: {clean_of_all(str(error))}\n")
+    sys.exit(code)
+
+
+def _code(exit_code: int | None) -> int:
+    """A process that was ended by a signal has no verdict."""
+    return exit_code if exit_code in _GRAVEST else 5
+
+
+def _told(one: _Ended, console: Console, *, quiet: bool) -> _Ended:
+    if not quiet:
+        why = "" if one.told else f": {one.last_line}"
+        _say(console, f"{one.target.name}: {_word(one)} in {one.seconds:.1f} s{why}")
+    return one
+
+
+def _word(one: _Ended) -> str:
+    return str(one.told.get("verdict", "")) or _WORDS.get(one.code, "broken")
+
+
+def table(ended: Sequence[_Ended]) -> list[str]:
+    """A line a target, and a head."""
+    rows: list[tuple[str, ...]] = [("target", "verdict", "failed", "warned", "open", "passed", "requests", "seconds")]
+    for one in sorted(ended, key=lambda one: one.target.name):
+        told = one.told
+        counts = told.get("counts", {})
+        requests = told.get("traffic", {}).get("requests", 0)
+        still_open = counts.get("inconclusive", 0) + counts.get("untested", 0) + counts.get("broken", 0)
+        figures = (counts.get("failed", 0), counts.get("warned", 0), still_open, counts.get("passed", 0), requests)
+        rows.append((one.target.name, _word(one), *(f"{n:,}" for n in figures), f"{one.seconds:.1f}"))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
