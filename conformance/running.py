@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from rich.console import Console
@@ -24,6 +24,12 @@ from conformance.reports import write_reports
 from conformance.reports.terminal import summary
 from conformance.session import Options, Session
 from conformance.splitting import parsed_shard
+
+_UNUSED: Final = (
+    *("terminal", "logging", "unraisableexception", "threadexception", "recwarn", "doctest", "pastebin"),
+    *("faulthandler", "junitxml", "stepwise", "setuponly", "setupplan", "unittest", "monkeypatch", "debugging"),
+)
+"""pytest's own plugins that would look at each item, or at the end, for what no check has."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +269,8 @@ def arguments(asked: Asked) -> list[str]:
     """pytest's command line for a run: nothing of the current folder's configuration takes part."""
     assert asked.profile is not None
     package = Path(__file__).parent
-    given = ["-p", "conformance.plugin", "-p", "no:terminal", "-s", "-c", str(package / "isolated.ini")]
+    given = ["-p", "conformance.plugin", "-s", "-c", str(package / "isolated.ini")]
+    given += [word for name in _UNUSED for word in ("-p", f"no:{name}")]
     given += ["--rootdir", str(package), "-o", f"cache_dir={_cache(asked.profile)}"]
     given += ["--conformance-profile", str(asked.profile)]
     pairs: list[tuple[str, Any]] = [

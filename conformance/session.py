@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from conformance.checks import runner
 from conformance.checks.registry import Instance, all_checks, check_set_digest, instances
-from conformance.checks.runtime import Runtime, Settings, opened
+from conformance.checks.runtime import Runtime, Settings, load_sender, opened
 from conformance.client import journal as journals
 from conformance.client.journal import Journal
 from conformance.client.recorder import TOLD
@@ -279,6 +279,7 @@ class Session:
 
     def start(self, selected: Iterable[Instance]) -> None:
         """Begins to run everything that need not run alone."""
+        load_sender()
         chosen = list(selected)
         settings = self.settings_for(chosen)
 

@@ -18,7 +18,6 @@ from conformance.client.journal import Journal
 from conformance.client.ledger import Ledger
 from conformance.client.recorder import Recorder, current_check
 from conformance.client.secrets import Secrets
-from conformance.client.transport import Transport
 from conformance.contract import Contract, Operation
 from conformance.engine.flow import Flow
 from conformance.errors import FixtureError
@@ -128,9 +127,18 @@ def control_failed(answer: Answer) -> Inconclusive:
     )
 
 
+def load_sender() -> None:
+    """What sends takes its time to be imported, so not before something is sent; and in one thread, before others run:
+    of two that begin to import the same, one may see a module of it half made."""
+
+    import conformance.client.transport  # noqa: F401
+
+
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Runtime]:
     """The runtime of a run; closes every connection at the end."""
+    from conformance.client.transport import Transport
+
     profile = settings.profile
     validators = Validators(profile.schemas)
     ledger = Ledger(profile, settings.journal, settings.secrets)

@@ -100,7 +100,7 @@ def run(plan: bool, profile: tuple[Path, ...], **given: Any) -> None:
       conformance run --profile profiles/mine.toml -k "AUTH-1 and getApiKeyIdentity"
       conformance run --resume reports/mine-20260102-030405   # what has a result keeps it, the rest is run
       conformance run --profile eu.toml --profile us.toml     # side by side, one table at the end
-      conformance run --profile profiles/mine.toml --shard 2/4 # in CI; `conformance merge` joins the parts
+      conformance run --profile profiles/mine.toml --shard 2/4 -q   # one of the parts that `merge` joins
       conformance run --profile profiles/mine.toml --tx ssh=one.example --tx ssh=two.example
     """
     if not profile and given["resume"] is None:

@@ -14,10 +14,11 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from joserfc import jws
-from joserfc.jwk import ECKey, OKPKey, RSAKey
+if TYPE_CHECKING:
+    from joserfc.jwk import ECKey, OKPKey, RSAKey
+
 
 _CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
 
@@ -37,6 +38,8 @@ class ProofKey:
     @classmethod
     def new(cls, algorithm: str = "ES256") -> ProofKey:
         """A new pair. Raises ValueError on an algorithm that no proof may use (RFC 9449 section 4.3, item 5)."""
+        from joserfc.jwk import ECKey, OKPKey, RSAKey
+
         if algorithm in _CURVES:
             return cls(algorithm, ECKey.generate_key(_CURVES[algorithm]))
         if algorithm in ("EdDSA", "Ed25519"):
@@ -97,6 +100,8 @@ class Proof:
         if self.signing == "hmac":
             secret = self.key.key.as_pem(private=False)
             return f"{signed}.{encode(hmac.new(secret, signed.encode(), hashlib.sha256).digest())}"
+        from joserfc import jws
+
         key = ProofKey.new(self.key.algorithm) if self.signing == "other" else self.key
         algorithm = jws.JWSRegistry.algorithms[key.algorithm]
         return f"{signed}.{encode(algorithm.sign(signed.encode(), key.key))}"

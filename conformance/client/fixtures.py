@@ -14,9 +14,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
-
-import aiohttp
+from typing import TYPE_CHECKING, Any, Final
 
 from conformance.client.ledger import Ledger
 from conformance.client.recorder import current_check
@@ -24,6 +22,9 @@ from conformance.errors import FixtureError
 from conformance.profile import pointer
 from conformance.profile.model import Fixture, HttpCall, Profile
 from conformance.profile.render import MalformedPlaceholder, UnknownPlaceholder, render
+
+if TYPE_CHECKING:
+    import aiohttp
 
 COMMAND_TIMEOUT_S: Final = 30.0
 HTTP_TIMEOUT_S: Final = 15.0
@@ -169,6 +170,8 @@ class Fixtures:
 
     async def http(self, call: HttpCall, scope: Mapping[str, Any], where: str) -> Any:
         """The JSON of a call to the owner's test API. Raises FixtureError on anything but a 2xx with JSON, or 204."""
+        import aiohttp  # the transport has loaded it; whoever only lists checks need not
+
         if self._http is None:
             self._http = aiohttp.ClientSession(
                 cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(HTTP_TIMEOUT_S)

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from dataclasses import replace
 from itertools import count
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from conformance.client.answer import Answer
 from conformance.client.fixtures import NotSent
@@ -20,10 +20,12 @@ from conformance.client.recorder import Recorder
 from conformance.client.request import Request, Wire
 from conformance.client.room import Room
 from conformance.client.secrets import Secrets
-from conformance.client.transport import Transport
 from conformance.engine.gate import Follower, Gate, Pacer
 from conformance.engine.waiting import Waiting
 from conformance.profile.model import Limits
+
+if TYPE_CHECKING:
+    from conformance.client.transport import Transport
 
 GATEWAY_ATTEMPTS: Final = 20
 """At most, where every other request meets gateway trouble."""
