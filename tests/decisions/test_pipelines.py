@@ -19,7 +19,12 @@ FOLDER = Path(conformance.__file__).parent / "pipelines"
 
 
 @pytest.mark.parametrize(
-    ("file", "schema"), [("github.yml", "vendor.github-workflows"), ("gitlab.yml", "vendor.gitlab-ci")]
+    ("file", "schema"),
+    [
+        ("github.yml", "vendor.github-workflows"),
+        ("github-shards.yml", "vendor.github-workflows"),
+        ("gitlab.yml", "vendor.gitlab-ci"),
+    ],
 )
 def test_an_example_is_valid(file: str, schema: str) -> None:
     """By the published schema of the service."""
@@ -28,11 +33,11 @@ def test_an_example_is_valid(file: str, schema: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("file", ["github.yml", "gitlab.yml"])
+@pytest.mark.parametrize("file", ["github.yml", "github-shards.yml", "gitlab.yml"])
 def test_an_example_calls_commands_that_there_are(file: str) -> None:
     """Each option is one that the command has."""
-    calls = re.findall(r"conformance (run|gate) ([^\n|#]*)", (FOLDER / file).read_text())
-    assert {name for name, _ in calls} == {"run", "gate"}
+    calls = re.findall(r"conformance (run|gate|merge) ([^\n|#]*)", (FOLDER / file).read_text())
+    assert {name for name, _ in calls} >= {"run", "gate"}
     for name, rest in calls:
         told = CliRunner().invoke(main, [name, "--help"]).output
         for option in re.findall(r"--[a-z-]+", rest):
