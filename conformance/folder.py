@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from conformance.client import journal as journals
 from conformance.errors import ReportDirError
-from conformance.judge.run import assemble, load
+from conformance.judge.run import assemble_located, load
 from conformance.model import Run
 
 _PARTS: Final = "journal-*.ndjson"
@@ -61,7 +61,10 @@ def recovered(directory: Path) -> Run:
 
     Raises JournalError where there is no journal that can be read.
     """
-    return assemble(records_of(directory), str(directory / journals.NAME)) if directory.is_dir() else load(directory)
+    if not directory.is_dir():
+        return load(directory)
+    lines = chain.from_iterable(journals.located(path) for path in _journals(directory))
+    return assemble_located(lines, str(directory / journals.NAME))
 
 
 def records_of(directory: Path) -> Iterator[dict[str, Any]]:
@@ -69,7 +72,11 @@ def records_of(directory: Path) -> Iterator[dict[str, Any]]:
 
     Raises JournalError where one cannot be read.
     """
-    return chain.from_iterable(journals.read(path) for path in (directory / journals.NAME, *parts_of(directory)))
+    return chain.from_iterable(journals.read(path) for path in _journals(directory))
+
+
+def _journals(directory: Path) -> tuple[Path, ...]:
+    return (directory / journals.NAME, *parts_of(directory))
 
 
 def parts_of(directory: Path) -> list[Path]:

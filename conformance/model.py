@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -307,7 +307,7 @@ class Run:
     parts: int = 1
     """One more than the times it was cut short and resumed."""
     schema_version: int = SCHEMA_VERSION
-    exchanges: tuple[Exchange, ...] = field(default=(), metadata={"journal_only": True})
+    exchanges: Sequence[Exchange] = field(default=(), metadata={"journal_only": True})
     """In the journal and not in run.json."""
 
 

@@ -19,6 +19,7 @@ from threading import Lock
 from typing import Any, Final
 
 from conformance.errors import JournalError
+from conformance.exchanges import Place
 
 if sys.platform != "win32":  # where there is none, and nobody is kept out
     import fcntl
@@ -138,20 +139,29 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
 
     Raises JournalError on a line in the middle that is no JSON object, or a file that cannot be read.
     """
+    return (record for record, _ in located(path))
+
+
+def located(path: Path) -> Iterator[tuple[dict[str, Any], Place]]:
+    """As `read`, each with where it stands."""
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as file:
+            offset, torn = 0, 0
+            for number, line in enumerate(file, 1):
+                if torn:
+                    raise JournalError(f"line {torn} is no JSON", where=str(path))
+                place, offset = Place(path, offset, len(line)), offset + len(line)
+                if not line.strip():
+                    continue
+                try:
+                    record = json.loads(line)
+                except ValueError:
+                    torn = number  # the last one may be
+                    continue
+                if not isinstance(record, dict) or "kind" not in record:
+                    raise JournalError(f"line {number} is no journal line", where=str(path))
+                yield record, place
+            if torn and line.endswith(b"\n"):
+                raise JournalError(f"line {torn} is no JSON", where=str(path))
     except OSError as error:
         raise JournalError(error.strerror or "cannot be read", where=str(path)) from None
-    lines = raw.split(b"\n")
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except ValueError:
-            if number == len(lines):
-                return
-            raise JournalError(f"line {number} is no JSON", where=str(path)) from None
-        if not isinstance(record, dict) or "kind" not in record:
-            raise JournalError(f"line {number} is no journal line", where=str(path))
-        yield record

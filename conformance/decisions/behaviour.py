@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from conformance.exchanges import named
 from conformance.model import Exchange, Run
 
 SAMPLES: Final = 25
@@ -56,7 +57,7 @@ class Behaviour:
 
 def behaviour(run: Run) -> Behaviour:
     """What a run shows of its target's choices; exchanges are needed, as a journal has them."""
-    known = {exchange.id: exchange for exchange in run.exchanges}
+    known = named(run.exchanges)
     statuses = {
         (result.check, result.operation, result.case): _statuses(
             known[name] for name in result.exchanges if name in known

@@ -11,6 +11,7 @@ from typing import Any
 from conformance.client import journal
 from conformance.collector import calm_collector
 from conformance.errors import JournalError
+from conformance.exchanges import Exchanges, Place
 from conformance.judge.coverage import coverage, reasons
 from conformance.judge.leftovers import created
 from conformance.judge.parts import Ends, Key, key
@@ -35,29 +36,34 @@ from conformance.model import (
 def load(directory: Path) -> Run:
     """The run in a report folder. Raises JournalError where there is no journal that can be read."""
     path = directory / journal.NAME if directory.is_dir() else directory
-    return assemble(journal.read(path), str(path))
+    return assemble_located(journal.located(path), str(path))
 
 
 def assemble(records: Iterable[Mapping[str, Any]], where: str = "journal") -> Run:
     """A run out of its journal's lines; one that was cut short is as complete as it went."""
+    return assemble_located(((record, None) for record in records), where)
+
+
+def assemble_located(lines: Iterable[tuple[Mapping[str, Any], Place | None]], where: str = "journal") -> Run:
+    """As `assemble`, of lines of which it is known where they stand: they need not all be held in memory."""
     with calm_collector():
-        return _assembled(records, where)
+        return _assembled(lines, where)
 
 
-def _assembled(records: Iterable[Mapping[str, Any]], where: str) -> Run:
+def _assembled(lines: Iterable[tuple[Mapping[str, Any], Place | None]], where: str) -> Run:
     head: Mapping[str, Any] | None = None
     ends = Ends()
     ledger: list[Mapping[str, Any]] = []
-    exchanges: dict[str, Exchange] = {}
+    exchanges, seen = Exchanges(), dict[str, Exchange]()
     results: dict[Key, Result] = {}
     try:
-        for record in records:
+        for record, place in lines:
             if record["kind"] == "run":
                 head = head or record
             elif record["kind"] == "resumed":
                 ends.resumed()
             elif record["kind"] == "exchange":
-                exchanges[record["id"]] = from_json(Exchange, record)
+                seen[record["id"]] = exchanges.add(record, place)
             elif record["kind"] == "result":
                 results[key(record)] = from_json(Result, record)
             elif record["kind"] == "end":
@@ -66,7 +72,8 @@ def _assembled(records: Iterable[Mapping[str, Any]], where: str) -> Run:
                 ledger.append(record)
         if head is None:
             raise JournalError("has no first line that says which run it is", where=where)
-        return replace(_run(head, ends, tuple(exchanges.values()), results), created=created(ledger))
+        run = _run(head, ends, tuple(seen.values()), results)
+        return replace(run, exchanges=exchanges, created=created(ledger))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise JournalError(f"has a line of another shape: {error}", where=where) from error
 
@@ -112,7 +119,6 @@ def _run(
         filtered=bool(head["filtered"]),
         interrupted=interrupted,
         parts=ends.parts,
-        exchanges=exchanges,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from conformance.exchanges import named
 from conformance.model import Exchange, Outcome, RequirementRow, Result, Run, Verdict, Waiver
 from conformance.reports.shaping.text import cut, milliseconds, plural
 
@@ -274,8 +275,9 @@ def exchange_line(exchange: Exchange) -> str:
     return f"{cut(exchange.id, 60)}{purpose} {request} -> {answer} ({milliseconds(exchange.duration_ms)})"
 
 
-def by_id(run: Run) -> dict[str, Exchange]:
-    return {exchange.id: exchange for exchange in run.exchanges}
+def by_id(run: Run) -> Mapping[str, Exchange]:
+    """The run's exchanges by their names."""
+    return named(run.exchanges)
 
 
 def tier_of(run: Run, operation: str) -> str:

@@ -1,0 +1,166 @@
+"""The exchanges of a run, of which a long run holds only the first: the others stay in the journal until asked for."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from sys import intern
+from typing import Any, BinaryIO, Final, NamedTuple, overload
+
+from conformance.errors import JournalError
+from conformance.model import Exchange, Message, from_json
+
+HELD: Final = 10 * 1024 * 1024
+"""So many bytes of the journal's lines are held as values: a run of the usual size, whole."""
+_NOTHING: Final = Message((), "", 0, False)
+
+
+class Place(NamedTuple):
+    """Where a line of a journal stands."""
+
+    path: Path
+    offset: int
+    length: int
+
+
+class Exchanges(Sequence[Exchange]):
+    """In the order of the journal, each once. `held`: so many bytes of lines are kept in memory.
+
+    Raises JournalError where the journal is gone when it is looked into again.
+    """
+
+    def __init__(self, held: int = HELD) -> None:
+        self._room = held
+        self._numbers: dict[str, int] = {}
+        self._held: dict[int, Exchange] = {}
+        self._paths: list[Path] = []
+        self._which = array("H")
+        self._offsets = array("Q")
+        self._lengths = array("Q")
+
+    def add(self, record: Mapping[str, Any], place: Place | None) -> Exchange:
+        """Takes a line of the journal; gives what the judgement looks at: all of it, but for messages not held."""
+        exchange = from_json(Exchange, record)
+        return exchange if self._put(exchange, place) else _slim(exchange)
+
+    def _put(self, exchange: Exchange, place: Place | None) -> bool:
+        """Whether it is held. One that comes again, since a joining of journals was cut short, takes its own place."""
+        number = self._numbers.setdefault(exchange.id, len(self._lengths))
+        if number == len(self._lengths):
+            for column in (self._which, self._offsets, self._lengths):
+                column.append(0)
+        if place is not None:
+            if not self._paths or self._paths[-1] != place.path:
+                self._paths.append(place.path)
+            self._which[number] = len(self._paths) - 1
+            self._offsets[number], self._lengths[number] = place.offset, place.length
+        if place is None or place.length <= self._room:
+            self._room -= place.length if place else 0
+            self._held[number] = exchange
+            return True
+        self._held.pop(number, None)
+        return False
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    @overload
+    def __getitem__(self, index: int) -> Exchange: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Exchange]: ...
+    def __getitem__(self, index: int | slice) -> Exchange | list[Exchange]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = range(len(self))[index]
+        if number in self._held:
+            return self._held[number]
+        with self._opened(self._which[number]) as file:
+            return self._read(file, number)
+
+    def __iter__(self) -> Iterator[Exchange]:
+        file, which = None, -1
+        try:
+            for number in range(len(self)):
+                if number in self._held:
+                    yield self._held[number]
+                    continue
+                if file is None or which != self._which[number]:
+                    if file is not None:
+                        file.close()
+                    which = self._which[number]
+                    file = self._opened(which)
+                yield self._read(file, number)
+        finally:
+            if file is not None:
+                file.close()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(a == b for a, b in zip(self, other))  # noqa: B905
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def named(self) -> Mapping[str, Exchange]:
+        """By their ids; one is read when it is looked up."""
+        return _Named(self, self._numbers)
+
+    def _opened(self, which: int) -> BinaryIO:
+        path = self._paths[which]
+        try:
+            return path.open("rb")
+        except OSError as error:
+            raise JournalError(f"cannot be read again: {error.strerror}", where=str(path)) from None
+
+    def _read(self, file: BinaryIO, number: int) -> Exchange:
+        file.seek(self._offsets[number])
+        try:
+            return from_json(Exchange, json.loads(file.read(self._lengths[number])))
+        except (OSError, AttributeError, KeyError, TypeError, ValueError):
+            where = str(self._paths[self._which[number]])
+            raise JournalError("has another line than before at the same place", where=where) from None
+
+
+def named(exchanges: Sequence[Exchange]) -> Mapping[str, Exchange]:
+    """Exchanges by their ids, wherever they are kept."""
+    return exchanges.named if isinstance(exchanges, Exchanges) else {exchange.id: exchange for exchange in exchanges}
+
+
+class _Named(Mapping[str, Exchange]):
+    def __init__(self, exchanges: Exchanges, numbers: Mapping[str, int]) -> None:
+        self._exchanges = exchanges
+        self._numbers = numbers
+
+    def __getitem__(self, name: str) -> Exchange:
+        return self._exchanges[self._numbers[name]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._numbers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+def _slim(exchange: Exchange) -> Exchange:
+    """Without what was said, and with one copy of what many have in common."""
+    return replace(
+        exchange,
+        operation=intern(exchange.operation),
+        method=intern(exchange.method),
+        check=intern(exchange.check),
+        purpose=intern(exchange.purpose),
+        credential=intern(exchange.credential),
+        judged=_same.setdefault(exchange.judged, exchange.judged),
+        url="",
+        request=_NOTHING,
+        response=_NOTHING,
+    )
+
+
+_same: Final[dict[tuple[str, ...], tuple[str, ...]]] = {}
+"""The few lists of invariants that looked."""
