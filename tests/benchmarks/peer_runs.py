@@ -1,0 +1,140 @@
+"""One run of a peer against one target: its command, and what its own report says of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.embedded import Embedded
+from tests.benchmarks import peer_document
+from tests.benchmarks.common import ROOT
+from tests.benchmarks.peer_hooks import proof
+
+LONGEST_S: Final = 120.0
+KEY: Final = "CONFORMANCE_REFERENCE_FULL"
+SEED: Final = 1
+
+
+@dataclass(frozen=True)
+class Told:
+    """A peer's verdict. `failures`: what it complains of, as operation and kind."""
+
+    seconds: float
+    code: int
+    exchanges: int
+    failures: frozenset[str]
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One target, and where its run may write. `answers` are examples of a 200 by operation."""
+
+    service: Embedded
+    prefix: str
+    folder: Path
+    answers: Mapping[str, Any]
+
+    @property
+    def base_url(self) -> str:
+        return self.service.base_url + (f"/{self.prefix}" if self.prefix else "")
+
+    @property
+    def key(self) -> str:
+        return f"Bearer {self.service.environment[KEY]}"
+
+    def prepared(self) -> None:
+        """A folder with nothing in it but the document, whose examples name fresh things of this target."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        control = self.service.control_url + (f"/{self.prefix}" if self.prefix else "")
+        told = peer_document.document(self.base_url, peer_document.made(control), self.answers)
+        (self.folder / "openapi.yaml").write_text(json.dumps(told), encoding="utf-8")
+
+
+def recorded(service: Embedded) -> dict[str, Any]:
+    """A 200 of each operation of the fault-free service."""
+    told = peer_document.document(service.base_url, peer_document.made(service.control_url))
+    headers = {"ApiKey": lambda: f"Bearer {service.environment[KEY]}", "DPoP": lambda: proof(service.base_url)}
+    return peer_document.answers(service.base_url, told, headers)
+
+
+class Schemathesis:
+    """`schemathesis run`, with the options that its benchmarking guide asks for."""
+
+    name = "schemathesis"
+
+    def command(self, base_url: str) -> list[str]:
+        options = "--continue-on-failure --no-shrink --suppress-health-check all --workers auto --no-color"
+        quiet = f"--generation-allow-x00 false --generation-database none --seed {SEED} --report json"
+        program = str(Path(sys.executable).with_name("schemathesis"))
+        report = ["--report-json-path", "report.json"]
+        return [program, "run", "openapi.yaml", "--url", base_url, *options.split(), *quiet.split(), *report]
+
+    def run(self, place: Place) -> Told:
+        place.prepared()
+        environment = {
+            "API_KEY": place.key,
+            "TARGET": place.base_url,
+            "SCHEMATHESIS_HOOKS": "tests.benchmarks.peer_hooks",
+            "PYTHONPATH": str(ROOT),
+        }
+        seconds, code, out = _run(self.command(place.base_url), environment, place.folder)
+        file = place.folder / "report.json"
+        if not file.is_file():
+            return Told(seconds, code, 0, frozenset(), out[-500:] or "no report")
+        report = json.loads(file.read_text(encoding="utf-8"))
+        kinds = {f"{where}: {one['type']}" for one in report["failures"] for where in one["operations"]}
+        errors = {f"{one.get('operation') or ''}: {one.get('title', 'error')}" for one in report["errors"]}
+        return Told(seconds, code, report["test_cases"]["generated"], frozenset(kinds | errors))
+
+
+class Specmatic:
+    """`specmatic test` with its resiliency tests, which are off unless asked for."""
+
+    name = "specmatic"
+
+    def __init__(self, jar: Path) -> None:
+        self._jar = jar
+
+    def command(self, base_url: str) -> list[str]:
+        report = ["--junitReportDir", "junit"]
+        return ["java", "-jar", str(self._jar), "test", "openapi.yaml", "--testBaseURL", base_url, *report]
+
+    def run(self, place: Place) -> Told:
+        place.prepared()
+        environment = {"ApiKey": place.key, "DPoP": proof(place.base_url), "SPECMATIC_GENERATIVE_TESTS": "true"}
+        seconds, code, out = _run(self.command(place.base_url), environment, place.folder)
+        files = sorted((place.folder / "junit").glob("*.xml"))
+        if not files:
+            return Told(seconds, code, 0, frozenset(), out[-500:] or "no report")
+        cases = [case for file in files for case in ElementTree.parse(file).getroot().iter("testcase")]
+        bad = {case.get("name", "") for case in cases if case.find("failure") is not None}
+        return Told(seconds, code, len(cases), frozenset(bad))
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> tuple[float, int, str]:
+    """Seconds, exit code and what was printed; an exit code of -9 where it took longer than it may."""
+    began = time.perf_counter()
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=LONGEST_S,
+        )
+    except subprocess.TimeoutExpired as late:
+        return time.perf_counter() - began, -9, (late.stdout or b"").decode("utf-8", "replace")
+    return time.perf_counter() - began, done.returncode, done.stdout.decode("utf-8", "replace")
