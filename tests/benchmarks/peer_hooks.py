@@ -1,4 +1,4 @@
-"""Schemathesis' authentication hook, as its documentation has it: the API key, and for the token exchange a DPoP proof."""
+"""Schemathesis' authentication hook: the API key, and a DPoP proof for the token exchange."""
 
 from __future__ import annotations
 

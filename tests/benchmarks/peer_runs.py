@@ -99,7 +99,10 @@ class Schemathesis:
 
 
 class Specmatic:
-    """`specmatic test` with its resiliency tests, which are off unless asked for."""
+    """`specmatic test` by the document's examples.
+
+    Its resiliency tests stay off, as they are unless asked for: with them a run here does not end within LONGEST_S.
+    """
 
     name = "specmatic"
 
@@ -112,7 +115,7 @@ class Specmatic:
 
     def run(self, place: Place) -> Told:
         place.prepared()
-        environment = {"ApiKey": place.key, "DPoP": proof(place.base_url), "SPECMATIC_GENERATIVE_TESTS": "true"}
+        environment = {"ApiKey": place.key, "DPoP": proof(place.base_url)}
         seconds, code, out = _run(self.command(place.base_url), environment, place.folder)
         files = sorted((place.folder / "junit").glob("*.xml"))
         if not files:
