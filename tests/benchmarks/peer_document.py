@@ -23,10 +23,13 @@ import yaml
 
 from conformance import embedded
 from conformance.contract import openapi_document
+from conformance.reference.base import BASE
 from tests.benchmarks.common import PROFILE
 
 EXAMPLES: Final = 4
 """Of each operation; each has things of its own, so that no example spoils another."""
+LAST_PAGE: Final = 999_999_999
+"""The reference reads integers of up to nine digits."""
 FOUND, UNKNOWN = "FOUND", "UNKNOWN"
 _MISSING: Final = {"error": {"code": "not_found", "message": "Public resource not found"}, "requestId": "req_1"}
 _NAME: Final = re.compile(r"\{([^{}]+)\}")
@@ -181,11 +184,14 @@ def _refusal(response: Mapping[str, Any], components: Mapping[str, Any]) -> dict
 
 def _bounded(parameter: dict[str, Any]) -> dict[str, Any]:
     """What the reference asks of a search's parameters beyond their types."""
-    search = profile()["search"]
-    bounds = {
-        "page": {"minimum": search["page_base"]},
-        "pageSize": {"minimum": search["page_size_min"], "maximum": search["page_size_max"]},
-        **{name: {"minLength": 1} for name in ("q", "locale", "market", "sort")},
+    rules = BASE.search
+    bounds: dict[str, dict[str, Any]] = {
+        "q": {"pattern": r"\S"},
+        "locale": {"enum": list(rules.locales)},
+        "market": {"enum": list(rules.markets)},
+        "sort": {"enum": list(rules.sorts)},
+        "page": {"minimum": rules.page_base, "maximum": LAST_PAGE},
+        "pageSize": {"minimum": 1, "maximum": rules.page_size_max},
     }
     return {**parameter, "schema": {**parameter["schema"], **bounds.get(parameter["name"], {})}}
 

@@ -183,9 +183,11 @@ def _alarms(records: Mapping[str, Record]) -> list[Figure]:
     found = []
     for name, record in records.items():
         label = f"{name}: fault-free targets with an alarm"
-        note = f"of {len(record.varied) + 1}; {len(record.usual)} complaints about the reference itself"
+        told = [record.usual, *(told.failures for told in record.varied.values())]
+        note = f"of {len(told)}; {len(record.usual)} complaints about the reference itself"
         if name == "schemathesis":
-            note += f", {len([one for one in record.usual if UNDECLARED not in one])} without undeclared methods"
+            declared = [[one for one in failures if UNDECLARED not in one] for failures in told]
+            note += f"; without undeclared methods {sum(map(bool, declared))} with {len(declared[0])}"
         count = [len(record.alarms)]
         found.append(at_most(label, count, 0, "", note) if name == "conformance" else seen(label, count, "", note))
     return found
