@@ -176,7 +176,7 @@ def _kills(records: Mapping[str, Record]) -> list[Figure]:
 
 def _late(record: Record) -> str:
     late = [name for name, told in record.faulty.items() if told.problem]
-    return f"; {len(late)} without a report after {LONGEST_S:g} s or by an error" if late else ""
+    return f"; {len(late)} with an error of its own or none within {LONGEST_S:g} s" if late else ""
 
 
 def _alarms(records: Mapping[str, Record]) -> list[Figure]:
