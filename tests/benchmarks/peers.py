@@ -175,7 +175,7 @@ def _kills(records: Mapping[str, Record]) -> list[Figure]:
 
 
 def _complaints(failures: frozenset[str]) -> list[str]:
-    """Without what may be an error of the peer's own: generous, as it does count for a kill where no clean run has it."""
+    """Without what may be an error of the peer's own, which counts for a kill all the same: generous twice."""
     return sorted(one for one in failures if not one.startswith(f"{ERROR}:"))
 
 
