@@ -6,8 +6,10 @@ It is the proof behind a green run: what the suite is known to catch, and what i
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import tempfile
+import threading
 import time
 import tomllib
 import urllib.error
@@ -17,7 +19,8 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
 from pathlib import Path
 from statistics import mean, median
@@ -112,8 +115,21 @@ def rows(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
         with _bench() as (service, folder):
             yield from (_judged(subject, service, folder) for subject in subjects)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_at_our_bench, subjects)
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
+        try:
+            yield from pool.map(_at_our_bench, subjects)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in active_children():
+                process.terminate()
+            raise
+
+
+def _end_with_parent() -> None:
+    """A process that waits for more work does not see that nobody is left to give it any."""
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
 
 
 @contextmanager

@@ -290,15 +290,16 @@ def faults(
     """
     import json
 
-    from conformance import matrix
+    from conformance import interrupts, matrix
 
     done = []
     count = count or (matrix.DRAWN if everything else 0)
     some = bool(count or choices) and not everything
     subjects = matrix.chosen(ids, with_variants=variants or everything, only_drawn=some)
-    for row in matrix.rows(matrix.woven(subjects, matrix.drawn_subjects(count, seed, choices)), jobs):
-        done.append(row)
-        click.echo(matrix.line(row))
+    with interrupts.as_exceptions():
+        for row in matrix.rows(matrix.woven(subjects, matrix.drawn_subjects(count, seed, choices)), jobs):
+            done.append(row)
+            click.echo(matrix.line(row))
     told = matrix.summary(done)
     click.echo(matrix.last_line(told))
     if json_file is not None:

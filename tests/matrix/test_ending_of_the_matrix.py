@@ -1,0 +1,56 @@
+"""`conformance faults` that is ended takes all of its processes with it, however it is ended."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+def below(pid: int) -> set[int]:
+    """All processes that it started, and those that they started."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text()
+        except OSError:
+            continue  # it has ended
+        if text.rpartition(")")[2].split()[0] != "Z":
+            parents[int(stat.parent.name)] = int(text.rpartition(")")[2].split()[1])
+    found, more = set[int](), {pid}
+    while more := {child for child, parent in parents.items() if parent in more} - found:
+        found |= more
+    return found
+
+
+def alive(pids: set[int]) -> set[int]:
+    return {pid for pid in pids if (Path("/proc") / str(pid) / "cmdline").exists() and _command(pid)}
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return (Path("/proc") / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 130), (signal.SIGKILL, -9)])
+def test_nothing_goes_on_when_the_command_has_ended(number: signal.Signals, code: int) -> None:
+    command = [sys.executable, "-m", "conformance.cli", "faults", "F001", "F002", "F003", "--jobs", "2"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    started: set[int] = set()
+    until = time.monotonic() + 30
+    while time.monotonic() < until and len(started) < 4:  # two that judge, and a service for each
+        started |= below(process.pid)
+        time.sleep(0.1)
+    process.send_signal(number)
+    assert process.wait(30) == code
+    until = time.monotonic() + 15
+    while time.monotonic() < until and alive(started):
+        time.sleep(0.1)
+    assert not alive(started)
