@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from sys import intern
 from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
@@ -34,6 +35,9 @@ _STEP: Final = 4
 """Nearly all spellings are long enough to be looked for at every fourth place only."""
 _FEW: Final = 40
 """Fewer are faster looked for one by one."""
+_RECENT: Final = 4_000
+"""Of so many passing secrets all spellings are known, of older ones only how they were sent: a run of any length must
+fit into the memory. A run of the usual size has half as many."""
 _DIGIT: Final = re.compile(r"\d")
 _REMEMBERED: Final = 1000
 _JWT: Final = re.compile(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}(?:\.[\w-]{16,})?")
@@ -91,6 +95,14 @@ class _Index:
             self._pieces[form[end - MIN_LENGTH : end]].append(spelling)
         self._shortest_run = min(self._shortest_run, run)
 
+    def drop(self, spelling: _Spelling) -> None:
+        form = spelling.form
+        for end in range(len(form) - self._step + 1, len(form) + 1):
+            known = self._pieces[form[end - MIN_LENGTH : end]]
+            known.remove(spelling)
+            if not known:
+                del self._pieces[form[end - MIN_LENGTH : end]]
+
     def standing_in(self, text: str) -> set[_Spelling]:
         if len(text) < self._shortest_run:
             return set()
@@ -110,6 +122,8 @@ class Secrets:
         self._odd: list[_Spelling] = []
         """Those few that do not end in a run of such characters."""
         self._values: set[str] = set()
+        self._encoded: deque[tuple[_Spelling, ...]] = deque()
+        """For each of the last passing secrets, how else than as it is it may be written."""
         self.longest = 0
         """The length of the longest spelling known."""
         self._shortest = sys.maxsize
@@ -136,16 +150,32 @@ class Secrets:
             self._values.add(value)
             if not _DIGIT.search(value):
                 self._harmless.clear()
-            for form in forms(value):
-                alone = form.lower() == value.lower() and len(value) < _TELLING_ALONE
-                self._keep(_Spelling(form, f"«redacted:{name}»", alone))
+            label, short = intern(f"«redacted:{name}»"), len(value) < _TELLING_ALONE
+            spelt = [_Spelling(form, label, short and form.lower() == value.lower()) for form in forms(value)]
+            for one in spelt:
+                self._keep(one)
+            self._encoded.append(tuple(one for one in spelt if one.form != value))
+            if len(self._encoded) > _RECENT:
+                self._forget(self._encoded.popleft())
+
+    def _forget(self, spellings: Iterable[_Spelling]) -> None:
+        for spelling in spellings:
+            if found := self._index_of(spelling):
+                found[0].drop(spelling)
+            else:
+                self._odd.remove(spelling)
+
+    def _index_of(self, spelling: _Spelling) -> tuple[_Index, int] | None:
+        """Where a spelling is found, and in how long a run it ends; None: among the odd ones."""
+        if not (run := _ENDING.search(spelling.form)):
+            return None
+        length = len(run.group())
+        return next(index for index in self._indexes if length >= index.least), length
 
     def _keep(self, spelling: _Spelling) -> None:
         form = spelling.form
-        run = _ENDING.search(form)
-        if run:
-            length = len(run.group())
-            next(index for index in self._indexes if length >= index.least).add(spelling, length)
+        if found := self._index_of(spelling):
+            found[0].add(spelling, found[1])
         else:
             self._odd.append(spelling)
         self.longest = max(self.longest, len(form))

@@ -226,7 +226,9 @@ class Flow:
         url = self._transport.origin + wire.target
         if request.proof is not None:
             written = request.proof.write(wire.method, self._token_url or url.split("?")[0], self.nonce)
-            self._secrets.passing("dpop.proof", [written, written.rpartition(".")[2]] if len(written) >= _PROOF else [])
+            signature = written.rpartition(".")[2]  # in every encoding of the whole proof that of its end stands, too
+            proof = signature if len(signature) >= _PROOF else written
+            self._secrets.passing("dpop.proof", [proof] if len(proof) >= _PROOF else [])
             headers = wire.headers + (("DPoP", written),) * request.proof.copies
             wire = replace(wire, headers=headers, exact=wire.exact or request.proof.copies > 1)
         return wire, url
