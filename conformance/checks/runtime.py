@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +24,7 @@ from conformance.engine.flow import Flow
 from conformance.errors import FixtureError
 from conformance.judge.invariants import Invariants
 from conformance.judge.schemas import Validators
+from conformance.model import Exchange
 from conformance.profile.model import Profile
 
 
@@ -54,6 +55,8 @@ class Settings:
     """How long ago the run began."""
     limited: bool = False
     """An earlier part was cut short when it had begun to provoke limits, and may have left them up."""
+    watch: Callable[[Exchange], None] = lambda _: None
+    """Is told of each exchange, in the engine's thread."""
 
 
 @dataclass
@@ -134,7 +137,8 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
     profile = settings.profile
     validators = Validators(profile.schemas)
     ledger = Ledger(profile, settings.journal, settings.secrets)
-    recorder = Recorder(settings.journal, settings.secrets, Invariants(profile, validators).judge, ledger.saw)
+    judge = Invariants(profile, validators).judge
+    recorder = Recorder(settings.journal, settings.secrets, judge, ledger.saw, settings.watch)
     fixtures = Fixtures(
         profile, ledger, lambda name, place: settings.journal.append("fixture", {"name": name, "place": place})
     )
