@@ -31,12 +31,17 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def clean(text: str) -> str:
     """The text without anything that a terminal or a log viewer would obey; tabs and newlines stay."""
-    return _INVISIBLE.sub("", _ESCAPES.sub("", text))
+    return text if _plain(text) else _INVISIBLE.sub("", _ESCAPES.sub("", text))
 
 
 def visible(text: str) -> str:
     """The text with control, bidi and zero-width characters named as `⟨U+001B⟩`, so that none of them acts."""
-    return _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+    return text if _plain(text) else _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+
+
+def _plain(text: str) -> bool:
+    """Printable ASCII, as nearly all of it is: nothing to look for."""
+    return text.isascii() and text.isprintable()
 
 
 def utf8(text: str) -> str:
