@@ -55,7 +55,7 @@ def _ranks(instances: Sequence[Instance]) -> Mapping[str, int]:
     groups: dict[str, list[Instance]] = defaultdict(list)
     for instance in instances:
         groups[instance.check.requirement].append(instance)
-    ranks = {}
+    ranks: dict[str, int] = {}
     for group in groups.values():
         cases = {case: number for number, case in enumerate(dict.fromkeys((i.check.id, i.case) for i in group))}
         operations = {name: number for number, name in enumerate(dict.fromkeys(i.operation.id for i in group))}

@@ -280,7 +280,7 @@ class Session:
             exclusive_operations=tuple(sorted({i.operation.id for i in chosen if i.check.exclusive})),
             again=self.again,
             prefix=shard + part + (f"{self.options.worker}-" if self.options.worker else "x"),
-            **({"watch": self.alarm.saw} if self.alarm else {}),
+            watch=self.alarm.saw if self.alarm else None,
             **self._before(),
         )
 

@@ -55,7 +55,7 @@ class Settings:
     """How long ago the run began."""
     limited: bool = False
     """An earlier part was cut short when it had begun to provoke limits, and may have left them up."""
-    watch: Callable[[Exchange], None] = lambda _: None
+    watch: Callable[[Exchange], None] | None = None
     """Is told of each exchange, in the engine's thread."""
 
 
@@ -131,6 +131,10 @@ def control_failed(answer: Answer) -> Inconclusive:
     )
 
 
+def _unwatched(_: Exchange) -> None:
+    """Nobody wants to know at once: the journal tells all."""
+
+
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Runtime]:
     """The runtime of a run; closes every connection at the end."""
@@ -138,7 +142,7 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
     validators = Validators(profile.schemas)
     ledger = Ledger(profile, settings.journal, settings.secrets)
     judge = Invariants(profile, validators).judge
-    recorder = Recorder(settings.journal, settings.secrets, judge, ledger.saw, settings.watch)
+    recorder = Recorder(settings.journal, settings.secrets, judge, ledger.saw, settings.watch or _unwatched)
     fixtures = Fixtures(
         profile, ledger, lambda name, place: settings.journal.append("fixture", {"name": name, "place": place})
     )
