@@ -43,7 +43,7 @@ DEFAULT_CONCURRENCY: Final = 16
 DEFAULT_EXAMPLES: Final = 8
 _SPARE_LANES: Final = 4
 """Checks that wait for a fixture or a back-off leave their place in flight to these."""
-_OWN_WORD_S: Final = 0.1
+_OWN_WORD_S: Final = 0.3
 """So long a check whose exchange violates an invariant may take to say so itself: the row that goes red is then its."""
 
 
