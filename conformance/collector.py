@@ -23,9 +23,8 @@ def calm_collector() -> Iterator[None]:
     """
     with _lock:
         _users.append(gc.get_threshold())
-        if len(_users) == 1:
-            gc.set_threshold(*_EVERY)
-            gc.freeze()
+        gc.set_threshold(*_EVERY)
+        gc.freeze()
     try:
         yield
     finally:

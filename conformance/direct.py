@@ -11,6 +11,7 @@ from conformance.checks.registry import Instance
 from conformance.client.journal import MemoryJournal
 from conformance.engine.engine import Stopped
 from conformance.model import Run
+from conformance.ordering import ordered
 from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Profile
 from conformance.session import Options, Session
@@ -37,7 +38,7 @@ def complete(session: Session, selected: Iterable[Instance]) -> Run:
     """Runs the selected instances of a session that has its folder, and assembles the run."""
     chosen = sorted(selected, key=lambda instance: instance.check.exclusive)
     session.write_head(chosen)
-    session.start(chosen)
+    session.start(ordered(chosen))
     try:
         for instance in chosen:
             session.result(instance)

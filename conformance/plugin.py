@@ -18,6 +18,7 @@ from conformance import interrupts
 from conformance.checks.registry import Instance
 from conformance.client.secrets import clean_of_all
 from conformance.errors import ConformanceError, JournalError, UsageError
+from conformance.failfast import FirstFailure
 from conformance.gateway import LINES, Outbox
 from conformance.items import (
     BROKEN,
@@ -33,6 +34,7 @@ from conformance.items import (
 from conformance.judge.parts import Earlier
 from conformance.judge.verdict import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.model import Level, Outcome, Result, Run, Stability, from_json
+from conformance.ordering import ordered
 from conformance.reach import reach
 from conformance.resuming import Held, to_go_on
 from conformance.session import Options, Session
@@ -87,6 +89,7 @@ def options_of(config: pytest.Config) -> Options:
         worker=getattr(config, "workerinput", {}).get("workerid", ""),
         share=tuple(told.get("share", (0, 1))),
         run=told.get("run", ""),
+        fail_fast=config.getvalue("maxfail") == 1,
         earlier=from_json(Earlier, told["earlier"]) if told.get("earlier") else None,
         keys=told.get("keys"),
     )
@@ -118,6 +121,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{name.value}: checks of {name.value} operations or requirements")
     config.stash[ending_key] = ending = Ending()
     config.pluginmanager.register(ending, "conformance-ending")
+    if config.getvalue("maxfail") == 1:
+        config.pluginmanager.register(FirstFailure(), "conformance-first-failure")
     if config.pluginmanager.hasplugin("xdist") or config.pluginmanager.hasplugin("xdist.plugin"):
         from conformance.remote import Gateways
         from conformance.sharing import Sharing
@@ -229,7 +234,7 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
     try:
         if checks is not None:
             own.write_head(checks, asked_of(session.config))
-            own.start(checks)
+            own.start(ordered(checks))
             with interrupts.deferred():
                 outcome = yield
         else:
@@ -261,7 +266,7 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
 def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> Iterator[None]:
     from conformance.sharing import SECRETS, share_of
 
-    own.at_first = share_of(checks, config)  # not before the controller asks: its first line comes first
+    own.at_first = ordered(share_of(checks, config))  # not before the controller asks: its first line comes first
     try:
         with interrupts.in_a_process_of_its_own():
             return (yield)

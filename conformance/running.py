@@ -218,6 +218,7 @@ def options(asked: Asked, held: resuming.Held | None = None) -> Options:
         examples=asked.examples,
         shard=parsed_shard(asked.shard) if asked.shard else (0, 1),
         command=asked.command,
+        fail_fast=asked.fail_fast,
         earlier=held.earlier if held else None,
     )
 

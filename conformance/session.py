@@ -17,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
+from conformance.alarm import Alarm
 from conformance.checks import runner
 from conformance.checks.registry import Instance, all_checks, check_set_digest, instances
 from conformance.checks.runtime import Runtime, Settings, load_sender, opened
@@ -42,6 +43,8 @@ DEFAULT_CONCURRENCY: Final = 16
 DEFAULT_EXAMPLES: Final = 8
 _SPARE_LANES: Final = 4
 """Checks that wait for a fixture or a back-off leave their place in flight to these."""
+_OWN_WORD_S: Final = 0.3
+"""So long a check whose exchange violates an invariant may take to say so itself: the row that goes red is then its."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ class Options:
     """The credentials, where whoever has them sent them here: nothing of the run is on this machine."""
     dry: bool = False
     """Nothing is going to be sent: no secret is needed."""
+    fail_fast: bool = False
+    """The run ends at the first failure."""
     earlier: Earlier | None = None
     """What this is the rest of, where a run is resumed; `report_dir` is then its folder."""
 
@@ -106,6 +111,7 @@ class Session:
         taken = self.earlier.names if self.earlier else ()
         self.run = options.run or next(name for name in iter(run_name, "") if name not in taken)
         self.directory = Path()
+        self.alarm = Alarm(self.contract.requirements, self.profile.waivers) if options.fail_fast else None
         self.planned = 0
         """How many instances this run is about; 0 until that is known."""
         self._started_at = now()
@@ -274,11 +280,12 @@ class Session:
             exclusive_operations=tuple(sorted({i.operation.id for i in chosen if i.check.exclusive})),
             again=self.again,
             prefix=shard + part + (f"{self.options.worker}-" if self.options.worker else "x"),
+            watch=self.alarm.saw if self.alarm else None,
             **self._before(),
         )
 
     def start(self, selected: Iterable[Instance]) -> None:
-        """Begins to run everything that need not run alone."""
+        """Begins to run everything that need not run alone, in the order given; chains first, unless time is short."""
         load_sender()
         chosen = list(selected)
         settings = self.settings_for(chosen)
@@ -296,8 +303,9 @@ class Session:
         lanes = self.concurrency + _SPARE_LANES + len(chains)
         self._engine = Engine(open_runtime, workers=lanes, deadline_s=self.deadline_s, left_s=left_s)
         self._engine.start()
-        others = (instance for instance in chosen if not (instance.check.chain or instance.check.exclusive))
-        self._engine.submit(_job(instance) for instance in (*chains, *others))
+        first = () if self.options.fail_fast else chains
+        rest = (one for one in chosen if not one.check.exclusive and (self.options.fail_fast or not one.check.chain))
+        self._engine.submit(self._job(instance) for instance in (*first, *rest))
 
     def _before(self) -> dict[str, Any]:
         """What of earlier parts counts in this one too."""
@@ -312,8 +320,26 @@ class Session:
         if self._engine is None:
             self.start(self.at_first)
         assert self._engine is not None
-        self._engine.submit([_job(instance)])
+        self._engine.submit([self._job(instance)])
         return self._engine.result(instance.id)
+
+    def wait(self, instance: Instance) -> None:
+        """Until an instance has a result or, sooner, anything failed (see `alarm`), or the engine stops."""
+        assert self._engine is not None and self.alarm is not None
+        self._engine.submit([self._job(instance)])
+        self.alarm.event.clear()
+        if not self.alarm.rung:
+            self._engine.wait(instance.id, self.alarm.event)
+        if self.alarm.violated and not self.alarm.failed:
+            self.alarm.event.clear()
+            self._engine.wait(self.alarm.by, self.alarm.event, _OWN_WORD_S)
+
+    def _job(self, instance: Instance) -> Job[Runtime, Result]:
+        async def work(runtime: Runtime) -> Result:
+            return await runner.run(instance, runtime)
+
+        heard = self.alarm.heard(instance.id, work) if self.alarm else work
+        return Job(instance.id, heard, instance.check.exclusive)
 
     def finish(self, interrupted: str = "") -> None:
         """Ends the engine and, where the run began, writes the journal's last line."""
@@ -342,10 +368,6 @@ def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """What ends a run is told once, by whoever waited for it; not again by each task that nobody waits for any more."""
     if not isinstance(context.get("exception"), ConformanceError):
         loop.default_exception_handler(context)
-
-
-def _job(instance: Instance) -> Job[Runtime, Result]:
-    return Job(instance.id, lambda runtime: runner.run(instance, runtime), instance.check.exclusive)
 
 
 def _planned(instance: Instance, contract: Contract, again: str) -> dict[str, Any]:

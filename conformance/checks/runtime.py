@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from conformance.checks.signals import Inconclusive
@@ -23,6 +24,7 @@ from conformance.engine.flow import Flow
 from conformance.errors import FixtureError
 from conformance.judge.invariants import Invariants
 from conformance.judge.schemas import Validators
+from conformance.model import Exchange
 from conformance.profile.model import Profile
 
 
@@ -53,6 +55,8 @@ class Settings:
     """How long ago the run began."""
     limited: bool = False
     """An earlier part was cut short when it had begun to provoke limits, and may have left them up."""
+    watch: Callable[[Exchange], None] | None = None
+    """Is told of each exchange, in the engine's thread."""
 
 
 @dataclass
@@ -130,8 +134,12 @@ def control_failed(answer: Answer) -> Inconclusive:
 def load_sender() -> None:
     """What sends takes its time to be imported, so not before something is sent; and in one thread, before others run:
     of two that begin to import the same, one may see a module of it half made."""
+    for name in ("joserfc.jwk", "joserfc.jws", "conformance.client.transport"):
+        import_module(name)
 
-    import conformance.client.transport  # noqa: F401
+
+def _unwatched(_: Exchange) -> None:
+    """Nobody wants to know at once: the journal tells all."""
 
 
 @asynccontextmanager
@@ -142,7 +150,8 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
     profile = settings.profile
     validators = Validators(profile.schemas)
     ledger = Ledger(profile, settings.journal, settings.secrets)
-    recorder = Recorder(settings.journal, settings.secrets, Invariants(profile, validators).judge, ledger.saw)
+    judge = Invariants(profile, validators).judge
+    recorder = Recorder(settings.journal, settings.secrets, judge, ledger.saw, settings.watch or _unwatched)
     fixtures = Fixtures(
         profile, ledger, lambda name, place: settings.journal.append("fixture", {"name": name, "place": place})
     )

@@ -12,6 +12,7 @@ import click
 
 from conformance.cli import after, before, setting_up
 from conformance.cli.options import MOST_WORKERS, run_options, target_options
+from conformance.collector import calm_collector
 from conformance.errors import ConformanceError
 from conformance.places import cache_folder
 
@@ -105,6 +106,11 @@ def run(plan: bool, profile: tuple[Path, ...], **given: Any) -> None:
     """
     if not profile and given["resume"] is None:
         raise click.UsageError("Missing option '--profile'.")
+    with calm_collector():  # what is imported now, and collected, lives as long as the process
+        _run(plan, profile, given)
+
+
+def _run(plan: bool, profile: tuple[Path, ...], given: dict[str, Any]) -> None:
     from conformance import many, running
 
     found = many.profiles_in(profile)

@@ -29,12 +29,18 @@ class Recorder:
     """Writes each exchange once, after the invariants looked at it in full."""
 
     def __init__(
-        self, journal: Journal, secrets: Secrets, judge: Judge, also: Callable[[Answer], None] = lambda _: None
+        self,
+        journal: Journal,
+        secrets: Secrets,
+        judge: Judge,
+        also: Callable[[Answer], None] = lambda _: None,
+        watch: Callable[[Exchange], None] = lambda _: None,
     ) -> None:
         self._journal = journal
         self._secrets = secrets
         self._judge = judge
         self._also = also
+        self._watch = watch
         self.count = 0
 
     def record(self, answer: Answer, retry_of: str = "") -> Exchange:
@@ -65,6 +71,7 @@ class Recorder:
         self._journal.append("exchange", to_json(exchange))
         self.count += 1
         self._also(answer)
+        self._watch(exchange)
         return exchange
 
     def _drafted(

@@ -93,6 +93,12 @@ class Engine(Generic[R, T]):
         except CancelledError:
             raise Stopped(self.stopped or "it was cancelled, or the engine ended") from self._failure
 
+    def wait(self, key: str, others: threading.Event, most_s: float | None = None) -> None:
+        """Until a job has come to an end or the event is set; or for so long, or until the deadline."""
+        if key in self._futures:
+            self._futures[key].add_done_callback(lambda _: others.set())
+            others.wait(self._patience() if most_s is None else most_s)
+
     def stop(self, reason: str = "") -> None:
         """Ends every job that is not done, and the loop. The first reason stays."""
         self.stopped = self.stopped or reason

@@ -105,8 +105,13 @@ def _judge(blank: Result, evidence: Evidence) -> Result:
     return replace(blank, outcome=Outcome.PASSED, exchanges=(looked[-1].id,), message=f"{len(looked)} answers")
 
 
+def is_binding(finding: Finding) -> bool:
+    """Whether a finding makes its row fail, where no failed check shows the same already."""
+    return finding.level in (Level.REQUIRED, Level.DECLARED) and finding.code != SHAPE_CODE
+
+
 def _violation(blank: Result, seen: Sequence[Seen]) -> Result:
-    binding = [s for s in seen if s[1].level in (Level.REQUIRED, Level.DECLARED)]
+    binding = [s for s in seen if is_binding(s[1])]
     shown = binding or list(seen)
     exchange, finding = shown[0]
     kinds = Counter(s[1].code for s in shown)

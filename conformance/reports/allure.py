@@ -1,13 +1,15 @@
 """`allure-results/`: the run for Allure, written through allure-python-commons.
 
 The behaviours tree is tier, operation, requirement. The same result has the same `historyId` in every run, so that
-histories join; a second rendering replaces the folder of the first.
+histories join; a second rendering replaces the folder of the first. To Allure a result is of what was executed: of
+a run that was cut short, what never ran is counted in `environment.properties`, and has no file.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -66,6 +68,8 @@ def write_file(run: Run, directory: Path) -> Path:
     known = grouping.by_id(run)
     start = grouping.epoch_ms(run.started_at)
     for name, result in zip(grouping.identities(run.results), run.results, strict=True):
+        if _never_ran(run, result):
+            continue
         cited = grouping.evidence(run, result, known)[-ATTACHED:]
         begun = start + round(cited[0].at * 1000) if cited else start
         attached = [_attach(folder, name, one) for one in cited] if result.outcome in grouping.TOLD else []
@@ -73,6 +77,10 @@ def write_file(run: Run, directory: Path) -> Path:
     write(folder / "categories.json", dumps(CATEGORIES))
     write(folder / "environment.properties", _environment(run))
     return folder
+
+
+def _never_ran(run: Run, result: Result) -> bool:
+    return bool(run.interrupted) and result.outcome is Outcome.UNTESTED and not result.exchanges
 
 
 def _case(run: Run, result: Result, name: str, begun: int, attachments: list[Attachment]) -> TestResult:
@@ -168,5 +176,7 @@ def _environment(run: Run) -> str:
         "seed": str(run.seed),
         "verdict": run.verdict.value,
     }
+    if never := sum(map(partial(_never_ran, run), run.results)):
+        known["never_ran"] = f"{never} checks: {run.interrupted}"
     lines = [f"{key}={' '.join(clean(value).split())}" for key, value in known.items()]
     return "\n".join(line.replace("\\", "\\\\") for line in lines) + "\n"

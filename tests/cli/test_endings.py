@@ -71,7 +71,7 @@ def test_ctrl_c_ends_all_processes_of_a_split_run(desk: Desk) -> None:
     code, _, _ = ended(process)
     run = run_json(desk.place / "out")
     assert (code, run["complete"], run["verdict"]) == (130, False, "incomplete")
-    assert len([o for o in checks(run).values() if o == "passed"]) >= 20
+    assert len([o for o in checks(run).values() if o != "untested"]) >= 20
     assert not list((desk.place / "out").glob("journal-*"))
 
 

@@ -247,3 +247,24 @@ def _end(engine: Engine[Runtime, Any], key: str) -> str:
     except Stopped:
         return "stopped"
     return "done"
+
+
+@pytest.mark.parametrize("how", ["the job ends", "the event is set", "the engine stops", "the time is up"])
+def test_waiting_for_a_job_or_an_event_ends_with_whichever_comes(start: Callable[..., Any], how: str) -> None:
+    """And with the engine, however it ends; nobody waits for what will never come."""
+    engine, event = start(), threading.Event()
+    begun = threading.Event()
+
+    async def work(_: Runtime) -> None:
+        begun.set()
+        await asyncio.sleep(0.05 if how == "the job ends" else 30)
+
+    engine.submit([Job("slow", work)])
+    assert begun.wait(5)
+    if how == "the event is set":
+        threading.Timer(0.05, event.set).start()
+    if how == "the engine stops":
+        threading.Timer(0.05, engine.stop).start()
+    before = time.monotonic()
+    engine.wait("slow", event, 0.05 if how == "the time is up" else None)
+    assert time.monotonic() - before < 10

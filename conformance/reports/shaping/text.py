@@ -26,17 +26,25 @@ _INVISIBLE = re.compile(
     "\xad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb"  # zero width, bidi, separators
     "\ud800-\udfff\ufffe\uffff\U000e0000-\U000e007f]"
 )
+_ENCODED = json.JSONEncoder(ensure_ascii=False).encode
+_DEEPEST = 8
+"""Members of what lies deeper, counted in spaces, are not set off from one another."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
     """The text without anything that a terminal or a log viewer would obey; tabs and newlines stay."""
-    return _INVISIBLE.sub("", _ESCAPES.sub("", text))
+    return text if _plain(text) else _INVISIBLE.sub("", _ESCAPES.sub("", text))
 
 
 def visible(text: str) -> str:
     """The text with control, bidi and zero-width characters named as `⟨U+001B⟩`, so that none of them acts."""
-    return _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+    return text if _plain(text) else _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+
+
+def _plain(text: str) -> bool:
+    """Printable ASCII, as nearly all of it is: nothing to look for."""
+    return text.isascii() and text.isprintable()
 
 
 def utf8(text: str) -> str:
@@ -95,10 +103,28 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
+def _laid_out(value: Any, margin: str, indent: str) -> str:
+    """Members a line each, and the items of a list: the standard library's own layout takes ten times as long."""
+    deeper = margin + indent
+    if isinstance(value, dict) and value and len(margin) <= _DEEPEST:
+        members = (f"{_ENCODED(str(name))}: {_laid_out(item, deeper, indent)}" for name, item in value.items())
+        return "{" + deeper + ("," + deeper).join(members) + margin + "}"
+    if isinstance(value, (list, tuple)) and value:
+        lone = len(value) == 1  # as the one run of a SARIF log
+        items = (_laid_out(item, deeper, indent) if lone else _ENCODED(item) for item in value)
+        return "[" + deeper + ("," + deeper).join(items) + margin + "]"
+    return _ENCODED(value)
+
+
 def dumps(value: Any, *, indent: int | None = 1) -> str:
     """JSON text of a plain value, safe to print: the invisible is escaped and comes back when it is read.
 
-    Lone surrogates become U+FFFD: most readers of JSON refuse them, escaped or not.
+    Lone surrogates become U+FFFD: most readers of JSON refuse them, escaped or not. Unless it is None, an
+    indent of so many spaces sets off members, and the items of a list.
     """
-    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=None if indent else (",", ":"))
+    text = (
+        _laid_out(value, "\n", " " * indent) if indent else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    )
+    if text.isascii() and "\x7f" not in text:
+        return text + "\n"  # what else is invisible the standard library escapes
     return _INVISIBLE.sub(lambda found: json.dumps(found[0])[1:-1], utf8(text)) + "\n"

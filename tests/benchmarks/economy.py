@@ -1,0 +1,124 @@
+"""What a "no" costs: requests and seconds for each fault that is killed, and how soon a fail-fast gate says it.
+
+`python -m tests.benchmarks.economy --quick` takes every tenth fault. A run of the first kind is a whole one, in one
+process with the benchmark; of the second kind a process of its own, `conformance run --fail-fast`, from start to exit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from conformance import embedded
+from conformance.direct import judge, reference_options
+from conformance.embedded import Embedded
+from conformance.judge.rows import is_binding
+from conformance.model import Outcome, Run
+from conformance.reference.registry import faults
+from tests.benchmarks.common import PROFILE, Figure, at_least, ran, run_command, seen, service
+
+SOON_S = 2.0
+EACH_QUICK = 10
+
+
+def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> list[Figure]:
+    """`rounds` is how often each fail-fast gate is asked; the median counts. `details` gets what each fault took."""
+    names = list(faults())[:: EACH_QUICK if quick else 1]
+    with service() as running, embedded.environment(running.environment), tempfile.TemporaryDirectory() as folder:
+        gates = [gated(running, Path(folder) / "gate", name, rounds) for name in names]
+        whole = [judged(running, Path(folder) / "whole", name) for name in names]
+    if details is not None:
+        details["economy"] = {name: {**one, **other} for name, one, other in zip(names, whole, gates, strict=True)}
+    return [*_of_whole_runs(whole), *_of_gates(gates)]
+
+
+def judged(running: Embedded, folder: Path, name: str) -> dict[str, Any]:
+    """A whole run against one fault."""
+    options = reference_options(running.base_url, running.control_url, name, PROFILE, folder / name)
+    began = perf_counter()
+    run = judge(options, keep=False)
+    red = {result.requirement for result in run.results if result.outcome in (Outcome.FAILED, Outcome.WARNED)}
+    return {
+        "killed": faults()[name].requirement in red,
+        "requests": run.traffic.requests,
+        "seconds": perf_counter() - began,
+        "first_red": first_red(run),
+    }
+
+
+def first_red(run: Run) -> int | None:
+    """How many requests had been answered when the first row of the run was sure to go red; None where none did.
+
+    A failed check is sure with the last exchange that it cites, an invariant with the first that violates it.
+    """
+    place = {exchange.id: number for number, exchange in enumerate(run.exchanges, 1)}
+    failed = [result for result in run.results if result.outcome is Outcome.FAILED]
+    of_checks = [place[r.exchanges[-1]] for r in failed if r.exchanges and not r.check.startswith("invariant::")]
+    rows = {(result.requirement, result.operation) for result in failed}
+    of_invariants = [
+        place[exchange.id]
+        for exchange in run.exchanges
+        for finding in exchange.findings
+        if is_binding(finding) and (finding.requirement, exchange.operation) in rows
+    ]
+    return min([*of_checks, *of_invariants], default=None)
+
+
+def gated(running: Embedded, folder: Path, name: str, rounds: int) -> dict[str, Any]:
+    """`conformance run --fail-fast` against one fault: its exit codes, and the medians of wall and processor time."""
+    runs = []
+    for number in range(rounds):
+        command = run_command(running, folder / f"{name}-{number}", "--fail-fast", prefix=name)
+        runs.append(ran(command, running.environment))
+    return {
+        "codes": [run.code for run in runs],
+        "gate_s": median(run.seconds for run in runs),
+        "gate_cpu_s": median(run.cpu_s for run in runs),
+    }
+
+
+def _of_whole_runs(whole: Sequence[dict[str, Any]]) -> list[Figure]:
+    killed = max(1, sum(one["killed"] for one in whole))
+    told = f"{killed} of {len(whole)} faults killed"
+    reds = [float(one["first_red"]) for one in whole if one["first_red"] is not None]
+    return [
+        seen("economy: requests for each killed fault", [sum(o["requests"] for o in whole) / killed], "requests", told),
+        seen("economy: seconds for each killed fault", [sum(o["seconds"] for o in whole) / killed], "s", told),
+        seen("economy: requests until the first red row", reds or [float("nan")], "requests", f"{len(reds)} runs"),
+    ]
+
+
+def _of_gates(gates: Sequence[dict[str, Any]]) -> list[Figure]:
+    said = [one for one in gates if set(one["codes"]) == {1}]
+    soon = sum(one["gate_s"] < SOON_S for one in said) / len(gates)
+    cheap = sum(one["gate_cpu_s"] < SOON_S for one in said) / len(gates)
+    never = f"{len(gates) - len(said)} of {len(gates)} never said it"
+    return [
+        at_least("economy: faults with a fail-fast no in under 2 s", [soon], 0.8, "of faults", never),
+        seen("economy: the same, counted in processor time", [cheap], "of faults"),
+        seen("economy: until a fail-fast no", [one["gate_s"] for one in said] or [float("nan")], "s"),
+        seen("economy: processor time of a fail-fast no", [o["gate_cpu_s"] for o in said] or [float("nan")], "s"),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="every tenth fault")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="what each fault took")
+    given = parser.parse_args()
+    details: dict[str, Any] = {}
+    for figure in figures(given.rounds, given.quick, details):
+        print(figure.line)
+    if given.json:
+        given.json.write_text(json.dumps(details, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
