@@ -11,7 +11,6 @@ from conformance.checks.registry import Instance
 from conformance.client.journal import MemoryJournal
 from conformance.engine.engine import Stopped
 from conformance.model import Run
-from conformance.ordering import ordered
 from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Profile
 from conformance.session import Options, Session
@@ -38,7 +37,7 @@ def complete(session: Session, selected: Iterable[Instance]) -> Run:
     """Runs the selected instances of a session that has its folder, and assembles the run."""
     chosen = sorted(selected, key=lambda instance: instance.check.exclusive)
     session.write_head(chosen)
-    session.start(ordered(chosen))
+    session.start(chosen)
     try:
         for instance in chosen:
             session.result(instance)

@@ -234,7 +234,7 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
     try:
         if checks is not None:
             own.write_head(checks, asked_of(session.config))
-            own.start(ordered(checks))
+            own.start(ordered(checks) if own.options.fail_fast else checks)
             with interrupts.deferred():
                 outcome = yield
         else:
@@ -266,7 +266,8 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
 def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> Iterator[None]:
     from conformance.sharing import SECRETS, share_of
 
-    own.at_first = ordered(share_of(checks, config))  # not before the controller asks: its first line comes first
+    share = share_of(checks, config)
+    own.at_first = ordered(share) if own.options.fail_fast else share  # begun when the controller asks for the first
     try:
         with interrupts.in_a_process_of_its_own():
             return (yield)
