@@ -13,13 +13,13 @@ import pytest
 
 LONG = {
     # what runs whole targets by the dozen: of these files every so-manieth test, 0 none, unless --long is given
-    "canary/test_no_canary": 4,
-    "cli/test_resume.py": 6,
-    "hostile/test_hostile_targets.py": 12,
+    "canary/test_no_canary": 6,
+    "cli/test_resume.py": 8,
+    "hostile/test_hostile_targets.py": 20,
     "interruptions/": 0,
     "load/": 0,
     "setup/test_doctor.py": 4,
-    "setup/test_drafts_of": 12,
+    "setup/test_drafts_of": 20,
     "setup/test_plan.py": 3,
     "setup/test_setting_up_commands.py": 3,
 }

@@ -77,7 +77,7 @@ def below_proc(place: Path) -> Path:
 
 BAD = {
     "profile missing": (lambda desk: ["run", "--profile", "nope.toml"], 2, ["nope.toml", "--profile"]),
-    "profile is a folder": (lambda desk: ["run", "--profile", "."], 2, ["cannot be read", "directory"]),
+    "folder without profiles": (lambda desk: ["run", "--profile", "."], 2, ["no profile in this folder", ".toml"]),
     "profile is no TOML": (profile("name = \n"), 2, ["mine.toml:1", "TOML"]),
     "profile is no text": (lambda desk: ["run", "--profile", os.devnull], 2, ["name"]),
     "unknown key": (profile(MINIMAL + "[limits]\ntimeot_s = 3\n"), 2, ["limits.timeot_s", "timeout_s"]),
