@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import selectors
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from conformance.environment import environment as environment
 from conformance.errors import ConformanceError, UsageError
 
 READY_S: Final = 30.0
@@ -72,21 +72,6 @@ def reference(*, fault: str = "", variant: str = "", extra: tuple[str, ...] = ()
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-
-
-@contextmanager
-def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """The variables, set as long as the context lasts."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def _upper(name: str) -> str:

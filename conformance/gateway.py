@@ -11,13 +11,12 @@ import os
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from conformance.client.journal import Journal, line_of
+from conformance.environment import environment
 from conformance.profile.bundle import Bundle
 
 LINES: Final = "conformance_lines"
@@ -34,6 +33,10 @@ except ImportError as error:
 """Run in each gateway before anything else."""
 WORK: Final = "from conformance.gateway import serve\nserve(channel)\n"
 """Run in each gateway in place of pytest-xdist's own."""
+
+
+_OF_XDIST: Final = ("PYTHONPATH", "PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT")
+"""Variables that it sets; a gateway may serve another run afterwards."""
 
 
 class Outbox(Journal):
@@ -72,7 +75,9 @@ def serve(channel: Any) -> None:
         told["directory"] = str(folder)
         given = _Given(channel, (worker_input, _arguments(profile, told.pop("arguments")), options, path))
         source = compile(inspect.getsource(xdist.remote), xdist.remote.__file__, "exec")
-        with _environment({**bundle.environment, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}):
+        own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None}
+        kept = {name: os.environ.get(name) for name in _OF_XDIST}
+        with environment({**kept, **bundle.environment, **own}):
             exec(source, {"__name__": "__channelexec__", "channel": given})  # noqa: S102 - as execnet would do it
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -97,14 +102,3 @@ def _arguments(profile: Path, rest: list[str]) -> list[str]:
     given = ["-p", "conformance.plugin", "-p", "xdist.plugin", "-p", "no:terminal", "-p", "no:cacheprovider", "-s"]
     given += ["-c", str(package / "isolated.ini"), "--rootdir", str(package), "--conformance-profile", str(profile)]
     return [*given, *rest, str(package / "checks")]
-
-
-@contextmanager
-def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
-    before = dict(os.environ)
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +13,7 @@ from rich.console import Console
 
 from conformance import interrupts, items, plugin, resuming
 from conformance.checks.registry import Instance
+from conformance.environment import environment
 from conformance.errors import ConformanceError, UsageError
 from conformance.judge.verdict import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.places import cache_folder
@@ -225,25 +224,8 @@ def options(asked: Asked, held: resuming.Held | None = None) -> Options:
 
 def _through_pytest(given: list[str], part: ProgressLine | Selection) -> int:
     """pytest, of whose plugins and options only those take part that are asked for here."""
-    with _environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", PYTEST_ADDOPTS=None, PYTEST_PLUGINS=None):
+    with environment({"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None, "PYTEST_PLUGINS": None}):
         return int(pytest.main(given, plugins=[part]))
-
-
-@contextmanager
-def _environment(**wanted: str | None) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in wanted}
-    _set(wanted)
-    try:
-        yield
-    finally:
-        _set(before)
-
-
-def _set(variables: Mapping[str, str | None]) -> None:
-    for name, value in variables.items():
-        os.environ.pop(name, None)
-        if value is not None:
-            os.environ[name] = value
 
 
 def _judge_the_end(progress: ProgressLine, status: int) -> None:

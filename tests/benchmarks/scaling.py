@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 import tempfile
@@ -60,7 +61,7 @@ def _shards(running: Embedded, folder: Path, number: itertools.count[int], count
         for shard, place in enumerate(places, 1):
             command = run_command(running, place, "--shard", f"{shard}/{count}", prefix=f"reference~s{which}")
             words = [str(word) for word in command]
-            started.append(subprocess.Popen(words, cwd=ROOT, env={**_environment(), **running.environment}))
+            started.append(subprocess.Popen(words, cwd=ROOT, env={**os.environ, **running.environment}))
         assert [process.wait(300) for process in started] == [3] * count
         merge = [sys.executable, "-m", "conformance.cli", "merge", *places, "--report-dir", folder / f"m{which}", "-q"]
         done = ran(merge, cwd=ROOT)
@@ -68,12 +69,6 @@ def _shards(running: Embedded, folder: Path, number: itertools.count[int], count
         return time.perf_counter() - began
 
     return timed
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return dict(os.environ)
 
 
 def _targets(running: Embedded, folder: Path, count: int) -> Any:
