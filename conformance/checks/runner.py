@@ -59,8 +59,12 @@ async def _sure(instance: Instance, runtime: Runtime) -> tuple[Result, Case]:
 
 def cleaned(result: Result, secrets: Secrets) -> Result:
     """The result with what is told in it cleaned. Its names are our own: no token that a target gives hides them."""
-    told: dict[str, Any] = {name: secrets.clean_word(getattr(result, name)) for name in TOLD}
-    return replace(result, **told, notes=tuple(map(secrets.clean_word, result.notes)))
+    told: dict[str, str] = {name: getattr(result, name) for name in TOLD}
+    clean = secrets.cleaner([*told.values(), *result.notes])
+    if clean is str:
+        return result
+    words: dict[str, Any] = {name: clean(text) for name, text in told.items()}
+    return replace(result, **words, notes=tuple(map(clean, result.notes)))
 
 
 async def _conclude(instance: Instance, case: Case) -> Result:

@@ -48,16 +48,15 @@ class Recorder:
         request = self._drafted(answer.sent_headers, answer.sent_body, answer.request.credential)
         response = self._drafted(_hidden(answer.headers), answer.body, truncated=answer.truncated)
         told = [answer.url, answer.trouble, *(finding.message for finding in findings)]
-        sure = self._secrets.untouched([*told, *request.texts(), *response.texts()])
-        clean, word = (str, str) if sure else (self._secrets.clean, self._secrets.clean_word)
+        clean = self._secrets.cleaner([*told, *request.texts(), *response.texts()])
         exchange = Exchange(
             id=answer.id,
             operation=answer.request.operation.id,
             method=answer.request.method or answer.request.operation.method,
             url=clean(answer.url)[:HEADER_LIMIT],
-            request=request.message(clean, word),
+            request=request.message(clean),
             status=answer.status,
-            response=response.message(clean, word),
+            response=response.message(clean),
             at=round(answer.at, 4),
             duration_ms=round(answer.duration_s * 1000, 3),
             credential=answer.request.credential,
@@ -109,10 +108,9 @@ class _Draft(NamedTuple):
             if not written:
                 yield value
 
-    def message(self, clean: Callable[[str], str], word: Callable[[str], str]) -> Message:
-        """`word` is for names and values of headers, which are always the same few."""
+    def message(self, clean: Callable[[str], str]) -> Message:
         shown = tuple(
-            (word(name)[:HEADER_LIMIT], value if written else word(value)[:HEADER_LIMIT])
+            (clean(name)[:HEADER_LIMIT], value if written else clean(value)[:HEADER_LIMIT])
             for name, value, written in self.headers
         )
         text = clean(self.body)

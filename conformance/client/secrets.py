@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from sys import intern
 from typing import Any, Final, NamedTuple
@@ -29,10 +29,13 @@ _TELLING: Final = re.compile(
 _TELLING_PARTS: Final = ("secret", "token", "passw", "authoriz", "key", "ticket", "verif")
 """What stands in every such name, in small letters: a text without any needs no closer look."""
 _NO_SECRET: Final = re.compile(r"token_?type|kind|expires", re.IGNORECASE)
-_ENDING: Final = re.compile(r"[\w%+/=~.-]{6,}\Z")
-"""How nearly all spellings end: a text is searched only where it has as long a run of such characters."""
-_STEP: Final = 4
-"""Nearly all spellings are long enough to be looked for at every fourth place only."""
+_RUN: Final = r"[\w%+/=~.-]"
+"""How nearly all spellings end: in a run of such characters."""
+_ENDING: Final = re.compile(_RUN + r"{6,}\Z")
+_RUNS: Final = re.compile(_RUN + "{6,}")
+_PIECES: Final = re.compile(_RUN + "{6}")
+"""A text's runs, piece by piece from where each begins: every sixth place, at the speed of the library."""
+_ESCAPES: Final = ("\\", "%", "&")
 _FEW: Final = 40
 """Fewer are faster looked for one by one."""
 _RECENT: Final = 4_000
@@ -40,16 +43,12 @@ _RECENT: Final = 4_000
 fit into the memory. A run of the usual size has half as many."""
 _DIGIT: Final = re.compile(r"\d")
 _REMEMBERED: Final = 1000
+_WORD: Final = 200
+"""So long may be what is remembered as clean."""
 _JWT: Final = re.compile(r"eyJ[\w-]{10,}\.eyJ[\w-]{10,}(?:\.[\w-]{16,})?")
 """A JWT in compact form (RFC 7515 section 3.1), whoever made it: a proof, an access token."""
 WHOLE_HEADERS: Final = frozenset({"authorization", "dpop", "cookie", "set-cookie", "proxy-authorization"})
 """Headers whose value is never written, whatever it holds."""
-
-
-@lru_cache
-def _runs(length: int) -> re.Pattern[str]:
-    """So many characters, or more, that a spelling may end in."""
-    return re.compile(r"[\w%+/=~.-]{" + str(length) + ",}")
 
 
 class _Spelling(NamedTuple):
@@ -78,22 +77,19 @@ class _Spelling(NamedTuple):
 class _Index:
     """Spellings by what they end in: proofs begin alike, but end in their signatures.
 
-    A text is searched at every `step`-th place. Of a spelling that ends in a run of `least` characters or more one of
-    the `step` last pieces of MIN_LENGTH stands there.
+    A text is searched at every `step`-th place of its runs. Of a spelling that ends in a run of `least` characters or
+    more one of the `step` last pieces of MIN_LENGTH stands there.
     """
 
     def __init__(self, step: int) -> None:
         self._step = step
         self.least = MIN_LENGTH + step - 1
         self._pieces: defaultdict[str, list[_Spelling]] = defaultdict(list)
-        self._shortest_run = sys.maxsize
 
-    def add(self, spelling: _Spelling, run: int) -> None:
-        """`run`: how many characters of such a kind it ends in."""
+    def add(self, spelling: _Spelling) -> None:
         form = spelling.form
         for end in range(len(form) - self._step + 1, len(form) + 1):
             self._pieces[form[end - MIN_LENGTH : end]].append(spelling)
-        self._shortest_run = min(self._shortest_run, run)
 
     def drop(self, spelling: _Spelling) -> None:
         form = spelling.form
@@ -104,21 +100,25 @@ class _Index:
                 del self._pieces[form[end - MIN_LENGTH : end]]
 
     def standing_in(self, text: str) -> set[_Spelling]:
-        if len(text) < self._shortest_run:
+        if len(text) < self.least or not self._pieces:
             return set()
         if len(self._pieces) < _FEW:
             return {one for known in self._pieces.values() for one in known if one.form in text}
-        runs = _runs(self._shortest_run).findall(text)
-        seen = {run[at : at + MIN_LENGTH] for run in runs for at in range(0, len(run) - MIN_LENGTH + 1, self._step)}
-        likely = {spelling for piece in self._pieces.keys() & seen for spelling in self._pieces[piece]}
+        likely = {spelling for piece in self._pieces.keys() & self._seen(text) for spelling in self._pieces[piece]}
         return {spelling for spelling in likely if spelling.form in text}
+
+    def _seen(self, text: str) -> set[str]:
+        if self._step == MIN_LENGTH:
+            return set(_PIECES.findall(text))
+        runs = _RUNS.findall(text)
+        return {run[at : at + MIN_LENGTH] for run in runs for at in range(len(run) - MIN_LENGTH + 1)}
 
 
 class Secrets:
     """The secrets of one run, and the one function that takes them out of a text."""
 
     def __init__(self) -> None:
-        self._indexes = (_Index(_STEP), _Index(1))
+        self._indexes = (_Index(MIN_LENGTH), _Index(1))
         self._odd: list[_Spelling] = []
         """Those few that do not end in a run of such characters."""
         self._values: set[str] = set()
@@ -148,12 +148,12 @@ class Secrets:
             if not isinstance(value, str) or len(value) < MIN_LENGTH or value in self._values:
                 continue
             self._values.add(value)
-            if not _DIGIT.search(value):
-                self._harmless.clear()
             label, short = intern(f"«redacted:{name}»"), len(value) < _TELLING_ALONE
             spelt = [_Spelling(form, label, short and form.lower() == value.lower()) for form in forms(value)]
             for one in spelt:
                 self._keep(one)
+            if not all(_DIGIT.search(one.form) for one in spelt):
+                self._harmless.clear()
             self._encoded.append(tuple(one for one in spelt if one.form != value))
             if len(self._encoded) > _RECENT:
                 self._forget(self._encoded.popleft())
@@ -161,21 +161,21 @@ class Secrets:
     def _forget(self, spellings: Iterable[_Spelling]) -> None:
         for spelling in spellings:
             if found := self._index_of(spelling):
-                found[0].drop(spelling)
+                found.drop(spelling)
             else:
                 self._odd.remove(spelling)
 
-    def _index_of(self, spelling: _Spelling) -> tuple[_Index, int] | None:
-        """Where a spelling is found, and in how long a run it ends; None: among the odd ones."""
+    def _index_of(self, spelling: _Spelling) -> _Index | None:
+        """Where a spelling is found; None: among the odd ones."""
         if not (run := _ENDING.search(spelling.form)):
             return None
         length = len(run.group())
-        return next(index for index in self._indexes if length >= index.least), length
+        return next(index for index in self._indexes if length >= index.least)
 
     def _keep(self, spelling: _Spelling) -> None:
         form = spelling.form
         if found := self._index_of(spelling):
-            found[0].add(spelling, found[1])
+            found.add(spelling)
         else:
             self._odd.append(spelling)
         self.longest = max(self.longest, len(form))
@@ -187,25 +187,42 @@ class Secrets:
             return text
         if len(text) >= self._shortest:
             text = self._without_known(text)
-        if "eyJ" in text:
-            text = _JWT.sub("«redacted:jwt»", text)
-        if '"' not in text or not any(part in small for small in [text.lower()] for part in _TELLING_PARTS):
-            return text
-        return _MEMBER.sub(_without_telling, text)
+        return _without_telling(text)
 
-    def untouched(self, texts: Iterable[str]) -> bool:
-        """Whether `clean` would leave each of these as it is; looked at as one, since most of them are short."""
-        together = "\n\n".join(texts)
-        return self.clean(together) == together
+    def cleaner(self, texts: Iterable[str]) -> Callable[[str], str]:
+        """`clean` for just these texts, which are looked at as one first: most are short, and hold nothing."""
+        new = [text for text in texts if text not in self._harmless]
+        together = "\n\n".join(new)
+        forms = [spelling.form for spelling in self._standing_in(together)]
+        undone = Unescaped(together)
+        hidden = undone.text and self._standing_in(undone.text)
+        if not forms and not hidden and _without_telling(together) == together:
+            for text in new:
+                self._remember(text)
+            return str
+
+        def clean(text: str) -> str:
+            if text in self._harmless:
+                return text
+            if any(form in text for form in forms) or (hidden and any(sign in text for sign in _ESCAPES)):
+                return self.clean(text)
+            return _without_telling(text)
+
+        return clean
 
     def clean_word(self, text: str) -> str:
         """As `clean`, remembering what was clean: for header names and values, which are always the same few."""
         if text in self._harmless:
             return text
         cleaned = self.clean(text)
-        if cleaned == text and len(self._harmless) < _REMEMBERED and not _DIGIT.search(text):
-            self._harmless.add(text)
+        if cleaned == text:
+            self._remember(text)
         return cleaned
+
+    def _remember(self, text: str) -> None:
+        """A text that is clean, and stays so as long as no spelling without a digit comes to be known."""
+        if len(text) < _WORD and len(self._harmless) < _REMEMBERED and not _DIGIT.search(text):
+            self._harmless.add(text)
 
     def _without_known(self, text: str) -> str:
         for spelling in self._standing_in(text):
@@ -241,7 +258,16 @@ class Secrets:
         return value
 
 
-def _without_telling(match: re.Match[str]) -> str:
+def _without_telling(text: str) -> str:
+    """Without JWTs, and without what a member's name says is a secret."""
+    if "eyJ" in text:
+        text = _JWT.sub("«redacted:jwt»", text)
+    if '"' not in text or not any(part in small for small in [text.lower()] for part in _TELLING_PARTS):
+        return text
+    return _MEMBER.sub(_untold, text)
+
+
+def _untold(match: re.Match[str]) -> str:
     opening, name, value, closing = match.groups()
     if not tells(name) or value.startswith("«"):
         return match.group()
