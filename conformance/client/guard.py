@@ -47,7 +47,8 @@ class Guard:
         if not request.credential:
             for value in request.authorization:
                 core = value.removeprefix(self._before).removesuffix(self._behind)
-                self._secrets.passing("authorization", {value, core, *_PIECE.findall(value)})
+                whole = _PIECE.fullmatch(core)  # then what stands around it is nobody's secret
+                self._secrets.passing("authorization", [core] if whole else {value, core, *_PIECE.findall(value)})
         if request.operation.auth == "api_key" or isinstance(request.body, (Nothing, RawBody)):
             return
         document = request.document

@@ -1,7 +1,7 @@
 """What must appear in no file: credentials, and the codes, tickets, verifiers, proofs and tokens of a run.
 
-They are many, and most live for one exchange: they are found by the last letters of their spellings, which costs one
-pass over a text however many there are.
+They are many, and most live for one exchange: they are found by a few letters of their spellings, which costs one pass
+over a text however many there are.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ _TELLING_PARTS: Final = ("secret", "token", "passw", "authoriz", "key", "ticket"
 """What stands in every such name, in small letters: a text without any needs no closer look."""
 _NO_SECRET: Final = re.compile(r"token_?type|kind|expires", re.IGNORECASE)
 _RUN: Final = r"[\w%+/=~.-]"
-"""How nearly all spellings end: in a run of such characters."""
-_ENDING: Final = re.compile(_RUN + r"{6,}\Z")
+"""What nearly all spellings hold, and most are: a run of such characters."""
 _RUNS: Final = re.compile(_RUN + "{6,}")
 _PIECES: Final = re.compile(_RUN + "{6}")
 """A text's runs, piece by piece from where each begins: every sixth place, at the speed of the library."""
@@ -75,10 +74,10 @@ class _Spelling(NamedTuple):
 
 
 class _Index:
-    """Spellings by what they end in: proofs begin alike, but end in their signatures.
+    """Spellings by how their last long run ends: proofs begin alike, but end in their signatures.
 
-    A text is searched at every `step`-th place of its runs. Of a spelling that ends in a run of `least` characters or
-    more one of the `step` last pieces of MIN_LENGTH stands there.
+    A text is searched at every `step`-th place of its runs. Of a run of `least` characters or more one of the `step`
+    last pieces of MIN_LENGTH stands there.
     """
 
     def __init__(self, step: int) -> None:
@@ -86,18 +85,20 @@ class _Index:
         self.least = MIN_LENGTH + step - 1
         self._pieces: defaultdict[str, list[_Spelling]] = defaultdict(list)
 
-    def add(self, spelling: _Spelling) -> None:
-        form = spelling.form
-        for end in range(len(form) - self._step + 1, len(form) + 1):
-            self._pieces[form[end - MIN_LENGTH : end]].append(spelling)
+    def add(self, spelling: _Spelling, run: str) -> None:
+        for piece in self._ending(run):
+            self._pieces[piece].append(spelling)
 
-    def drop(self, spelling: _Spelling) -> None:
-        form = spelling.form
-        for end in range(len(form) - self._step + 1, len(form) + 1):
-            known = self._pieces[form[end - MIN_LENGTH : end]]
+    def drop(self, spelling: _Spelling, run: str) -> None:
+        for piece in self._ending(run):
+            known = self._pieces[piece]
             known.remove(spelling)
             if not known:
-                del self._pieces[form[end - MIN_LENGTH : end]]
+                del self._pieces[piece]
+
+    def _ending(self, run: str) -> list[str]:
+        last = len(run) - MIN_LENGTH
+        return [run[at : at + MIN_LENGTH] for at in range(last - self._step + 1, last + 1)]
 
     def standing_in(self, text: str) -> set[_Spelling]:
         if len(text) < self.least or not self._pieces:
@@ -120,7 +121,7 @@ class Secrets:
     def __init__(self) -> None:
         self._indexes = (_Index(MIN_LENGTH), _Index(1))
         self._odd: list[_Spelling] = []
-        """Those few that do not end in a run of such characters."""
+        """Those few in which there is no run of such characters."""
         self._values: set[str] = set()
         self._encoded: deque[tuple[_Spelling, ...]] = deque()
         """For each of the last passing secrets, how else than as it is it may be written."""
@@ -161,21 +162,25 @@ class Secrets:
     def _forget(self, spellings: Iterable[_Spelling]) -> None:
         for spelling in spellings:
             if found := self._index_of(spelling):
-                found.drop(spelling)
+                index, run = found
+                index.drop(spelling, run)
             else:
                 self._odd.remove(spelling)
 
-    def _index_of(self, spelling: _Spelling) -> _Index | None:
-        """Where a spelling is found; None: among the odd ones."""
-        if not (run := _ENDING.search(spelling.form)):
-            return None
-        length = len(run.group())
-        return next(index for index in self._indexes if length >= index.least)
+    def _index_of(self, spelling: _Spelling) -> tuple[_Index, str] | None:
+        """Where a spelling is found, and by which run of it; None: among the odd ones."""
+        runs = _RUNS.findall(spelling.form)
+        for index in self._indexes:
+            for run in reversed(runs):
+                if len(run) >= index.least:
+                    return index, run
+        return None
 
     def _keep(self, spelling: _Spelling) -> None:
         form = spelling.form
         if found := self._index_of(spelling):
-            found.add(spelling)
+            index, run = found
+            index.add(spelling, run)
         else:
             self._odd.append(spelling)
         self.longest = max(self.longest, len(form))

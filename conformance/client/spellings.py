@@ -6,6 +6,7 @@ import base64
 import html
 import json
 import re
+from functools import cached_property
 from typing import Final
 from urllib.parse import quote, quote_plus
 
@@ -72,34 +73,36 @@ class Unescaped:
     """
 
     def __init__(self, text: str) -> None:
-        self.text = ""
-        self._starts: list[int] = []
-        for _ in range(_ROUNDS):
-            found = _undone(self.text or text)
-            if found is None:
-                break
-            plain, starts = found
-            self._starts = [self._starts[at] for at in starts] if self._starts else starts
-            self.text = plain
+        self._rounds: list[str] = []
+        """The text before each round."""
+        plain, found = text, 1
+        while found and len(self._rounds) < _ROUNDS:
+            before = plain
+            plain, found = _ESCAPE.subn(_meant, before)
+            if found:
+                self._rounds.append(before)
+        self.text = plain if self._rounds else ""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         return self._starts[start], self._starts[end]
 
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each character, and the end, stood in the text as it was. Few texts are asked for it."""
+        starts = _starts_of(self._rounds[0])
+        for text in self._rounds[1:]:
+            starts = [starts[at] for at in _starts_of(text)]
+        return starts
 
-def _undone(text: str) -> tuple[str, list[int]] | None:
-    """One round: the text, and where each of its characters, and its end, stood before."""
-    pieces: list[str] = []
+
+def _starts_of(text: str) -> list[int]:
+    """For one round: where each character of what it gives, and its end, stood before."""
     starts: list[int] = []
     at = 0
     for match in _ESCAPE.finditer(text):
-        pieces += [text[at : match.start()], meant := _meant(match)]
-        starts += [*range(at, match.start()), *[match.start()] * len(meant)]
+        starts += [*range(at, match.start()), *[match.start()] * len(_meant(match))]
         at = match.end()
-    if not pieces:
-        return None
-    pieces.append(text[at:])
-    starts += range(at, len(text) + 1)
-    return "".join(pieces), starts
+    return [*starts, *range(at, len(text) + 1)]
 
 
 def _meant(match: re.Match[str]) -> str:
