@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from sys import intern
-from typing import Any, BinaryIO, Final, NamedTuple, overload
+from typing import BinaryIO, Final, NamedTuple, overload
 
 from conformance.errors import JournalError
 from conformance.model import Exchange, Message, from_json
@@ -41,9 +41,8 @@ class Exchanges(Sequence[Exchange]):
         self._offsets = array("Q")
         self._lengths = array("Q")
 
-    def add(self, record: Mapping[str, Any], place: Place | None) -> Exchange:
-        """Takes a line of the journal; gives what the judgement looks at: all of it, but for messages not held."""
-        exchange = from_json(Exchange, record)
+    def add(self, exchange: Exchange, place: Place | None) -> Exchange:
+        """Takes one of the journal; gives what the judgement looks at: all of it, but for messages not held."""
         return exchange if self._put(exchange, place) else _slim(exchange)
 
     def _put(self, exchange: Exchange, place: Place | None) -> bool:

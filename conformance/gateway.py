@@ -46,7 +46,7 @@ class Outbox(Journal):
         self._lines: deque[bytes] = deque()
         self._failed = ""
 
-    def append(self, kind: str, record: dict[str, Any]) -> None:
+    def append(self, kind: str, record: Any) -> None:
         self._lines.append(line_of(kind, record))
 
     def drained(self) -> bytes:

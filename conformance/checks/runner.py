@@ -22,7 +22,7 @@ from conformance.client.secrets import Secrets
 from conformance.engine.flow import BudgetExhausted
 from conformance.engine.gate import hurried
 from conformance.errors import FixtureError, JournalError
-from conformance.model import Level, Outcome, Result, to_json
+from conformance.model import Level, Outcome, Result
 
 _SHOWN = 12
 _TIMES = 9
@@ -42,7 +42,7 @@ async def run(instance: Instance, runtime: Runtime) -> Result:
     result, case = await _sure(instance, runtime)
     result = replace(result, duration_ms=round((time.perf_counter() - started) * 1000, 3), notes=tuple(case.notes))
     result = cleaned(result, runtime.settings.secrets)
-    runtime.settings.journal.append("result", to_json(result))
+    runtime.settings.journal.append("result", result)
     return result
 
 

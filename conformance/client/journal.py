@@ -16,15 +16,19 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from conformance.errors import JournalError
 from conformance.exchanges import Place
+from conformance.model import from_json, to_json
 
 if sys.platform != "win32":  # where there is none, and nobody is kept out
     import fcntl
 
+T = TypeVar("T")
 NAME: Final = "journal.ndjson"
+_VALUE: Final = "value"
+"""In memory only: a line's value of `model`, not yet as JSON."""
 
 
 class Journal:
@@ -45,7 +49,8 @@ class Journal:
             os.close(self._file)
             raise JournalError("another process is writing it", where=str(path), hint="that run still goes on")
 
-    def append(self, kind: str, record: dict[str, Any]) -> None:
+    def append(self, kind: str, record: Any) -> None:
+        """`record` as in `line_of`."""
         line = line_of(kind, record)
         with self._lock:
             written = 0
@@ -71,22 +76,30 @@ class Journal:
         os.close(self._file)
 
 
-def line_of(kind: str, record: Mapping[str, Any]) -> bytes:
-    return json.dumps({"kind": kind, **record}, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+def line_of(kind: str, record: Any) -> bytes:
+    """`record`: an object as it is in JSON, or a value of `model`."""
+    members = record if isinstance(record, dict) else to_json(record)
+    return json.dumps({"kind": kind, **members}, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
 class MemoryJournal(Journal):
-    """The same lines in a list: for the kill matrix, which reads each journal once and throws it away."""
+    """The same lines in a list, values as they are: for the kill matrix, which reads each journal once."""
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
         self._failed = ""
 
-    def append(self, kind: str, record: dict[str, Any]) -> None:
-        self.records.append({"kind": kind, **record})
+    def append(self, kind: str, record: Any) -> None:
+        self.records.append({"kind": kind, **(record if isinstance(record, dict) else {_VALUE: record})})
 
     def close(self) -> None:
         """There is no file."""
+
+
+def value_of(kind: type[T], record: Mapping[str, Any]) -> T:
+    """The value that a line holds. Raises TypeError, ValueError or KeyError on a line of another shape."""
+    value = record.get(_VALUE)
+    return value if isinstance(value, kind) else from_json(kind, record)
 
 
 def _only_writer(file: int, wait_s: float) -> bool:

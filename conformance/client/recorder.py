@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from conformance.client.answer import Answer
 from conformance.client.journal import Journal
 from conformance.client.secrets import WHOLE_HEADERS, Secrets, tells
-from conformance.model import Exchange, Finding, Message, to_json
+from conformance.model import Exchange, Finding, Message
 
 BODY_LIMIT: Final = 8192
 HEADER_LIMIT: Final = 2048
@@ -67,7 +67,7 @@ class Recorder:
             findings=tuple(Finding(f.requirement, f.code, clean(f.message)[:HEADER_LIMIT], f.level) for f in findings),
             retry_of=retry_of,
         )
-        self._journal.append("exchange", to_json(exchange))
+        self._journal.append("exchange", exchange)
         self.count += 1
         self._also(answer)
         self._watch(exchange)

@@ -63,9 +63,11 @@ def _assembled(lines: Iterable[tuple[Mapping[str, Any], Place | None]], where: s
             elif record["kind"] == "resumed":
                 ends.resumed()
             elif record["kind"] == "exchange":
-                seen[record["id"]] = exchanges.add(record, place)
+                exchange = exchanges.add(journal.value_of(Exchange, record), place)
+                seen[exchange.id] = exchange
             elif record["kind"] == "result":
-                results[key(record)] = from_json(Result, record)
+                result = journal.value_of(Result, record)
+                results[result.check, result.operation, result.case] = result
             elif record["kind"] == "end":
                 ends.add(record)
             elif record["kind"] in ("created", "removed"):

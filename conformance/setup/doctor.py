@@ -11,9 +11,9 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from conformance.checks.runtime import Runtime, opened
-from conformance.client.journal import MemoryJournal
+from conformance.client.journal import MemoryJournal, value_of
 from conformance.engine.flow import BudgetExhausted
-from conformance.model import Exchange, from_json
+from conformance.model import Exchange
 from conformance.reach import reach
 from conformance.session import Options, Session
 from conformance.setup import keys, stock
@@ -38,7 +38,7 @@ def examined(options: Options, told: Told, *, spend: bool) -> tuple[list[Fact], 
     reach(session.profile)
     facts += [proven("base_url", f"{session.profile.base_url} answers"), *_hosts(session), *_tls(session)]
     facts += asyncio.run(_asked(session, told, spend=spend))
-    exchanges = [from_json(Exchange, record) for record in journal.records if record["kind"] == "exchange"]
+    exchanges = [value_of(Exchange, record) for record in journal.records if record["kind"] == "exchange"]
     facts += [*_schemas(session, exchanges), *_rate_limit(session, exchanges)]
     made = plan(session.profile, session.contract, session.instances, session.concurrency)
     return [*facts, *_needs(made)], made

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.client.journal import located
+from conformance.client.journal import located, value_of
 from conformance.errors import JournalError
 from conformance.exchanges import Exchanges, named
 from conformance.model import Exchange, Message, to_json
@@ -41,7 +41,7 @@ def journal(path: Path, numbers: range) -> Path:
 
 def read(path: Path, held: int, into: Exchanges | None = None) -> tuple[Exchanges, list[Exchange]]:
     exchanges = Exchanges(held) if into is None else into
-    return exchanges, [exchanges.add(record, place) for record, place in located(path)]
+    return exchanges, [exchanges.add(value_of(Exchange, record), place) for record, place in located(path)]
 
 
 @pytest.mark.parametrize("held", [0, 10_000, 10**9])
