@@ -25,10 +25,10 @@ def judge(
 ) -> Run:
     """Certifies one target with the checks that `select` lets through.
 
-    `options.report_dir` keeps the journal, if asked.
+    `options.report_dir` keeps the journal; unless `keep`, none is written, and what was said in exchanges is let go.
     `profile` stands in for the one in `options`' file. Raises ConformanceError as a run from the command line does.
     """
-    session = Session(options, profile, None if keep else MemoryJournal())
+    session = Session(options, profile, None if keep else MemoryJournal(evidence=False))
     session.claim()
     return complete(session, [instance for instance in session.instances if select(instance)])
 

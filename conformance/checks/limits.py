@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from conformance.checks.case import Case
 from conformance.checks.effects import Oracle
@@ -26,6 +27,9 @@ _AT_ONCE = 10
 _TRIES = 8
 _LAST_ASKED = 3
 _DEFAULT_RECOVERY_S = 2.0
+_STUCK = 3
+"""So many operations that never answered again, each left alone for as long as the bound, and the others are asked at
+once: they had all that time, and whether the target conforms is no question any more."""
 _MEMORY = "limits"
 
 Failure = Signal | MissingFact | NotSent | FixtureError
@@ -85,7 +89,7 @@ async def _limit_all(case: Case) -> dict[str, Provoked | Failure]:
         for one in prepared:
             await _guarded(one, outcomes, _overrun)
         for one in prepared:
-            await _guarded(one, outcomes, _recover)
+            await _guarded(one, outcomes, partial(_recover, patient=_stuck(outcomes) < _STUCK))
     finally:
         if facts.restore:
             await fixtures.http(facts.restore, {}, "rate_limit.restore")
@@ -149,7 +153,13 @@ async def _overrun(one: _Prepared, _: Provoked | None) -> Provoked:
     raise MissingFact("rate_limit.max_requests", f"{most} requests provoked no 429")
 
 
-async def _recover(one: _Prepared, known: Provoked | None) -> Provoked:
+def _stuck(outcomes: Mapping[str, Provoked | Failure]) -> int:
+    """How many operations were asked and never answered again."""
+    asked = [one for one in outcomes.values() if isinstance(one, Provoked) and one.last is not None]
+    return sum(one.recovered_after_s is None for one in asked)
+
+
+async def _recover(one: _Prepared, known: Provoked | None, *, patient: bool) -> Provoked:
     """Asks, ever more seldom, until the operation answers again or the bound since its 429 has passed.
 
     In the end it is left alone for as long as the bound, and asked some more: asking may have kept the limit up, one
@@ -162,7 +172,7 @@ async def _recover(one: _Prepared, known: Provoked | None) -> Provoked:
     while sum(pauses) < bound:
         pauses.append(pause)
         pause = min(pause * 1.5, 1.0)
-    for wait in (0.0, *pauses, bound, *[0.05] * _LAST_ASKED):
+    for wait in ((0.0, *pauses, bound) if patient else (0.0,)) + (0.05,) * _LAST_ASKED:
         await asyncio.sleep(wait)
         answer = await one.case.send(one.request, "recovery", take=TAKEN)
         if answer.status not in TAKEN:

@@ -37,6 +37,9 @@ class Journal:
     `wait_s`: so long another process may take to come to its end.
     """
 
+    evidence = True
+    """Whether anybody will read what was said in an exchange."""
+
     def __init__(self, path: Path, *, wait_s: float = 0.0) -> None:
         self.path = path
         self._lock = Lock()
@@ -83,9 +86,10 @@ def line_of(kind: str, record: Any) -> bytes:
 
 
 class MemoryJournal(Journal):
-    """The same lines in a list, values as they are: for the kill matrix, which reads each journal once."""
+    """The same lines in a list, values as they are: for who reads a journal once. `evidence` as in `Journal`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, evidence: bool = True) -> None:
+        self.evidence = evidence
         self.records: list[dict[str, Any]] = []
         self._failed = ""
 

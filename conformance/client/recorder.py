@@ -45,8 +45,10 @@ class Recorder:
 
     def record(self, answer: Answer, retry_of: str = "") -> Exchange:
         judged, findings = self._judge(answer)
-        request = self._drafted(answer.sent_headers, answer.sent_body, answer.request.credential)
-        response = self._drafted(_hidden(answer.headers), answer.body, truncated=answer.truncated)
+        request = response = _UNSAID
+        if self._journal.evidence:
+            request = self._drafted(answer.sent_headers, answer.sent_body, answer.request.credential)
+            response = self._drafted(_hidden(answer.headers), answer.body, truncated=answer.truncated)
         told = [answer.url, answer.trouble, *(finding.message for finding in findings)]
         clean = self._secrets.cleaner([*told, *request.texts(), *response.texts()])
         exchange = Exchange(
@@ -116,6 +118,9 @@ class _Draft(NamedTuple):
         text = clean(self.body)
         text = text[: max(0, len(text) - self.margin)] if self.margin else text
         return Message(shown, text[:BODY_LIMIT], self.length, self.truncated or len(text) > BODY_LIMIT)
+
+
+_UNSAID: Final = _Draft((), "", 0, 0, False)
 
 
 def _whole(name: str, credential: str) -> str:

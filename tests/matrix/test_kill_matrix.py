@@ -46,7 +46,7 @@ def test_a_fault_is_killed_by_the_requirement_that_it_violates(fault: Fault, ser
     options = reference_options(
         served.base_url, served.control_url, fault.id, bundled_profiles() / "reference.toml", tmp_path / "run"
     )
-    run = judge(options, lambda instance: _shown(fault, instance))
+    run = judge(options, lambda instance: _shown(fault, instance), keep=False)
     red = {result.requirement for result in run.results if result.outcome in RED}
     assert fault.requirement in red, [(r.requirement, r.operation, r.outcome.value, r.message) for r in run.results][
         :20
@@ -61,7 +61,7 @@ def test_a_legitimate_variant_is_conformant(name: str, served: Embedded, tmp_pat
     options = reference_options(
         served.base_url, served.control_url, name, bundled_profiles() / "reference.toml", tmp_path / "run"
     )
-    run = judge(options, profile=patched_profile(options, variant.profile))
+    run = judge(options, profile=patched_profile(options, variant.profile), keep=False)
     bad = [
         result for result in run.results if result.outcome not in (Outcome.PASSED, Outcome.INAPPLICABLE, Outcome.WARNED)
     ]
