@@ -116,10 +116,10 @@ def rows(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
             yield from (_judged(subject, service, folder) for subject in subjects)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
-        try:
-            yield from pool.map(_at_our_bench, subjects)
+        waiting = [pool.submit(_at_our_bench, subject) for subject in subjects]  # not `map`: it cancels what is left,
+        try:  # and the pool's own thread fails over that when its processes are gone
+            yield from (one.result() for one in waiting)
         except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
             for process in active_children():
                 process.terminate()
             raise
@@ -306,9 +306,12 @@ def summary(done: Sequence[Row]) -> dict[str, Any]:
 
 
 def recorded(done: Sequence[Row]) -> dict[str, Any]:
-    """Which requirements each fault turned red, as `conformance list` and `explain` show it."""
+    """Which requirements each fault turned red, as `conformance list` and `explain` show it, and who was conformant."""
     seeded = {row.id: row for row in done if row.id in faults()}
-    return {"faults": {name: {"title": row.title, "by": list(row.by)} for name, row in sorted(seeded.items())}}
+    return {
+        "faults": {name: {"title": row.title, "by": list(row.by)} for name, row in sorted(seeded.items())},
+        "conformant": sorted(row.id for row in done if row.id not in faults() and row.fine),
+    }
 
 
 def last_line(told: Mapping[str, Any]) -> str:

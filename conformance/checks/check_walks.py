@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from conformance.checks.case import Case
-from conformance.checks.explore import Exploration, bounded, in_thread
+from conformance.checks.explore import Exploration, bounded, drawing, in_thread, spread
 from conformance.checks.registry import check
 from conformance.checks.signals import Inconclusive
 from conformance.checks.states import States
-from conformance.checks.walk import REPLAY, STATE, STEPS, Ground, Search, Slip, Walker, ground_of, machine
-from conformance.client.answer import Answer
+from conformance.checks.walk import REPLAY, STATE, STEPS, Ground, Turn, Walks, ground_of, machine
 
 if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine
@@ -25,30 +25,41 @@ class Walked:
     """What the walks over one kind of resource came upon, for all operations and both questions."""
 
     found: Exploration
-    answers: dict[str, list[Answer]]
-    slips: dict[tuple[str, str], tuple[str, Slip]]
-    """By question and operation: the shortest walk, and what went wrong on it."""
+    walks: Walks
 
 
 async def _walk(case: Case, ground: Ground) -> Walked:
+    """All walks are drawn before the first is walked, so that a few can be under way at once."""
     found = Exploration(asyncio.get_running_loop(), case.examples - case.examples // 4)
-    walked = Walked(found, defaultdict(list), {})
-    states = States(case.profile.transitions)
+    walks = Walks(case, ground, States(case.profile.transitions))
+    search = partial(_search, ground, zlib.crc32(f"{case.runtime.settings.seed}:{ground.kind}".encode()), found.most)
 
-    def walker() -> Walker:
-        return Walker(case, ground, states, walked.answers)
+    def drawn() -> list[tuple[Turn, ...]]:
+        told: list[tuple[Turn, ...]] = []
+        search(told.append)
+        return told[: found.most]
 
-    def search() -> None:
-        from hypothesis import seed
-        from hypothesis.stateful import run_state_machine_as_test
+    await spread(found, await drawing(drawn), walks, repr)
+    if found.smallest is not None:
+        found.violations = 1  # of several at once, too: from here on only what goes wrong again counts
+        await in_thread(found, partial(search, partial(_again, found, walks)))
+    return Walked(found, walks)
 
-        shared = Search(found, walker, ground, walked.slips)
-        own = seed(zlib.crc32(f"{case.runtime.settings.seed}:{ground.kind}".encode()))
-        make = cast("type[RuleBasedStateMachine]", own(lambda: machine()(shared)))  # a function serves as well
-        run_state_machine_as_test(make, settings=bounded(found.most, stateful_step_count=STEPS))
 
-    await in_thread(found, search)
-    return walked
+def _search(ground: Ground, seeded: int, most: int, done: Callable[[tuple[Turn, ...]], None]) -> None:
+    from hypothesis import seed
+    from hypothesis.stateful import run_state_machine_as_test
+
+    make = cast("type[RuleBasedStateMachine]", seed(seeded)(lambda: machine()(ground, done)))  # a function serves, too
+    run_state_machine_as_test(make, settings=bounded(most, stateful_step_count=STEPS))
+
+
+def _again(found: Exploration, walks: Walks, turns: tuple[Turn, ...]) -> None:
+    """Walks once more what went wrong, and shorter ones. Raises Slip."""
+    shown = repr(turns)
+    went_well = shown in found.known and found.known[shown] is None
+    if not went_well and found.begun():
+        found.step(lambda: walks(turns), lambda: shown)
 
 
 async def _judge(case: Case, question: str) -> None:
@@ -60,12 +71,12 @@ async def _judge(case: Case, question: str) -> None:
         memory[name] = asyncio.ensure_future(_walk(case, ground))
     walked = await asyncio.shield(cast("asyncio.Task[Walked]", memory[name]))
     case.note(f"{walked.found.sent} walks, from seed {case.runtime.settings.seed}")
-    case.answers = walked.answers[case.operation.id]
+    case.answers = walked.walks.answers[case.operation.id]
     if not case.answers:
         raise Inconclusive("every walk was cut short before it came to this operation")
-    if (question, case.operation.id) not in walked.slips:
+    if (question, case.operation.id) not in walked.walks.slips:
         return
-    shown, slip = walked.slips[question, case.operation.id]
+    shown, slip = walked.walks.slips[question, case.operation.id]
     if walked.found.violations == 1:
         raise Inconclusive("a walk went wrong once, and not again when it was repeated", *slip.answers)
     raise case.violated(f"{slip.message}; the shortest walk: {shown}", *slip.answers, expected=slip.expected)

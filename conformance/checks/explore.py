@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from conformance.checks.case import Case
 from conformance.checks.signals import Violated
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hypothesis import settings
     from hypothesis.strategies import SearchStrategy
 
+T = TypeVar("T")
 Law = Callable[[Any], Coroutine[Any, Any, None]]
 """Sends what a value says and raises Violated where the answer is wrong."""
 _SHRINKING: Final = 25
@@ -130,35 +131,42 @@ async def explore(
     examples = max(1, examples)  # a share of few is one
     found = Exploration(asyncio.get_running_loop(), examples)
     seeded = seed_of(case)
-    context = contextvars.copy_context()
-    drawing = partial(context.run, _drawn, strategy, seeded, examples)
-    values = await asyncio.get_running_loop().run_in_executor(_DRAWER, drawing)
+    values = await drawing(partial(_drawn, strategy, seeded, examples))
     case.need(values or not needs, *(needs or ("", "")))
-    await _spread(found, values, law, show)
+    await spread(found, values, law, show)
     if found.smallest is not None:
         await in_thread(found, partial(_shrink, found, strategy, seeded, law, show))
     await conclude(case, found, after)
 
 
+async def drawing(draw: Callable[[], list[T]]) -> list[T]:
+    """What hypothesis draws, in the thread where it does so."""
+
+    def alone() -> list[T]:
+        with _DRAWING:
+            return draw()
+
+    return await asyncio.get_running_loop().run_in_executor(_DRAWER, contextvars.copy_context().run, alone)
+
+
 def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: int) -> list[Any]:
     """The examples that hypothesis tries as long as all goes well; none where nothing can be drawn."""
+    from hypothesis import given, seed
+    from hypothesis.errors import Unsatisfiable
+
     values: list[Any] = []
 
     def example(value: Any) -> None:
         values.append(value)
 
-    with _DRAWING:
-        from hypothesis import given, seed
-        from hypothesis.errors import Unsatisfiable
-
-        try:
-            seed(seeded)(bounded(examples)(given(strategy())(example)))()
-        except Unsatisfiable:
-            pass
+    try:
+        seed(seeded)(bounded(examples)(given(strategy())(example)))()
+    except Unsatisfiable:
+        pass
     return values[:examples]
 
 
-async def _spread(found: Exploration, values: list[Any], law: Law, show: Callable[[Any], str]) -> None:
+async def spread(found: Exploration, values: list[Any], law: Law, show: Callable[[Any], str]) -> None:
     """Sends what was drawn, a few at once, until one violates. Raises what else goes wrong."""
     waiting = iter(values)
 

@@ -7,6 +7,7 @@ left no trace.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 from conformance.checks.case import Case
 from conformance.checks.check_not_found import like_but_unknown
 from conformance.checks.check_scopes import lacking
-from conformance.checks.explore import Exploration
 from conformance.checks.replays import expect_same, pinned, replay
 from conformance.checks.signals import Inconclusive, Violated
 from conformance.checks.states import ALLOWED, CONFLICT, UNKNOWN, Place, States
@@ -230,67 +230,62 @@ def turns_of(ground: Ground) -> list[Turn]:
 
 
 @dataclass
-class Search:
-    """What one search's walks share."""
+class Walks:
+    """All walks on one ground: walks one, and keeps what was answered and what went wrong."""
 
-    found: Exploration
-    make: Callable[[], Walker]
+    case: Case
     ground: Ground
-    slips: dict[tuple[str, str], tuple[str, Slip]]
+    states: States
+    answers: dict[str, list[Answer]] = field(default_factory=lambda: defaultdict(list))
+    """By operation."""
+    slips: dict[tuple[str, str], tuple[str, Slip]] = field(default_factory=dict)
     """By question and operation: the shortest walk, and what went wrong on it."""
 
-    def take(self, walker: Walker, step: Callable[[], Any]) -> bool:
-        """One step of a walk; whether the walk may go on. Raises Slip where it goes wrong."""
-        goes_on = True
-
-        async def cut_short() -> None:
-            nonlocal goes_on
-            try:
-                await step()
-            except Inconclusive:  # this walk has come to its end, the others have not
-                goes_on = False
-            except Slip as slip:
-                shown, tag = ", ".join(walker.log), (slip.question, slip.operation)
-                if tag not in self.slips or len(shown) < len(self.slips[tag][0]):
-                    self.slips[tag] = shown, slip
-                raise
-
-        self.found.step(cut_short, lambda: "")
-        return goes_on
+    async def __call__(self, turns: Sequence[Turn]) -> None:
+        """Walks so. Raises Slip where it goes wrong."""
+        walker = Walker(self.case, self.ground, self.states, self.answers)
+        try:
+            for what, arguments in (*turns, ("end", ())):
+                await getattr(walker, what)(*arguments)
+        except Inconclusive:  # this walk has come to its end, the others have not
+            return
+        except Slip as slip:
+            shown, tag = ", ".join(walker.log), (slip.question, slip.operation)
+            if tag not in self.slips or len(shown) < len(self.slips[tag][0]):
+                self.slips[tag] = shown, slip
+            raise
 
 
 @cache
-def machine() -> Callable[[Search], RuleBasedStateMachine]:
-    """The state machine. One class for all searches, since hypothesis keeps every class that it has seen.
+def machine() -> Callable[[Ground, Callable[[tuple[Turn, ...]], None]], RuleBasedStateMachine]:
+    """The state machine: it draws a walk on a ground, and at its end says which. Who is told raises where that slips.
 
-    One rule for all steps: of several, hypothesis leaves some out of each walk.
+    One class for all searches, since hypothesis keeps every class that it has seen. One rule for all steps: of several,
+    hypothesis leaves some out of each walk.
     """
     from hypothesis import strategies as st
     from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
     def of_the_ground(named: Callable[[Ground], Sequence[Any]]) -> Any:
-        return st.runner().flatmap(lambda walk: st.sampled_from(named(walk.search.ground)))
+        return st.runner().flatmap(lambda walk: st.sampled_from(named(walk.ground)))
 
     class Walk(RuleBasedStateMachine):
-        def __init__(self, search: Search) -> None:
+        def __init__(self, ground: Ground, done: Callable[[tuple[Turn, ...]], None]) -> None:
             super().__init__()
-            self.search = search
-            self.walker = search.make()
-            self.live = search.found.begun()
-
-        def take(self, step: Callable[[], Any]) -> None:
-            self.live = self.live and self.search.take(self.walker, step)
+            self.ground = ground
+            self.done = done
+            self.turns: list[Turn] = []
 
         @initialize(state=of_the_ground(lambda ground: ground.states))
         def begin(self, state: str) -> None:
-            self.take(lambda: self.walker.begin(state))
+            self.turns.append(("begin", (state,)))
 
         @rule(turn=of_the_ground(turns_of))
         def step(self, turn: Turn) -> None:
-            what, arguments = turn
-            self.take(lambda: getattr(self.walker, what)(*arguments))
+            self.turns.append(turn)
 
         def teardown(self) -> None:
-            self.take(self.walker.end)
+            if self.turns:
+                self.done(tuple(self.turns))
 
     return Walk

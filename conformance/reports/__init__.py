@@ -10,6 +10,7 @@ import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +23,8 @@ __all__ = ["FORMATS", "Writer", "write_reports"]
 Writer = Callable[[Run, Path], Path]
 
 _NO_FILE = frozenset({"terminal"})
+_AT_ONCE = 2
+"""One that writes thousands of files waits for the disk most of its time, and the others can be made meanwhile."""
 
 
 def _write(name: str, run: Run, directory: Path) -> Path:
@@ -55,12 +58,18 @@ def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = Non
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ReportDirError(f"not usable as a report directory: {error.strerror}", where=str(directory)) from error
-    written, failed = [], {}
     for name in names:
-        try:
-            written.append(FORMATS[name](run, directory))
-        except Exception as error:  # noqa: BLE001 whatever failed, the other formats are still wanted
-            failed[name] = error
+        importlib.import_module(f"{__name__}.{name}")  # here, and not in two threads at once
+    written, failed = [], {}
+    pool = ThreadPoolExecutor(_AT_ONCE, "reports")
+    try:
+        for name, writing in [(name, pool.submit(FORMATS[name], run, directory)) for name in names]:
+            try:
+                written.append(writing.result())
+            except Exception as error:  # noqa: BLE001 whatever failed, the other formats are still wanted
+                failed[name] = error
+    finally:
+        pool.shutdown(cancel_futures=True)
     if failed:
         told = "; ".join(f"{name}: {type(error).__name__}: {error}" for name, error in failed.items())
         first = next(iter(failed.values()))

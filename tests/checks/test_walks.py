@@ -27,11 +27,14 @@ class Shop:
     def __init__(self, answer: Any, slip: Any = None) -> None:
         self.answer, self.slip = answer, slip
         self.states: dict[str, str] = {}
+        self.asked: list[str] = []
+        """The cart of each call, in order."""
         self.known: dict[str, bytes] = {}
 
     def __call__(self, arrived: Any) -> bytes:
         cart, verb = arrived.target.split("/")[-2:]
         key = arrived.all("Idempotency-Key")[0]
+        self.asked.append(cart)
         if arrived.all("Authorization") != [f"Bearer {KEY}"]:
             reply = self.answer(401, {"code": "who"})
         elif key in self.known and not (self.slip == "forgets" and self.states.get(cart) == "revoked"):
@@ -79,6 +82,15 @@ STATE, REPLAY = check_walks.what_left_no_trace_changes_no_state, check_walks.a_r
 def test_a_good_shop_passes(walked: Any, answer: Any, check: Any, operation: Any, transitions: Any) -> None:
     """Whatever the walk does, a resource that keeps its state passes: with a model, and without one."""
     assert walked(Shop(answer), check, operation, transitions=transitions).outcome is Outcome.PASSED
+
+
+def test_several_walks_are_under_way_at_once(walked: Any, answer: Any) -> None:
+    """A target far away is not waited for by one walk after the other: three carts and more are in use at a time."""
+    shop = Shop(answer)
+    assert walked(shop, STATE, QUOTE).outcome is Outcome.PASSED
+    last = {cart: at for at, cart in enumerate(shop.asked)}
+    in_use = [len({cart for cart in shop.asked[: at + 1] if last[cart] >= at}) for at in range(len(shop.asked))]
+    assert max(in_use) > 2, "a walk and its twin would be two"
 
 
 @pytest.mark.parametrize("transitions", [TOLD, ()], ids=["told", "untold"])
