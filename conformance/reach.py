@@ -23,6 +23,8 @@ def reach(profile: Profile, deadline_s: float | None = None) -> None:
 
 async def _reach(profile: Profile, given_s: float) -> None:
     verify: str | bool = str(profile.tls.ca_file) if profile.tls.ca_file else profile.tls.verify
+    if not any(place.startswith("https:") for place in (profile.base_url, profile.limits.proxy)):
+        verify = False  # there is nobody's certificate, and to read a store of them takes time
     problem, hint = f"connected, but no answer within {given_s:g} s", "is this an HTTP service?"
     proxy = profile.limits.proxy or None
     async with httpx.AsyncClient(trust_env=False, verify=verify, timeout=given_s, proxy=proxy) as client:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -135,8 +134,6 @@ def control_failed(answer: Answer) -> Inconclusive:
 def load_sender() -> None:
     """What sends takes its time to be imported, so not before something is sent; and in one thread, before others run:
     of two that begin to import the same, one may see a module of it half made."""
-    # where trio is installed, hypothesis calls it when it is imported itself, and warns of what it does
-    warnings.filterwarnings("ignore", "It looks like `register_random`")
     for name in ("joserfc.jwk", "joserfc.jws", "conformance.client.transport"):
         import_module(name)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import shlex
 import sys
@@ -74,8 +76,10 @@ def main() -> None:
       conformance init                               # asks, probes and drafts profiles/mine.toml
       conformance run --profile profiles/mine.toml --base-url http://127.0.0.1:8080
     """
-    # or hypothesis would keep its own in the current folder
+    # or hypothesis would keep its own in the current folder, and load what any other package has for it
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache_folder() / "hypothesis"))
+    os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")
+    atexit.register(gc.freeze)  # or Python looks through all that a run has made before it ends
 
 
 @main.command(epilog=_EXIT_CODES)

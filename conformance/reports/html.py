@@ -8,15 +8,18 @@ script or style act.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
 from conformance.model import Run
+from conformance.places import cache_folder
 from conformance.reports.page import evidence, view
 from conformance.reports.shaping import grouping, text
 from conformance.reports.shaping.marks import pieces
@@ -61,10 +64,24 @@ def _render(run: Run, share: float) -> str:
     )
 
 
+class _Compiled(FileSystemBytecodeCache):
+    """Compiled templates in the user's cache folder, which may be full or nobody's to write."""
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with contextlib.suppress(OSError):
+            Path(self.directory).mkdir(mode=0o700, parents=True, exist_ok=True)
+            super().dump_bytecode(bucket)
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        with contextlib.suppress(OSError):
+            super().load_bytecode(bucket)
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
+        bytecode_cache=_Compiled(str(cache_folder() / "templates")),
         autoescape=True,
         finalize=_shown,
         trim_blocks=True,

@@ -18,13 +18,17 @@ SCHEMA = Path(__file__).with_name("run.schema.json")
 
 
 def render(run: Run) -> str:
-    return dumps(to_json(run))
+    return dumps(_plain(run))
 
 
 def to_json(run: Run) -> dict[str, Any]:
     """The run as a JSON value that `run.schema.json` accepts; exchanges stay in the journal."""
+    return mapped(_plain(run), utf8)
+
+
+def _plain(run: Run) -> dict[str, Any]:
     value: dict[str, Any] = model.to_json(bounded(run))
-    return mapped(value, utf8)
+    return value
 
 
 def write_file(run: Run, directory: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -85,5 +86,21 @@ def test_numbers_read_as_people_write_them() -> None:
 
 
 def test_mapping_reaches_every_string_of_a_value() -> None:
-    """Member names, tuples and nested values alike."""
-    assert mapped({"a": ("b", ["c", 1, None])}, str.upper) == {"A": ("B", ["C", 1, None])}
+    """Member names, tuples and nested values alike; what is ordinary beside them stays as it is."""
+    odd = {"a\x07": ("b\x07", ["c\u200b", 1, None]), "plain": {"tab\t": "line\n"}}
+    assert mapped(odd, clean) == {"a": ("b", ["c", 1, None]), "plain": {"tab\t": "line\n"}}
+
+
+@given(st.recursive(st.none() | st.integers() | ANY, lambda inner: st.dictionaries(ANY, inner) | st.lists(inner)))
+def test_mapping_changes_what_each_string_alone_would(value: Any) -> None:
+    """However quickly ordinary values are passed over, each string comes out as the change alone makes it."""
+    for change in (clean, visible, utf8):
+
+        def one_by_one(part: Any, change: Any = change) -> Any:
+            if isinstance(part, dict):
+                return {change(name): one_by_one(item) for name, item in part.items()}
+            if isinstance(part, list):
+                return [one_by_one(item) for item in part]
+            return change(part) if isinstance(part, str) else part
+
+        assert mapped(value, change) == one_by_one(value)

@@ -30,6 +30,8 @@ _ENCODED = json.JSONEncoder(ensure_ascii=False).encode
 _DEEPEST = 8
 """Members of what lies deeper, counted in spaces, are not set off from one another."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_ODD = re.compile(r"\\[urbf]|\x7f")
+"""In JSON of ASCII only: what may be an escaped control character, other than tab and newline."""
 
 
 def clean(text: str) -> str:
@@ -79,7 +81,8 @@ def milliseconds(value: float) -> str:
 
 
 def mapped(value: _T, change: Callable[[str], str]) -> _T:
-    """The same plain value with every string in it, member names too, passed through `change`."""
+    """The same plain value with every string in it, member names too, passed through `change`, which is one of these:
+    ordinary text stays as it is."""
     return _mapped(value, change)  # type: ignore[no-any-return]
 
 
@@ -87,12 +90,23 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
     if type(value) is str:
         return change(value)
     if isinstance(value, dict):
+        if _ordinary(value):
+            return value
         return {change(str(key)): _mapped(item, change) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
         return type(value)(_mapped(item, change) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{f.name: _mapped(getattr(value, f.name), change) for f in fields(value)})
     return value
+
+
+def _ordinary(value: Any) -> bool:
+    """Whether no string in a value is changed, by how it is encoded: much faster than to look at each."""
+    try:
+        encoded = _ENCODED(value)
+    except TypeError:  # it holds more than JSON has
+        return False
+    return encoded.isascii() and not _ODD.search(encoded)
 
 
 def write(path: Path, text: str) -> Path:
