@@ -133,8 +133,9 @@ def control_failed(answer: Answer) -> Inconclusive:
 
 def load_sender() -> None:
     """What sends takes its time to be imported, so not before something is sent; and in one thread, before others run:
-    of two that begin to import the same, one may see a module of it half made."""
-    for name in ("joserfc.jwk", "joserfc.jws", "conformance.client.transport"):
+    of two that begin to import the same, one may see a module of it half made. pytest looks into unittest whenever a
+    check has failed, and hypothesis imports that."""
+    for name in ("joserfc.jwk", "joserfc.jws", "conformance.client.transport", "unittest"):
         import_module(name)
 
 
