@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.checks.runtime import Runtime, control_failed, is_read
 from conformance.checks.signals import Inconclusive, Violated
-from conformance.client.answer import Answer
+from conformance.client.answer import Answer, Counted
 from conformance.client.arrange import MissingFact
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
@@ -23,7 +23,7 @@ class Case:
     def __init__(self, runtime: Runtime, operation: Operation) -> None:
         self.runtime = runtime
         self.operation = operation
-        self.answers: list[Answer] = []
+        self.answers: list[Counted] = []
         self.notes: list[str] = []
         self.warnings: list[Violated] = []
 
@@ -116,7 +116,7 @@ class Case:
         """One answer to judge. Inconclusive where the target only ever limits, or does not answer at all."""
         taken = frozenset(take)
         answer = await self.runtime.flow.send(request, purpose, take=taken)
-        self.answers.append(answer.slim)
+        self.answers.append(answer.counted)
         if answer.status in taken:
             return answer
         if answer.status == 429:
@@ -147,7 +147,7 @@ class Case:
         """
         for _ in range(2):
             answer = await self.runtime.flow.send(request, purpose)
-            self.answers.append(answer.slim)
+            self.answers.append(answer.counted)
             if answer.status == 429 or not answer.gateway_trouble:
                 break
             if not (await self.runtime.flow.send(control or await self.arrange(), "control")).ok:

@@ -61,7 +61,7 @@ async def a_limit_does_not_use_the_key_up(case: Case) -> None:
     if provoked.spare is None or provoked.retried is None:
         case.need(False, "rate_limit.limit", "no good request could be limited while the burst was on")
         return
-    case.answers.append(provoked.retried)
+    case.answers.append(provoked.retried.counted)
     if not provoked.retried.ok:
         await case.control(await case.arrange())
         raise case.violated("a 429 has used the key up", provoked.spare, provoked.retried, expected="200")

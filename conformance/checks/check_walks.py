@@ -57,7 +57,7 @@ def _search(ground: Ground, seeded: int, most: int, done: Callable[[tuple[Turn, 
 def _again(found: Exploration, walks: Walks, turns: tuple[Turn, ...]) -> None:
     """Walks once more what went wrong, and shorter ones. Raises Slip."""
     shown = repr(turns)
-    went_well = shown in found.known and found.known[shown] is None
+    went_well = found.known.get(hash(shown), turns) is None
     if not went_well and found.begun():
         found.step(lambda: walks(turns), lambda: shown)
 

@@ -51,8 +51,8 @@ class Exploration:
         self.violations = 0
         self.ended: BaseException | None = None
         self.smallest: tuple[str, Violated] | None = None
-        self.known: dict[str, Violated | None] = {}
-        """What became of the examples that were sent before any was shrunk, by how they are shown."""
+        self.known: dict[int, Violated | None] = {}
+        """What became of the examples that were sent before any was shrunk, by the hash of how they are shown."""
         self.most = most
         self._loop = loop
         self._found_at = 0.0
@@ -159,28 +159,30 @@ def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: i
     def example(value: Any) -> None:
         values.append(value)
 
+    search: Any = seed(seeded)(bounded(examples)(given(strategy())(example)))
+    search._hypothesis_internal_database_key = None  # there is no database: else it is made of this function's source
     try:
-        seed(seeded)(bounded(examples)(given(strategy())(example)))()
+        search()
     except Unsatisfiable:
         pass
     return values[:examples]
 
 
 async def spread(found: Exploration, values: list[Any], law: Law, show: Callable[[Any], str]) -> None:
-    """Sends what was drawn, a few at once, until one violates. Raises what else goes wrong."""
-    waiting = iter(values)
+    """Sends what was drawn, a few at once, until one violates. Raises what else goes wrong. Takes them off the list."""
+    values.reverse()
 
     async def lane() -> None:
-        for value in waiting:
-            if found.smallest is not None:
-                return
+        while values and found.smallest is None:
+            value = values.pop()
             shown = show(value)
+            name = hash(shown)
             found.sent += 1
-            found.known[shown] = None
+            found.known[name] = None
             try:
                 await law(value)
             except Violated as violated:
-                found.known[shown] = violated
+                found.known[name] = violated
                 found.keep(shown, violated)
 
     lanes = [asyncio.ensure_future(lane()) for _ in range(min(_AT_ONCE, len(values)))]
@@ -203,8 +205,8 @@ def _shrink(
 
     def example(value: Any) -> None:
         shown = show(value)
-        violated = found.known.get(shown)
-        if shown not in found.known and found.begun():
+        violated = found.known.get(hash(shown))
+        if hash(shown) not in found.known and found.begun():
             try:
                 found.step(lambda: law(value), lambda: shown)
             except Violated as seen:

@@ -72,7 +72,7 @@ async def provoke(case: Case) -> Provoked:
     outcome: Provoked | Failure = told[case.operation.id]
     if not isinstance(outcome, Provoked):
         raise outcome
-    case.answers.append(outcome.limited)
+    case.answers.append(outcome.limited.counted)
     return outcome
 
 

@@ -14,7 +14,7 @@ from conformance.checks.case import Case
 from conformance.checks.registry import Instance
 from conformance.checks.runtime import Runtime
 from conformance.checks.signals import Inconclusive, Signal, Violated
-from conformance.client.answer import Answer
+from conformance.client.answer import Answer, Counted
 from conformance.client.arrange import MissingFact
 from conformance.client.fixtures import NotSent
 from conformance.client.recorder import current_check
@@ -139,5 +139,5 @@ def _told(blank: Result, outcome: Outcome, signal: Signal, cause: str = "") -> R
     )
 
 
-def _ids(answers: Sequence[Answer]) -> tuple[str, ...]:
+def _ids(answers: Sequence[Answer | Counted]) -> tuple[str, ...]:
     return tuple(answer.id for answer in answers)[-_SHOWN:]

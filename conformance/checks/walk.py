@@ -19,7 +19,7 @@ from conformance.checks.check_scopes import lacking
 from conformance.checks.replays import expect_same, pinned, replay
 from conformance.checks.signals import Inconclusive, Violated
 from conformance.checks.states import ALLOWED, CONFLICT, UNKNOWN, Place, States
-from conformance.client.answer import Answer
+from conformance.client.answer import Answer, Counted
 from conformance.client.arrange import MissingFact
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
@@ -103,7 +103,7 @@ class Walker:
     case: Case
     ground: Ground
     states: States
-    answers: dict[str, list[Answer]]
+    answers: dict[str, list[Counted]]
     """By operation; shared with the other walks on the same ground."""
     log: list[str] = field(default_factory=list)
     calls: list[tuple[str, Answer]] = field(default_factory=list)
@@ -141,7 +141,7 @@ class Walker:
         again = await replay(self.case, first.request, "walk: replay")
         self.log.append(f"{name} replayed {again.status}")
         self.disturbed = True
-        self.answers[name].append(again.slim)
+        self.answers[name].append(again.counted)
         try:
             if unchanged or again.status != first.status:
                 expect_same(self.case, first, again)
@@ -217,7 +217,7 @@ class Walker:
         if request is None:
             return None
         answer = await self.case.send(request, f"walk: {name}")
-        self.answers[name].append(answer.slim)
+        self.answers[name].append(answer.counted)
         return answer
 
 
@@ -236,7 +236,7 @@ class Walks:
     case: Case
     ground: Ground
     states: States
-    answers: dict[str, list[Answer]] = field(default_factory=lambda: defaultdict(list))
+    answers: dict[str, list[Counted]] = field(default_factory=lambda: defaultdict(list))
     """By operation."""
     slips: dict[tuple[str, str], tuple[str, Slip]] = field(default_factory=dict)
     """By question and operation: the shortest walk, and what went wrong on it."""

@@ -48,6 +48,8 @@ class Arranger:
         self._counter = count(1)
         self._names: dict[str, frozenset[str]] = {}
         """What the profile's own path, query and headers of an operation refer to."""
+        self._bodies: dict[str, tuple[Any, frozenset[str]]] = {}
+        """The profile's own body of an operation, and what that refers to."""
         self._told_all = frozenset(
             kind for kind, states in profile.fixtures.items() if any(map(_is_told, states.values()))
         )
@@ -116,10 +118,9 @@ class Arranger:
         Raises MissingFact where the profile lacks something, FixtureError where a provider fails.
         """
         facts = self.facts(operation)
-        body = self._body(operation, facts) if body is None else body
+        body, names = self._body(operation, facts) if body is None else (body, placeholders(body))
         self._require_path(operation, facts)
-        names = self._stated(operation, facts)
-        names = names if body is NOTHING else names | placeholders(body)
+        names |= self._stated(operation, facts)
         known = {**self.constants(), **(scope or {})}
         self._guard_verifier(operation, names, known)
         known |= await self._fixture_values(names, known, use or {}, given or {}, shared)
@@ -167,7 +168,13 @@ class Arranger:
             }
         return known
 
-    def _body(self, operation: Operation, facts: OperationFacts) -> Any:
+    def _body(self, operation: Operation, facts: OperationFacts) -> tuple[Any, frozenset[str]]:
+        if operation.id not in self._bodies:
+            body = self._made(operation, facts)
+            self._bodies[operation.id] = body, placeholders(body)
+        return self._bodies[operation.id]
+
+    def _made(self, operation: Operation, facts: OperationFacts) -> Any:
         if not operation.has_body:
             return NOTHING
         if facts.body is not None:
