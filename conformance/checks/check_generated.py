@@ -29,7 +29,7 @@ _TELLING = 8
 def _kept(case: Case) -> frozenset[str]:
     """The places of a body that other checks ask about, or that no change may touch: key, code, verifier, client."""
     oauth, idempotency = case.profile.oauth, case.profile.idempotency
-    kept = {idempotency.pointer} if idempotency and idempotency.carrier == "body" else set()
+    kept = {idempotency.place} if idempotency and idempotency.place else set()
     if oauth and case.operation.auth == "oauth":
         kept |= {oauth.code_verifier, oauth.code, oauth.client_id_member, oauth.redirect_uri_member}
     return frozenset(kept)

@@ -79,9 +79,13 @@ async def a_text_of_any_script_is_replayed(case: Case) -> None:
 
 
 def _leaves_of(request: Request) -> list[str]:
-    """The places of the leaves that are no placeholder's: the last first, which is the likeliest to be a detail."""
-    taken = request.scope.values()
-    return [where for where, leaf in reversed(pointer.leaves(request.body)) if where and leaf not in taken]
+    """The places of the leaves that are no placeholder's, nor the key's: the last first, likely to be a detail."""
+    taken, carried = request.scope.values(), request.idempotency.place if request.idempotency else ""
+    return [
+        where
+        for where, leaf in reversed(pointer.leaves(request.body))
+        if where and leaf not in taken and where != carried
+    ]
 
 
 def _lacking(request: Request, empty: bool) -> Request:

@@ -23,7 +23,7 @@ _TRIED = 5
 
 def _leaves(profile: Profile, operation: Operation) -> Mapping[str, str]:
     body = template_of(profile, operation)
-    carried = profile.idempotency.pointer if profile.idempotency and profile.idempotency.carrier == "body" else None
+    carried = profile.idempotency.place if profile.idempotency else ""
     found = [where for where, value in pointer.leaves(body) if where != carried and value is not None]
     return {where.lstrip("/"): where for where in found if where} or {"": ""}
 
@@ -91,8 +91,9 @@ async def a_change_past_the_first_kibibyte_is_answered_409(case: Case) -> None:
 async def _roomy(case: Case) -> str:
     """A text member that the target takes at such a length; empty where none of the first few does."""
     request = await case.arrange()
-    texts = [where for where, leaf in pointer.leaves(request.body) if isinstance(leaf, str) and where]
-    free = [where for where in texts if pointer.get(request.body, where) not in request.scope.values()]
+    taken, carried = request.scope.values(), request.idempotency.place if request.idempotency else ""
+    texts = [(where, leaf) for where, leaf in pointer.leaves(request.body) if isinstance(leaf, str) and where]
+    free = [where for where, leaf in texts if leaf not in taken and where != carried]
     for where in free[:_TRIED]:
         if (await case.send(_padded(await case.arrange(), where, "a"), "a long text, alone")).ok:
             return where

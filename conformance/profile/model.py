@@ -69,6 +69,11 @@ class Idempotency:
     """`refused`, `accepted`, or empty where not stated."""
     volatile: tuple[str, ...] = ()
 
+    @property
+    def place(self) -> str:
+        """The pointer of the body's member that carries the key; empty where something else does."""
+        return self.pointer if self.carrier == "body" else ""
+
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
