@@ -116,8 +116,9 @@ def rows(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
             yield from (_judged(subject, service, folder) for subject in subjects)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
-        waiting = [pool.submit(_at_our_bench, subject) for subject in subjects]  # not `map`: it cancels what is left,
-        try:  # and the pool's own thread fails over that when its processes are gone
+        # not `map`: it cancels what is left, and the pool's own thread fails over that when its processes are gone
+        waiting = [pool.submit(_at_our_bench, subject) for subject in subjects]
+        try:
             yield from (one.result() for one in waiting)
         except KeyboardInterrupt:
             for process in active_children():

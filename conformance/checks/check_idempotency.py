@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from conformance.checks.case import Case
 from conformance.checks.registry import check
-from conformance.checks.replays import alike, expect_same, pinned, replay, variations
+from conformance.checks.replays import alike, expect_same, free_leaves, pinned, replay, variations
 from conformance.client.answer import Answer
 from conformance.client.request import Request
 from conformance.contract import Operation
@@ -79,13 +79,8 @@ async def a_text_of_any_script_is_replayed(case: Case) -> None:
 
 
 def _leaves_of(request: Request) -> list[str]:
-    """The places of the leaves that are no placeholder's, nor the key's: the last first, likely to be a detail."""
-    taken, carried = request.scope.values(), request.idempotency.place if request.idempotency else ""
-    return [
-        where
-        for where, leaf in reversed(pointer.leaves(request.body))
-        if where and leaf not in taken and where != carried
-    ]
+    """The places that may be changed: the last first, which is the likeliest to be a detail."""
+    return [where for where, _ in reversed(free_leaves(request))]
 
 
 def _lacking(request: Request, empty: bool) -> Request:

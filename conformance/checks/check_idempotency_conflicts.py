@@ -8,7 +8,7 @@ from typing import Any
 from conformance.checks.case import Case
 from conformance.checks.check_bodies import template_of
 from conformance.checks.registry import check
-from conformance.checks.replays import variations
+from conformance.checks.replays import free_leaves, variations
 from conformance.checks.signals import Inconclusive
 from conformance.client.answer import Answer
 from conformance.client.request import Request
@@ -90,11 +90,8 @@ async def a_change_past_the_first_kibibyte_is_answered_409(case: Case) -> None:
 
 async def _roomy(case: Case) -> str:
     """A text member that the target takes at such a length; empty where none of the first few does."""
-    request = await case.arrange()
-    taken, carried = request.scope.values(), request.idempotency.place if request.idempotency else ""
-    texts = [(where, leaf) for where, leaf in pointer.leaves(request.body) if isinstance(leaf, str) and where]
-    free = [where for where, leaf in texts if leaf not in taken and where != carried]
-    for where in free[:_TRIED]:
+    texts = [where for where, leaf in free_leaves(await case.arrange()) if isinstance(leaf, str)]
+    for where in texts[:_TRIED]:
         if (await case.send(_padded(await case.arrange(), where, "a"), "a long text, alone")).ok:
             return where
     return ""

@@ -98,6 +98,13 @@ def expect_same(case: Case, first: Answer, again: Answer) -> None:
         )
 
 
+def free_leaves(request: Request) -> list[tuple[str, Any]]:
+    """The places and values of the body's leaves that may be changed: no placeholder's, and not the key's own."""
+    taken, carried = request.scope.values(), request.idempotency.place if request.idempotency else ""
+    leaves = pointer.leaves(request.body)
+    return [(where, leaf) for where, leaf in leaves if where and leaf not in taken and where != carried]
+
+
 def variations(case: Case, request: Request, where: str) -> list[Any]:
     """Bodies that differ from the request's in the leaf at `where` alone and may well be valid, likeliest first."""
     schema = case.profile.schemas.by_name.get(case.operation.request_schema)
