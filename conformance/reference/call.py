@@ -114,6 +114,8 @@ class Call:
     proof: Proof | None = None
     key: str | None = None
     """The idempotency key."""
+    reserved: str = ""
+    """The address of the key that this call holds reserved."""
     body: JsonObject = field(default_factory=dict)
     answer: Answer | None = None
     methods: tuple[str, ...] = ()

@@ -45,12 +45,11 @@ class Target:
     boundary: Boundary | None = None
     """What a drawn target calls things; None: as the reference does."""
 
-    def answers_at_once(self, call: Call) -> bool:
-        """Whether a call waits for nothing: no other process's transaction, and no work beside the database."""
+    def needs_no_thread(self, call: Call) -> bool:
+        """Whether a call holds nobody up: it waits for no other process's transaction, and need not overlap."""
         if not call.operation or (call.operation in self.policy.local and not isinstance(self.limiter, SharedLimiter)):
             return True
-        works = self.policy.idempotency.work_s and call.request.method != "GET"
-        return self.store.private and not self.policy.overlap and not works
+        return self.store.private and not self.policy.overlap
 
     async def run(self, work: Callable[[], T]) -> T:
         """Carries out work on the store, in a thread where it may have to wait."""

@@ -2,7 +2,8 @@
 
 The record is written in the transaction of the effect, so that a crash loses both or none. A second call with the same
 key is held back by the database until the first one ends. Where an effect takes time of its own (`work_s`), the key is
-first reserved in a transaction of its own, so that a duplicate can see that a call is under way.
+first reserved in a transaction of its own, so that a duplicate can see that a call is under way; the transaction of
+the effect ends the reservation.
 """
 
 from __future__ import annotations
@@ -12,22 +13,33 @@ import json
 import re
 import time
 from dataclasses import dataclass
+from enum import Enum
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from conformance.reference.call import Answer, Call, Refusal, canonical
-from conformance.reference.policy import Handler
+from conformance.reference.policy import Handler, Waits
 from conformance.reference.tables import effects, records, reservations
 
 LEASE_S = 10.0
+POLL_S = 0.005
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _FIND = select(records).where(records.c.address == bindparam("key"))
 _SAVE = insert(records)
 _EFFECT = insert(effects)
+_KNOWN = select(records.c.status).where(records.c.address == bindparam("key"))
 _UNDER_WAY = select(reservations.c.expires_at).where(reservations.c.address == bindparam("key"))
 _RESERVE = insert(reservations)
 _RELEASE = delete(reservations).where(reservations.c.address == bindparam("key"))
+
+
+class Taken(Enum):
+    """What a key was when a call came to reserve it."""
+
+    NOW = "free, and is reserved"
+    BY_ANOTHER = "reserved by a call under way"
+    LONG_AGO = "that of a call that was carried out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +138,11 @@ def replay(_call: Call, record: Record, _db: Connection, _handler: Handler) -> A
 def once(call: Call, handler: Handler) -> Answer:
     """Carries out a call once per key; see the module."""
     key = address(call)
-    rules = call.policy.idempotency
-    reserved = rules.work_s > 0 and reserve(call, key)
     try:
         return _attempt(call, handler, key)
     except Refusal as refusal:
         _remember_refusal(call, key, refusal)
         raise
-    finally:
-        if reserved:
-            with call.store.write() as db:
-                db.execute(_RELEASE, {"key": key})
 
 
 def _attempt(call: Call, handler: Handler, key: str) -> Answer:
@@ -150,9 +156,13 @@ def _attempt(call: Call, handler: Handler, key: str) -> Answer:
                 answer = perform(call, db, handler)
                 if call.policy.idempotency.remembers(answer.status):
                     save(db, call, key, answer)
-                return answer
+                if call.reserved:
+                    db.execute(_RELEASE, {"key": call.reserved})
+                break
         except IntegrityError:  # another worker was first, on a database without advisory locks
             time.sleep(0.005)
+    call.reserved = ""
+    return answer
 
 
 def _remember_refusal(call: Call, key: str, refusal: Refusal) -> None:
@@ -164,35 +174,47 @@ def _remember_refusal(call: Call, key: str, refusal: Refusal) -> None:
             save(db, call, key, call.policy.error(call, refusal))
 
 
-def reserve(call: Call, key: str) -> bool:
-    """Marks a key as under way and does the time-consuming part. False where the call was carried out before.
+def reserve(call: Call) -> Waits | None:
+    """Marks a call's key as under way, where there is one and calls take time, and then takes the time.
 
     Raises Refusal of kind `in_flight` where a duplicate is under way and the policy does not wait.
     """
+    return _reserved(call) if call.policy.idempotency.work_s and call.key is not None else None
+
+
+def _reserved(call: Call) -> Waits:
     rules = call.policy.idempotency
+    key = address(call)
     deadline = time.monotonic() + LEASE_S
-    while not _take(call, key):
+    while (taken := _take(call, key)) is Taken.BY_ANOTHER:
         if rules.on_flight == "conflict" or time.monotonic() > deadline:
             raise Refusal("in_flight", "A request with this Idempotency-Key is under way.")
-        time.sleep(0.005)
-    with call.store.read() as db:
-        known = find(db, key) is not None
-    if not known:
-        time.sleep(rules.work_s)
-    return True
+        yield POLL_S
+    if taken is Taken.NOW:
+        call.reserved = key
+        yield rules.work_s
 
 
-def _take(call: Call, key: str) -> bool:
+def release(call: Call) -> None:
+    """Ends a call's reservation, where it still has one."""
+    if call.reserved:
+        with call.store.write() as db:
+            db.execute(_RELEASE, {"key": call.reserved})
+
+
+def _take(call: Call, key: str) -> Taken:
     now = time.time()
     try:
         with call.store.write() as db:
+            if db.execute(_KNOWN, {"key": key}).first() is not None:
+                return Taken.LONG_AGO
             expires_at = db.execute(_UNDER_WAY, {"key": key}).scalar()
             if expires_at is not None and expires_at >= now:
-                return False
+                return Taken.BY_ANOTHER
             if expires_at is not None:
                 db.execute(_RELEASE, {"key": key})
             values = {"address": key, "fingerprint": call.policy.idempotency.fingerprint(call)}
             db.execute(_RESERVE, {**values, "expires_at": now + LEASE_S})
-            return True
+            return Taken.NOW
     except IntegrityError:
-        return False
+        return Taken.BY_ANOTHER

@@ -7,10 +7,11 @@ decide 404 before 401, or limit before it authenticates.
 from __future__ import annotations
 
 import logging
+from collections.abc import Generator
 
 from conformance.reference import authentication, objects
 from conformance.reference.call import Answer, Call, Headers, Refusal, Reply, dumps
-from conformance.reference.idempotency import perform
+from conformance.reference.idempotency import perform, release, reserve
 
 _log = logging.getLogger(__name__)
 
@@ -86,12 +87,12 @@ def execute(call: Call) -> None:
             call.answer = handler(call, db)
 
 
-STAGES = (authenticate, authorize, limit, read_key, read_body, execute)
+STAGES = (authenticate, authorize, limit, read_key, read_body, reserve, execute)
 
 
-def reply(call: Call) -> Reply:
-    """Carries a call through its stages and renders what comes out of it. Never raises."""
-    answer = _answer(call)
+def reply(call: Call) -> Generator[float, None, Reply]:
+    """Carries a call through its stages and renders what comes out of it; yields the seconds to wait. Never raises."""
+    answer = yield from _answer(call)
     try:
         for shaper in call.policy.shape:
             answer = shaper(call, answer)
@@ -104,13 +105,18 @@ def reply(call: Call) -> Reply:
         return Reply(500, (("content-type", "application/json"),), dumps({"error": {"code": "internal"}}))
 
 
-def _answer(call: Call) -> Answer:
+def _answer(call: Call) -> Generator[float, None, Answer]:
     policy = call.policy
     try:
         if not call.operation:
             return policy.unrouted(call, call.methods)
-        for stage in policy.stages:
-            stage(call)
+        try:
+            for stage in policy.stages:
+                waits = stage(call)
+                if waits is not None:
+                    yield from waits
+        finally:
+            release(call)
         assert call.answer is not None
         return call.answer
     except Refusal as refusal:

@@ -7,7 +7,7 @@ function Policy -> Policy that replaces some of its members, mostly through the 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from conformance.reference.idempotency import Record
 
 Schema = Mapping[str, Any]
-Stage = Callable[[Call], None]
+Waits = Iterator[float]
+"""The seconds that something has to wait for, one wait after the other; whoever carries it out does the waiting."""
+Stage = Callable[[Call], Waits | None]
 """One step of a call; raises `Refusal` to end it. `execute` is the one that sets `call.answer`."""
 Handler = Callable[[Call, "Connection"], Answer]
 Shaper = Callable[[Call, Answer], Answer]

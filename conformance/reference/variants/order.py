@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.reference.call import Call, Caller, Refusal
+from conformance.reference.idempotency import reserve
 from conformance.reference.limiter import admit
 from conformance.reference.pipeline import authenticate, authorize, execute, limit, locate, read_body, read_key
 from conformance.reference.policy import Policy, evolve, with_limits
@@ -11,12 +12,12 @@ from conformance.reference.registry import variant
 
 @variant("D01", requirement="AUTH-1", title="401 decided before 404/400/409")
 def authentication_first(policy: Policy) -> Policy:
-    return evolve(policy, stages=(authenticate, authorize, limit, read_key, read_body, execute))
+    return evolve(policy, stages=(authenticate, authorize, limit, read_key, read_body, reserve, execute))
 
 
 @variant("D02", requirement="AUTH-1", title="400 or 404 decided before 401 on multi-defect requests")
 def authentication_last(policy: Policy) -> Policy:
-    return evolve(policy, stages=(read_key, read_body, locate, authenticate, authorize, limit, execute))
+    return evolve(policy, stages=(read_key, read_body, locate, authenticate, authorize, limit, reserve, execute))
 
 
 @variant("D13", requirement="IDEM-1", title="limiter runs before auth and idempotency; replay may get 429")
