@@ -59,15 +59,21 @@ async def odd_but_harmless_company_changes_no_status(case: Case) -> None:
 @check("BODY-5")
 async def no_generated_body_breaks_the_answer(case: Case) -> None:
     """A generated JSON body is accepted or refused with a declared status."""
-    from conformance.checks.strategies import hostile_documents
+    from conformance.checks.strategies import Edit, hostile_edits, places
 
     request = await case.arrange()
+    kept = _kept(case)
+    free = tuple(where for where in places(request.document) if where not in kept)
 
-    async def law(content: bytes) -> None:
+    async def law(edit: Edit) -> None:
+        content = edit.written(request.document)
         answer = await case.stubborn(request.with_raw_body(content).with_fresh_key(), "generated body")
         expect_survival(case, "a generated body", answer, oversize=False)
 
-    await explore(case, lambda: hostile_documents(request.document, _kept(case)), law, examples=case.examples)
+    await explore(
+        case, lambda: hostile_edits(free), law, examples=case.examples,
+        show=lambda edit: repr(edit.written(request.document)),
+    )  # fmt: skip
 
 
 @check("BODY-4")
@@ -173,7 +179,7 @@ async def no_neighbour_of_a_key_is_accepted(case: Case) -> None:
         bad = request.with_authorization(case.profile.authorization.replace("{key}", other)).with_fresh_key()
         await case.refusal(bad, {401}, "a neighbour of the key")
 
-    await explore(case, lambda: key_edits(key), law, examples=case.examples, after=lambda: case.reproven(request))
+    await explore(case, lambda: key_edits(len(key)), law, examples=case.examples, after=lambda: case.reproven(request))
 
 
 def _spelled_alike(one: str, other: str) -> bool:

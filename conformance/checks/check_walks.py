@@ -6,7 +6,7 @@ import asyncio
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, cast
 
 from conformance.checks.case import Case
@@ -32,18 +32,19 @@ async def _walk(case: Case, ground: Ground) -> Walked:
     """All walks are drawn before the first is walked, so that a few can be under way at once."""
     found = Exploration(asyncio.get_running_loop(), case.examples - case.examples // 4)
     walks = Walks(case, ground, States(case.profile.transitions))
-    search = partial(_search, ground, zlib.crc32(f"{case.runtime.settings.seed}:{ground.kind}".encode()), found.most)
-
-    def drawn() -> list[tuple[Turn, ...]]:
-        told: list[tuple[Turn, ...]] = []
-        search(told.append)
-        return told[: found.most]
-
-    await spread(found, await drawing(drawn), walks, repr)
+    seeded = zlib.crc32(f"{case.runtime.settings.seed}:{ground.kind}".encode())
+    await spread(found, list(await drawing(partial(_drawn, ground, seeded, found.most))), walks, repr)
     if found.smallest is not None:
         found.violations = 1  # of several at once, too: from here on only what goes wrong again counts
-        await in_thread(found, partial(search, partial(_again, found, walks)))
+        await in_thread(found, partial(_search, ground, seeded, found.most, partial(_again, found, walks)))
     return Walked(found, walks)
+
+
+@lru_cache(maxsize=256)  # where many targets are judged with one seed, they have few grounds between them
+def _drawn(ground: Ground, seeded: int, most: int) -> tuple[tuple[Turn, ...], ...]:
+    told: list[tuple[Turn, ...]] = []
+    _search(ground, seeded, most, told.append)
+    return tuple(told[:most])
 
 
 def _search(ground: Ground, seeded: int, most: int, done: Callable[[tuple[Turn, ...]], None]) -> None:

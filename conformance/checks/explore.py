@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
 from conformance.checks.case import Case
 from conformance.checks.signals import Violated
@@ -37,6 +38,9 @@ _DRAWER: Final = ThreadPoolExecutor(1, "draw")
 _THREADS: Final = ThreadPoolExecutor(8, "explore")
 """Not the loop's own, which resolves names while these wait for answers; kept, since hypothesis takes its time to get
 used to a new one."""
+_DRAWN: Final[WeakKeyDictionary[SearchStrategy[Any], dict[tuple[int, int], tuple[Any, ...]]]] = WeakKeyDictionary()
+"""By strategy, seed and number: what was drawn, as long as the strategy lives. Where many targets are judged with one
+seed, those that outlive a run (`strategies`) need not be drawn for each of them. No law changes what it is given."""
 _DRAWING: Final = threading.Lock()
 """Held but for the time that an answer takes: hypothesis sets the recursion limit, which CPython's parser, that it
 calls too, does not bear in another thread (SystemError in 3.11). It is imported under this lock only, too: of two
@@ -139,10 +143,10 @@ async def explore(
     await conclude(case, found, after)
 
 
-async def drawing(draw: Callable[[], list[T]]) -> list[T]:
+async def drawing(draw: Callable[[], T]) -> T:
     """What hypothesis draws, in the thread where it does so."""
 
-    def alone() -> list[T]:
+    def alone() -> T:
         with _DRAWING:
             return draw()
 
@@ -154,17 +158,22 @@ def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: i
     from hypothesis import given, seed
     from hypothesis.errors import Unsatisfiable
 
+    made = strategy()
+    known = _DRAWN.setdefault(made, {})
+    if (seeded, examples) in known:
+        return list(known[seeded, examples])
     values: list[Any] = []
 
     def example(value: Any) -> None:
         values.append(value)
 
-    search: Any = seed(seeded)(bounded(examples)(given(strategy())(example)))
+    search: Any = seed(seeded)(bounded(examples)(given(made)(example)))
     search._hypothesis_internal_database_key = None  # there is no database: else it is made of this function's source
     try:
         search()
     except Unsatisfiable:
         pass
+    known[seeded, examples] = tuple(values[:examples])
     return values[:examples]
 
 

@@ -14,7 +14,6 @@ from conformance.checks.signals import Inconclusive
 from conformance.client.answer import Answer
 from conformance.client.request import Request
 from conformance.profile import pointer
-from conformance.profile.sample import alternatives
 
 _SETTLE = (0.1, 0.2, 0.4, 0.8)
 """Seconds between tries, while a key that was answered still says that it is in use."""
@@ -107,14 +106,14 @@ def free_leaves(request: Request) -> list[tuple[str, Any]]:
 
 def variations(case: Case, request: Request, where: str) -> list[Any]:
     """Bodies that differ from the request's in the leaf at `where` alone and may well be valid, likeliest first."""
-    schema = case.profile.schemas.by_name.get(case.operation.request_schema)
+    alternatives = case.runtime.alternatives(case.operation.request_schema)
     from_others = [
         pointer.replace(request.body, where, pointer.get(other, where))
         for other in (case.runtime.arranger.rendered(request, template) for template in case.facts.bodies)
         if pointer.has(other, where)
         and not strictjson.same(pointer.get(other, where), pointer.get(request.body, where))
     ]
-    likely = [*from_others, *alternatives(request.body, schema).get(where, ())]
+    likely = [*from_others, *alternatives.of(request.body, where)]
     leaf = pointer.get(request.body, where)
     last_resort = f"{leaf}x" if isinstance(leaf, str) else "x"  # surely refused alone, which tells that it is looked at
     return [*likely, pointer.replace(request.body, where, last_resort)]

@@ -26,6 +26,7 @@ from conformance.judge.invariants import Invariants
 from conformance.judge.schemas import Validators
 from conformance.model import Exchange
 from conformance.profile.model import Profile
+from conformance.profile.sample import Alternatives
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,17 @@ class Runtime:
     memory: dict[str, object] = field(default_factory=dict)
     """What one check found out and another asks for."""
     controls: Controls = field(init=False)
+    _alternatives: dict[str, Alternatives] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.controls = Controls(self)
         self.fixtures.call = self._call
+
+    def alternatives(self, schema: str) -> Alternatives:
+        """To the leaves of a body that has this schema of the profile's, or none of it."""
+        if schema not in self._alternatives:
+            self._alternatives[schema] = Alternatives(self.settings.profile.schemas.by_name.get(schema))
+        return self._alternatives[schema]
 
     async def _call(self, operation_id: str, given: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
         """An operation of the interface as a fixture provider."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from conformance.profile import pointer
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 JsonValue = Any
 _PLAIN: Final = string.ascii_letters + string.digits
+_KEPT: Final = 256
+"""So many strategies of one kind outlive the run that they were made for; see `explore`."""
+_LONGEST: Final = 20
+"""Characters of an id that is of no known make."""
 _NO_NUMBER: Final = "ghjklmpqrstuvwyz"
 """Letters that stand in no spelling of a number, be it hexadecimal, octal, with an exponent, infinite or none."""
 
@@ -43,18 +48,38 @@ def json_values() -> SearchStrategy[JsonValue]:
     return st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(text, inner), max_leaves=6)
 
 
-def hostile_documents(body: JsonValue, keep: frozenset[str]) -> SearchStrategy[bytes]:
-    """JSON texts: the body with any one place replaced or gone, or any other value; `keep` stays as it is."""
+@dataclass(frozen=True)
+class Edit:
+    """A change of a JSON document, told without the document: what is unique to one is not drawn."""
+
+    where: str
+    """The pointer of the place that is another; empty: all of it."""
+    value: JsonValue
+    ascii_only: bool
+    gone: bool = False
+    """Nothing is there any more."""
+
+    def written(self, document: JsonValue) -> bytes:
+        """The text of the document, changed."""
+        if self.gone:
+            changed = pointer.remove(document, self.where)
+        else:
+            changed = pointer.replace(document, self.where, self.value) if self.where else self.value
+        return json.dumps(changed, ensure_ascii=self.ascii_only).encode()
+
+
+@lru_cache(maxsize=_KEPT)
+def hostile_edits(free: tuple[str, ...]) -> SearchStrategy[Edit]:
+    """One of these places replaced or gone, or any other value instead of all."""
     from hypothesis import strategies as st
 
-    free = [where for where in places(body) if where not in keep]
-    made: list[SearchStrategy[JsonValue]] = [json_values()]
+    plain = st.booleans()
+    made: list[SearchStrategy[Edit]] = [st.builds(Edit, st.just(""), json_values(), plain)]
     if free:
         anywhere = st.sampled_from(free)
-        made += [st.builds(lambda where, value: pointer.replace(body, where, value), anywhere, json_values())] * 2
-        made.append(anywhere.map(lambda where: pointer.remove(body, where)))
-    values, plain = st.one_of(made), st.booleans()
-    return st.builds(lambda value, ascii_only: json.dumps(value, ensure_ascii=ascii_only).encode(), values, plain)
+        made += [st.builds(Edit, anywhere, json_values(), plain)] * 2
+        made.append(st.builds(Edit, anywhere, st.none(), plain, st.just(True)))
+    return st.one_of(made)
 
 
 def breaking_documents(body: JsonValue, schema: Schema, keep: frozenset[str]) -> SearchStrategy[JsonValue]:
@@ -139,14 +164,15 @@ def fitting_documents(body: JsonValue, schema: Schema | None, keep: frozenset[st
     return replaced | meaningful_changes(body, schema, keep)
 
 
-def key_edits(key: str) -> SearchStrategy[tuple[str, int, str]]:
-    """Small changes of a credential, told without telling it: (what, where, character).
+@lru_cache(maxsize=_KEPT)
+def key_edits(length: int) -> SearchStrategy[tuple[str, int, str]]:
+    """Small changes of a credential of that length, told without telling it: (what, where, character).
 
     Never of its last two characters alone, whose lowest bits an encoding may ignore, nor in case alone.
     """
     from hypothesis import strategies as st
 
-    inside = st.integers(0, max(0, len(key) - 3))
+    inside = st.integers(0, max(0, length - 3))
     ways = st.sampled_from(("replace", "insert", "delete", "swap", "cut", "repeat"))
     return st.tuples(ways, inside, st.sampled_from(_PLAIN))
 
@@ -175,12 +201,19 @@ def neighbour_of(key: str, at: int) -> str:
 
 def unknown_ids(known: str) -> SearchStrategy[str]:
     """Texts that name nothing: of the make of a known id, and of any other. Never a dot segment, never with a slash."""
+    return _unknown_ids(len(known), known.isdigit(), known if len(known) <= _LONGEST else "")
+
+
+@lru_cache(maxsize=_KEPT)
+def _unknown_ids(length: int, digits: bool, known: str) -> SearchStrategy[str]:
+    """`known`: what they must not hold; empty where it is longer than that anything made here could."""
     from hypothesis import strategies as st
 
-    alike = st.text(_PLAIN, min_size=len(known), max_size=len(known)) if not known.isdigit() else st.nothing()
+    alike = st.nothing() if digits else st.text(_PLAIN, min_size=length, max_size=length)
     numbers = st.integers(10**9, 10**15).map(str)
-    written = st.text(st.characters(codec="utf-8", exclude_characters="/\\"), min_size=1, max_size=20)
-    return (alike | numbers | written).filter(lambda text: text.strip(". \t") != "" and known not in text)
+    written = st.text(st.characters(codec="utf-8", exclude_characters="/\\"), min_size=1, max_size=_LONGEST)
+    made = (alike | numbers | written).filter(lambda text: text.strip(". \t") != "")
+    return made.filter(lambda text: known not in text) if known else made
 
 
 @cache

@@ -112,7 +112,8 @@ def _unlike(first: JsonValue, made: list[JsonValue], items: Schema, root: Root) 
     """Another item, for `uniqueItems`; the same one where there is no other."""
     check = root.validator(items)
     for known in made:
-        for _, bodies in _changes(known, lambda at: root.enums(items, at)):
+        for at, leaf in pointer.leaves(known):
+            bodies = _changed(known, at, leaf, root.enums(items, at))
             fresh = [body for body in bodies if body not in made and check.is_valid(body)]
             if fresh:
                 return fresh[0]
@@ -165,21 +166,37 @@ def alternatives(value: JsonValue, schema: Schema | None = None) -> Mapping[str,
     With a schema, all of them are valid against it; without one they are guesses, to be proven. A leaf for which
     there is none, and every null, is left out.
     """
-    root = Root(schema) if schema is not None else None
-    check = root.validator(schema) if root and schema is not None else None
-    found: dict[str, tuple[JsonValue, ...]] = {}
-    for at, bodies in _changes(value, lambda at: root.enums(schema, at) if root and schema is not None else ()):
-        kept = tuple(body for body in bodies if check is None or check.is_valid(body))
-        if kept:
-            found[at] = kept
-    return found
+    others = Alternatives(schema)
+    found = {at: others.of(value, at) for at, _ in pointer.leaves(value)}
+    return {at: bodies for at, bodies in found.items() if bodies}
 
 
-def _changes(value: JsonValue, enums: Callable[[str], tuple[JsonValue, ...]]) -> Iterator[tuple[str, list[JsonValue]]]:
-    for at, leaf in pointer.leaves(value):
-        others = [*enums(at), *_others(leaf)] if leaf is not None else []
-        distinct = list({_identity(other): other for other in others if _identity(other) != _identity(leaf)}.values())
-        yield at, [pointer.replace(value, at, other) for other in distinct]
+class Alternatives:
+    """As `alternatives` says, for one leaf at a time, and for many bodies of one schema."""
+
+    def __init__(self, schema: Schema | None) -> None:
+        self._schema = schema
+        self._root = Root(schema) if schema is not None else None
+        self._check = self._root.validator(schema) if self._root and schema is not None else None
+        self._enums: dict[str, tuple[JsonValue, ...]] = {}
+
+    def of(self, value: JsonValue, at: str) -> tuple[JsonValue, ...]:
+        """Raises KeyError where there is nothing."""
+        bodies = _changed(value, at, pointer.get(value, at), self._allowed(at))
+        return tuple(body for body in bodies if self._check is None or self._check.is_valid(body))
+
+    def _allowed(self, at: str) -> tuple[JsonValue, ...]:
+        if self._root is None or self._schema is None:
+            return ()
+        if at not in self._enums:
+            self._enums[at] = self._root.enums(self._schema, at)
+        return self._enums[at]
+
+
+def _changed(value: JsonValue, at: str, leaf: JsonValue, enums: tuple[JsonValue, ...]) -> list[JsonValue]:
+    others = [*enums, *_others(leaf)] if leaf is not None else []
+    distinct = {_identity(other): other for other in others if _identity(other) != _identity(leaf)}
+    return [pointer.replace(value, at, other) for other in distinct.values()]
 
 
 def _identity(value: JsonValue) -> tuple[str, str]:

@@ -53,6 +53,23 @@ def test_equal_seeds_send_equal_requests(judged: Any, answer: Any) -> None:
     assert len(first) == 8
 
 
+def test_a_strategy_that_outlives_a_run_is_drawn_once(judged: Any, answer: Any) -> None:
+    """Another run with the same seed sends the same without drawing it again; a strategy of its own is drawn anew."""
+    drawn: list[int] = []
+
+    def make() -> Any:
+        return st.integers(0, 10**6).map(lambda number: drawn.append(number) or number)
+
+    kept = make()
+    first, second = (judged(_refusing(answer, 10**9), _property(lambda: kept))[1] for _ in range(2))
+    once = len(drawn)
+    third = judged(_refusing(answer, 10**9), _property(make))[1]
+    assert [sorted(arrived.target for arrived in run.arrived) for run in (second, third)] == [
+        sorted(arrived.target for arrived in first.arrived)
+    ] * 2
+    assert len(drawn) == 2 * once > 0
+
+
 def test_nothing_generated_is_untested(judged: Any, answer: Any) -> None:
     """A property without an example has not been tried: that is told, and never passed."""
     result, target = judged(_refusing(answer, 0), _property(st.nothing))
