@@ -118,13 +118,13 @@ class Arranger:
         Raises MissingFact where the profile lacks something, FixtureError where a provider fails.
         """
         facts = self.facts(operation)
-        body, names = self._body(operation, facts) if body is None else (body, placeholders(body))
+        body, in_body = self._body(operation, facts) if body is None else (body, placeholders(body))
         self._require_path(operation, facts)
-        names |= self._stated(operation, facts)
+        names = in_body | self._stated(operation, facts)
         known = {**self.constants(), **(scope or {})}
         self._guard_verifier(operation, names, known)
         known |= await self._fixture_values(names, known, use or {}, given or {}, shared)
-        self._guard(operation, facts, body, known)
+        self._guard(operation, facts, in_body, known)
         if operation.auth == "api_key":
             credential = credential or self.credential_for(operation).name
         return Request(
@@ -243,12 +243,14 @@ class Arranger:
         if shows and "pkce.verifier" in known:
             self._secrets.passing("pkce.verifier", [known["pkce.verifier"]])
 
-    def _guard(self, operation: Operation, facts: OperationFacts, body: Any, known: Mapping[str, Any]) -> None:
+    def _guard(
+        self, operation: Operation, facts: OperationFacts, in_body: frozenset[str], known: Mapping[str, Any]
+    ) -> None:
         """Tickets and codes that a body carries are secrets of the run; what also stands in the path is none."""
-        if operation.auth == "api_key" or body is NOTHING:
+        if operation.auth == "api_key" or not in_body:
             return
         open_names = placeholders(dict(facts.path)) | {"unique", "pkce.challenge", "pkce.method", "dpop.jkt"}
-        for name in placeholders(body) - open_names:
+        for name in in_body - open_names:
             if not name.startswith("oauth.") or name == "oauth.code":
                 self._secrets.passing(name, [str(known[name])])
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from conformance.client.answer import Answer
 from conformance.client.dpop import ProofKey
 from conformance.client.request import Nothing, RawBody, Request
-from conformance.client.secrets import Secrets, tells
+from conformance.client.secrets import Secrets, may_tell, tells
 from conformance.profile import pointer
 from conformance.profile.model import HttpCall, Profile
 
@@ -63,8 +63,8 @@ class Guard:
         if exchanged and self._token and pointer.has(answer.value, self._token):
             self._secrets.passing("oauth.token", [pointer.get(answer.value, self._token)])
         named = [(name, value) for name, value in answer.headers if tells(name)]
-        if b'"' in answer.body:
-            named += _MEMBER.findall(answer.body.decode("utf-8", "replace"))
+        if may_tell(text := answer.body.decode("utf-8", "replace")):
+            named += _MEMBER.findall(text)
         for name, value in named:
             if tells(name) and not _NAMES_ONE.search(name) and self._learnt < _MOST_LEARNT:
                 self._learn(value, answer)

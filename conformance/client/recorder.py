@@ -45,17 +45,18 @@ class Recorder:
 
     def record(self, answer: Answer, retry_of: str = "") -> Exchange:
         judged, findings = self._judge(answer)
-        request = response = _UNSAID
+        url, request, response = "", _UNSAID, _UNSAID
         if self._journal.evidence:
+            url = answer.url
             request = self._drafted(answer.sent_headers, answer.sent_body, answer.request.credential)
             response = self._drafted(_hidden(answer.headers), answer.body, truncated=answer.truncated)
-        told = [answer.url, answer.trouble, *(finding.message for finding in findings)]
-        clean = self._secrets.cleaner([*told, *request.texts(), *response.texts()])
+        told = [url, answer.trouble, *(finding.message for finding in findings)]
+        clean = self._secrets.cleaner([*filter(None, told), *request.texts(), *response.texts()])
         exchange = Exchange(
             id=answer.id,
             operation=answer.request.operation.id,
             method=answer.request.method or answer.request.operation.method,
-            url=clean(answer.url)[:HEADER_LIMIT],
+            url=clean(url)[:HEADER_LIMIT],
             request=request.message(clean),
             status=answer.status,
             response=response.message(clean),

@@ -197,6 +197,8 @@ class Secrets:
     def cleaner(self, texts: Iterable[str]) -> Callable[[str], str]:
         """`clean` for just these texts, which are looked at as one first: most are short, and hold nothing."""
         new = [text for text in texts if text not in self._harmless]
+        if not new:
+            return str
         together = "\n\n".join(new)
         forms = [spelling.form for spelling in self._standing_in(together)]
         undone = Unescaped(together)
@@ -267,9 +269,13 @@ def _without_telling(text: str) -> str:
     """Without JWTs, and without what a member's name says is a secret."""
     if "eyJ" in text:
         text = _JWT.sub("«redacted:jwt»", text)
-    if '"' not in text or not any(part in small for small in [text.lower()] for part in _TELLING_PARTS):
-        return text
-    return _MEMBER.sub(_untold, text)
+    return _MEMBER.sub(_untold, text) if may_tell(text) else text
+
+
+def may_tell(text: str) -> bool:
+    """Whether a JSON text may have members whose names say that their values are secrets; soon told where it has not."""
+    small = text.lower()
+    return '"' in text and any(part in small for part in _TELLING_PARTS)
 
 
 def _untold(match: re.Match[str]) -> str:
