@@ -273,7 +273,7 @@ def _without_telling(text: str) -> str:
 
 
 def may_tell(text: str) -> bool:
-    """Whether a JSON text may have members whose names say that their values are secrets; soon told where it has not."""
+    """Whether a JSON text may have members whose names say that their values are secrets: most are soon told apart."""
     small = text.lower()
     return '"' in text and any(part in small for part in _TELLING_PARTS)
 
