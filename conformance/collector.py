@@ -19,12 +19,14 @@ def calm_collector() -> Iterator[None]:
     """Looks for circular garbage less often, and not in what is there already.
 
     For what makes many small values that live on, and few circles: a run, and the reading of its journal. May be
-    entered by several threads at once; the last one to leave puts things back.
+    entered by several threads at once: what is there is what was when the first one came, and the last one to leave
+    puts things back.
     """
     with _lock:
+        if not _users:
+            gc.freeze()
         _users.append(gc.get_threshold())
         gc.set_threshold(*_EVERY)
-        gc.freeze()
     try:
         yield
     finally:

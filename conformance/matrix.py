@@ -5,6 +5,7 @@ It is the proof behind a green run: what the suite is known to catch, and what i
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shlex
@@ -29,6 +30,7 @@ from typing import Any
 import yaml
 
 from conformance import embedded
+from conformance.collector import calm_collector
 from conformance.direct import judge, patched_profile, reference_options
 from conformance.errors import ConformanceError, UsageError
 from conformance.model import Level, Outcome, Result, Run, Verdict
@@ -137,6 +139,7 @@ def _end_with_parent() -> None:
 def _bench() -> Iterator[tuple[embedded.Embedded, Path]]:
     """A reference service and a folder for the runs against it."""
     with (
+        calm_collector(),
         embedded.reference() as service,
         embedded.environment(service.environment),
         tempfile.TemporaryDirectory() as folder,
@@ -158,7 +161,10 @@ def _at_our_bench(subject: Subject) -> Row:
 
 def _judged(subject: Subject, service: embedded.Embedded, folder: Path) -> Row:
     judged = _drawn_row if subject.drawn else _row
-    return judged(subject, service, folder)
+    try:
+        return judged(subject, service, folder)
+    finally:
+        gc.collect()  # a run is full of circles: 30 MB a target, each a little slower than the one before
 
 
 def _row(subject: Subject, service: embedded.Embedded, folder: Path) -> Row:
