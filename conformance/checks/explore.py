@@ -38,6 +38,8 @@ _DRAWER: Final = ThreadPoolExecutor(1, "draw")
 _THREADS: Final = ThreadPoolExecutor(8, "explore")
 """Not the loop's own, which resolves names while these wait for answers; kept, since hypothesis takes its time to get
 used to a new one."""
+_FEW: Final = 50
+"""More examples than these are not kept: they would take more room than it takes time to draw them again."""
 _DRAWN: Final[WeakKeyDictionary[SearchStrategy[Any], dict[tuple[int, int], tuple[Any, ...]]]] = WeakKeyDictionary()
 """By strategy, seed and number: what was drawn, as long as the strategy lives. Where many targets are judged with one
 seed, those that outlive a run (`strategies`) need not be drawn for each of them. No law changes what it is given."""
@@ -173,7 +175,8 @@ def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: i
         search()
     except Unsatisfiable:
         pass
-    known[seeded, examples] = tuple(values[:examples])
+    if examples <= _FEW:
+        known[seeded, examples] = tuple(values[:examples])
     return values[:examples]
 
 
