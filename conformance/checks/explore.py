@@ -1,7 +1,8 @@
 """Generated inputs: hypothesis draws them in a thread of its own, and the target answers them in the engine's loop.
 
-Bounded in number, drawn from the run's seed, and shrunk: of the inputs that violate, the smallest is told. All are
-drawn before any is sent, so that a few can be on their way at once; to shrink, each waits for the answer to the last.
+Bounded in number, drawn from the run's seed, and shrunk: of the inputs that violate, the smallest is told. A batch of
+them is drawn before any is sent, so that a few can be on their way at once; to shrink, each waits for the answer to the
+last.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -38,6 +39,9 @@ _DRAWER: Final = ThreadPoolExecutor(1, "draw")
 _THREADS: Final = ThreadPoolExecutor(8, "explore")
 """Not the loop's own, which resolves names while these wait for answers; kept, since hypothesis takes its time to get
 used to a new one."""
+_BATCH: Final = 100
+"""So many examples are drawn, and then sent, at a time: what hypothesis knows of a search grows with it, and so do the
+values that wait."""
 _FEW: Final = 50
 """More examples than these are not kept: they would take more room than it takes time to draw them again."""
 _DRAWN: Final[WeakKeyDictionary[SearchStrategy[Any], dict[tuple[int, int], tuple[Any, ...]]]] = WeakKeyDictionary()
@@ -136,12 +140,18 @@ async def explore(
     """
     examples = max(1, examples)  # a share of few is one
     found = Exploration(asyncio.get_running_loop(), examples)
-    seeded = seed_of(case)
-    values = await drawing(partial(_drawn, strategy, seeded, examples))
-    case.need(values or not needs, *(needs or ("", "")))
-    await spread(found, values, law, show)
-    if found.smallest is not None:
-        await in_thread(found, partial(_shrink, found, strategy, seeded, law, show))
+    seeded, strategy = seed_of(case), cache(strategy)
+    for begun in range(0, examples, _BATCH):
+        search = strategy, seeded + begun, min(_BATCH, examples - begun)
+        values = await drawing(partial(_drawn, *search))
+        case.need(begun or values or not needs, *(needs or ("", "")))
+        exhausted = len(values) < search[2]
+        found.known.clear()
+        await spread(found, values, law, show)
+        if found.smallest is not None:
+            await in_thread(found, partial(_shrink, found, *search, law, show))
+        if found.smallest is not None or exhausted:
+            break
     await conclude(case, found, after)
 
 
@@ -210,7 +220,12 @@ class _Caught(Exception):
 
 
 def _shrink(
-    found: Exploration, strategy: Callable[[], SearchStrategy[Any]], seeded: int, law: Law, show: Callable[[Any], str]
+    found: Exploration,
+    strategy: Callable[[], SearchStrategy[Any]],
+    seeded: int,
+    examples: int,
+    law: Law,
+    show: Callable[[Any], str],
 ) -> None:
     """The same search again, whose first examples need not be sent any more."""
     from hypothesis import given, seed
@@ -226,7 +241,7 @@ def _shrink(
         if violated is not None:
             raise _Caught
 
-    seed(seeded)(bounded(found.most)(given(strategy())(example)))()
+    seed(seeded)(bounded(examples)(given(strategy())(example)))()
 
 
 async def in_thread(found: Exploration, search: Callable[[], None]) -> None:

@@ -53,6 +53,28 @@ def test_equal_seeds_send_equal_requests(judged: Any, answer: Any) -> None:
     assert len(first) == 8
 
 
+def test_many_examples_are_drawn_in_batches(judged: Any, answer: Any) -> None:
+    """All that were asked for are sent, the later ones others than the first; what violates late is shrunk too."""
+    _, target = judged(_refusing(answer, 10**9), _property(lambda: st.integers(0, 10**6)), examples=230)
+    asked = [arrived.target for arrived in target.arrived]
+    assert len(asked) == 230
+    assert len(set(asked)) > 200
+
+    def rarely(arrived: Any) -> bytes:
+        number = int(arrived.target.partition("n=")[2] or 0)
+        return bytes(answer(400 if number % 499 == 17 else 200, {"data": {}}))
+
+    result, target = judged(rarely, _property(lambda: st.integers(0, 10**6)), examples=5_000)
+    assert (result.outcome, int(result.message.rpartition(" ")[2]) % 499) == (Outcome.FAILED, 17)
+    assert 100 < len(target.arrived) < 5_000
+
+
+def test_what_is_exhausted_is_not_drawn_again(judged: Any, answer: Any) -> None:
+    """Where there are fewer values than were asked for, each is sent once."""
+    _, target = judged(_refusing(answer, 10**9), _property(lambda: st.integers(0, 2)), examples=230)
+    assert len(target.arrived) == 3
+
+
 def test_a_strategy_that_outlives_a_run_is_drawn_once(judged: Any, answer: Any) -> None:
     """Another run with the same seed sends the same without drawing it again; a strategy of its own is drawn anew."""
     drawn: list[int] = []
