@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_EVERY: Final = (20_000, 20, 100)
+_EVERY: Final = (20_000, 20, 5)
 _lock = threading.Lock()
 _users: list[tuple[int, int, int]] = []
 """For each of those inside, the thresholds that it found."""
