@@ -11,7 +11,7 @@ from sys import intern
 from typing import BinaryIO, Final, NamedTuple, overload
 
 from conformance.errors import JournalError
-from conformance.model import Exchange, Finding, Message, from_json
+from conformance.model import Exchange, Message, from_json
 
 HELD: Final = 10 * 1024 * 1024
 """So many bytes of the journal's lines are held as values: a run of the usual size, whole."""
@@ -36,8 +36,6 @@ class Exchanges(Sequence[Exchange]):
         self._room = held
         self._numbers: dict[str, int] = {}
         self._held: dict[int, Exchange] = {}
-        self._findings: dict[tuple[Finding, ...], tuple[Finding, ...]] = {}
-        """What was seen in exchanges that are not held: most have it in common with others."""
         self._paths: list[Path] = []
         self._which = array("H")
         self._offsets = array("Q")
@@ -45,9 +43,7 @@ class Exchanges(Sequence[Exchange]):
 
     def add(self, exchange: Exchange, place: Place | None) -> Exchange:
         """Takes one of the journal; gives what the judgement looks at: all of it, but for messages not held."""
-        if self._put(exchange, place):
-            return exchange
-        return _slim(exchange, self._findings.setdefault(exchange.findings, exchange.findings))
+        return exchange if self._put(exchange, place) else _slim(exchange)
 
     def _put(self, exchange: Exchange, place: Place | None) -> bool:
         """Whether it is held. One that comes again, since a joining of journals was cut short, takes its own place."""
@@ -149,7 +145,7 @@ class _Named(Mapping[str, Exchange]):
         return len(self._numbers)
 
 
-def _slim(exchange: Exchange, findings: tuple[Finding, ...]) -> Exchange:
+def _slim(exchange: Exchange) -> Exchange:
     """Without what was said, and with one copy of what many have in common."""
     return replace(
         exchange,
@@ -159,7 +155,6 @@ def _slim(exchange: Exchange, findings: tuple[Finding, ...]) -> Exchange:
         purpose=intern(exchange.purpose),
         credential=intern(exchange.credential),
         judged=_same.setdefault(exchange.judged, exchange.judged),
-        findings=findings,
         url="",
         request=_NOTHING,
         response=_NOTHING,
