@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import time
 from collections.abc import Awaitable, Callable, Generator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
@@ -42,10 +41,7 @@ class PublicApp:
         transport = target.policy.transport
         if transport.latency_s and target.limiter.tick() % transport.latency_every == 0:
             await asyncio.sleep(transport.latency_s)
-        if target.needs_no_thread(call):
-            reply = await _here(pipeline.reply(call))
-        else:
-            reply = await asyncio.get_running_loop().run_in_executor(self._pool, _there, pipeline.reply(call))
+        reply = await _carried_out(pipeline.reply(call), None if target.needs_no_thread(call) else self._pool)
         if target.store.outbox:
             target.store.outbox = False
             self._hub.courier.wake(target.store)
@@ -55,24 +51,21 @@ class PublicApp:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-async def _here(steps: Generator[float, None, Reply]) -> Reply:
-    """Carries out a call in the event loop."""
+async def _carried_out(steps: Generator[float, None, Reply], pool: ThreadPoolExecutor | None) -> Reply:
+    """Carries out a call step by step, in the event loop or in threads; what it waits for holds up neither."""
     while True:
-        try:
-            seconds = next(steps)
-        except StopIteration as end:
-            return cast(Reply, end.value)
-        await asyncio.sleep(seconds)
+        step = _step(steps) if pool is None else await asyncio.get_running_loop().run_in_executor(pool, _step, steps)
+        if isinstance(step, Reply):
+            return step
+        await asyncio.sleep(step)
 
 
-def _there(steps: Generator[float, None, Reply]) -> Reply:
-    """Carries out a call in a thread of its own."""
-    while True:
-        try:
-            seconds = next(steps)
-        except StopIteration as end:
-            return cast(Reply, end.value)
-        time.sleep(seconds)
+def _step(steps: Generator[float, None, Reply]) -> float | Reply:
+    """The seconds to wait before the next step, or what the last one gave."""
+    try:
+        return next(steps)
+    except StopIteration as end:
+        return cast(Reply, end.value)
 
 
 def _request(scope: Scope, target: Target, path: bytes, body: bytes) -> Request:

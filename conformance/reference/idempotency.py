@@ -28,7 +28,6 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _FIND = select(records).where(records.c.address == bindparam("key"))
 _SAVE = insert(records)
 _EFFECT = insert(effects)
-_KNOWN = select(records.c.status).where(records.c.address == bindparam("key"))
 _UNDER_WAY = select(reservations.c.expires_at).where(reservations.c.address == bindparam("key"))
 _RESERVE = insert(reservations)
 _RELEASE = delete(reservations).where(reservations.c.address == bindparam("key"))
@@ -160,7 +159,7 @@ def _attempt(call: Call, handler: Handler, key: str) -> Answer:
                     db.execute(_RELEASE, {"key": call.reserved})
                 break
         except IntegrityError:  # another worker was first, on a database without advisory locks
-            time.sleep(0.005)
+            time.sleep(POLL_S)
     call.reserved = ""
     return answer
 
@@ -206,7 +205,7 @@ def _take(call: Call, key: str) -> Taken:
     now = time.time()
     try:
         with call.store.write() as db:
-            if db.execute(_KNOWN, {"key": key}).first() is not None:
+            if find(db, key) is not None:
                 return Taken.LONG_AGO
             expires_at = db.execute(_UNDER_WAY, {"key": key}).scalar()
             if expires_at is not None and expires_at >= now:

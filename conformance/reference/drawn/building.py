@@ -15,7 +15,6 @@ from conformance.reference.drawn.boundary import Boundary
 from conformance.reference.drawn.carriers import authenticator, key_reader, without_key
 from conformance.reference.drawn.choices import Drawn
 from conformance.reference.drawn.errors import SHAPES, writer
-from conformance.reference.idempotency import reserve
 from conformance.reference.policy import (
     Policy,
     Stage,
@@ -47,7 +46,7 @@ _STAGES: dict[str, Stage] = {
 
 def policy_of(drawn: Drawn, boundary: Boundary) -> Policy:
     """The policy of a drawn target. It keeps nothing but what the boundary remembers."""
-    policy = evolve(BASE, stages=(*(_STAGES[name] for name in drawn.stages), reserve, pipeline.execute))
+    policy = evolve(BASE, stages=(*(_STAGES[name] for name in drawn.stages), idempotency.reserve, pipeline.execute))
     for reading in (_refusals, _callers, _bodies, _keys, _resources, _search, _tokens, _limits, _answers, _travel):
         policy = reading(policy, drawn, boundary)
     return evolve(policy, stages=(boundary.come_in, *policy.stages))
