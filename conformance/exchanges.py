@@ -8,13 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from sys import intern
-from typing import BinaryIO, Final, NamedTuple, overload
+from typing import Any, BinaryIO, Final, NamedTuple, TypeVar, overload
 
 from conformance.errors import JournalError
 from conformance.model import Exchange, Message, from_json
 
+T = TypeVar("T")
 HELD: Final = 10 * 1024 * 1024
 """So many bytes of the journal's lines are held as values: a run of the usual size, whole."""
+_SHARED_AT_MOST: Final = 1_000
+"""Findings quote the target, which may say something else each time."""
 _NOTHING: Final = Message((), "", 0, False)
 
 
@@ -40,10 +43,16 @@ class Exchanges(Sequence[Exchange]):
         self._which = array("H")
         self._offsets = array("Q")
         self._lengths = array("Q")
+        self._same: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        self._statuses: dict[int | None, int | None] = {}
 
     def add(self, exchange: Exchange, place: Place | None) -> Exchange:
         """Takes one of the journal; gives what the judgement looks at: all of it, but for messages not held."""
-        return exchange if self._put(exchange, place) else _slim(exchange)
+        return exchange if self._put(exchange, place) else self._slim(exchange)
+
+    def number(self, name: str) -> int:
+        """The place of the exchange with this id. Raises KeyError."""
+        return self._numbers[name]
 
     def _put(self, exchange: Exchange, place: Place | None) -> bool:
         """Whether it is held. One that comes again, since a joining of journals was cut short, takes its own place."""
@@ -106,6 +115,29 @@ class Exchanges(Sequence[Exchange]):
         """By their ids; one is read when it is looked up."""
         return _Named(self, self._numbers)
 
+    def _slim(self, exchange: Exchange) -> Exchange:
+        """Without what was said, or when, and with one copy of what many have in common."""
+        return replace(
+            exchange,
+            operation=intern(exchange.operation),
+            method=intern(exchange.method),
+            check=intern(exchange.check),
+            purpose=intern(exchange.purpose),
+            credential=intern(exchange.credential),
+            judged=self._shared(exchange.judged),
+            findings=self._shared(exchange.findings),
+            status=self._statuses.setdefault(exchange.status, exchange.status),
+            at=0.0,
+            url="",
+            request=_NOTHING,
+            response=_NOTHING,
+        )
+
+    def _shared(self, values: tuple[T, ...]) -> tuple[T, ...]:
+        if len(self._same) >= _SHARED_AT_MOST:
+            return self._same.get(values, values)
+        return self._same.setdefault(values, values)
+
     def _opened(self, which: int) -> BinaryIO:
         path = self._paths[which]
         try:
@@ -143,23 +175,3 @@ class _Named(Mapping[str, Exchange]):
 
     def __len__(self) -> int:
         return len(self._numbers)
-
-
-def _slim(exchange: Exchange) -> Exchange:
-    """Without what was said, and with one copy of what many have in common."""
-    return replace(
-        exchange,
-        operation=intern(exchange.operation),
-        method=intern(exchange.method),
-        check=intern(exchange.check),
-        purpose=intern(exchange.purpose),
-        credential=intern(exchange.credential),
-        judged=_same.setdefault(exchange.judged, exchange.judged),
-        url="",
-        request=_NOTHING,
-        response=_NOTHING,
-    )
-
-
-_same: Final[dict[tuple[str, ...], tuple[str, ...]]] = {}
-"""The few lists of invariants that looked."""

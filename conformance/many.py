@@ -114,7 +114,7 @@ def _side_by_side(targets: Sequence[_Target], console: Console, *, quiet: bool) 
     """Each as it ends. A signal ends all of them, and they are waited for: each leaves a report of what it did."""
     context: Any = get_context("spawn" if sys.platform == "win32" else "forkserver")
     if sys.platform != "win32":
-        context.set_forkserver_preload(["conformance.many"])
+        context.set_forkserver_preload(["conformance.many", "conformance.preloaded"])
     left, under_way, told_at = list(targets), dict[Any, tuple[_Target, Any, float]](), time.monotonic()
     while left or under_way:
         try:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from sys import intern
 from typing import Any, Final, NamedTuple
@@ -83,29 +83,40 @@ class _Index:
     def __init__(self, step: int) -> None:
         self._step = step
         self.least = MIN_LENGTH + step - 1
-        self._pieces: defaultdict[str, list[_Spelling]] = defaultdict(list)
+        self._pieces: dict[str, _Spelling | list[_Spelling]] = {}
+        """A list only where there are several: a long run has hundreds of thousands of pieces."""
 
     def add(self, spelling: _Spelling, run: str) -> None:
         for piece in self._ending(run):
-            self._pieces[piece].append(spelling)
+            known = self._pieces.setdefault(piece, spelling)
+            if isinstance(known, list):
+                known.append(spelling)
+            elif known is not spelling:
+                self._pieces[piece] = [known, spelling]
 
     def drop(self, spelling: _Spelling, run: str) -> None:
         for piece in self._ending(run):
-            known = self._pieces[piece]
-            known.remove(spelling)
-            if not known:
+            others = list(self._at(piece))
+            others.remove(spelling)
+            if others:
+                self._pieces[piece] = others
+            else:
                 del self._pieces[piece]
 
-    def _ending(self, run: str) -> list[str]:
+    def _at(self, piece: str) -> Sequence[_Spelling]:
+        known = self._pieces[piece]
+        return known if isinstance(known, list) else (known,)
+
+    def _ending(self, run: str) -> set[str]:
         last = len(run) - MIN_LENGTH
-        return [run[at : at + MIN_LENGTH] for at in range(last - self._step + 1, last + 1)]
+        return {run[at : at + MIN_LENGTH] for at in range(last - self._step + 1, last + 1)}
 
     def standing_in(self, text: str) -> set[_Spelling]:
         if len(text) < self.least or not self._pieces:
             return set()
         if len(self._pieces) < _FEW:
-            return {one for known in self._pieces.values() for one in known if one.form in text}
-        likely = {spelling for piece in self._pieces.keys() & self._seen(text) for spelling in self._pieces[piece]}
+            return {one for piece in self._pieces for one in self._at(piece) if one.form in text}
+        likely = {spelling for piece in self._pieces.keys() & self._seen(text) for spelling in self._at(piece)}
         return {spelling for spelling in likely if spelling.form in text}
 
     def _seen(self, text: str) -> set[str]:

@@ -38,15 +38,16 @@ class Evidence:
     @classmethod
     def of(cls, exchanges: Iterable[Exchange], results: Iterable[Result]) -> Evidence:
         by_operation: dict[str, list[Exchange]] = defaultdict(list)
-        by_id: dict[str, Exchange] = {}
+        violating: dict[str, Exchange] = {}
         for exchange in exchanges:
             by_operation[exchange.operation].append(exchange)
-            by_id[exchange.id] = exchange
+            if exchange.findings:
+                violating[exchange.id] = exchange
         grouped: dict[str, list[Result]] = defaultdict(list)
         explained: dict[tuple[str, str, str], Result] = {}
         for result in results:
             grouped[result.operation].append(result)
-            decisive = by_id.get(result.exchanges[-1]) if result.exchanges else None
+            decisive = violating.get(result.exchanges[-1]) if result.exchanges else None
             if decisive is not None and result.outcome in (Outcome.FAILED, Outcome.WARNED):
                 for finding in decisive.findings:
                     if _outranks(result, finding):

@@ -54,7 +54,7 @@ def _assembled(lines: Iterable[tuple[Mapping[str, Any], Place | None]], where: s
     head: Mapping[str, Any] | None = None
     ends = Ends()
     ledger: list[Mapping[str, Any]] = []
-    exchanges, seen = Exchanges(), dict[str, Exchange]()
+    exchanges, seen = Exchanges(), list[Exchange]()
     results: dict[Key, Result] = {}
     try:
         for record, place in lines:
@@ -64,7 +64,8 @@ def _assembled(lines: Iterable[tuple[Mapping[str, Any], Place | None]], where: s
                 ends.resumed()
             elif record["kind"] == "exchange":
                 exchange = exchanges.add(journal.value_of(Exchange, record), place)
-                seen[exchange.id] = exchange
+                number = exchanges.number(exchange.id)
+                seen[number : number + 1] = [exchange]
             elif record["kind"] == "result":
                 result = journal.value_of(Result, record)
                 results[result.check, result.operation, result.case] = result
@@ -74,7 +75,7 @@ def _assembled(lines: Iterable[tuple[Mapping[str, Any], Place | None]], where: s
                 ledger.append(record)
         if head is None:
             raise JournalError("has no first line that says which run it is", where=where)
-        run = _run(head, ends, tuple(seen.values()), results)
+        run = _run(head, ends, seen, results)
         return replace(run, exchanges=exchanges, created=created(ledger))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise JournalError(f"has a line of another shape: {error}", where=where) from error
@@ -83,7 +84,7 @@ def _assembled(lines: Iterable[tuple[Mapping[str, Any], Place | None]], where: s
 def _run(
     head: Mapping[str, Any],
     ends: Ends,
-    exchanges: tuple[Exchange, ...],
+    exchanges: Sequence[Exchange],
     told: Mapping[Key, Result],
 ) -> Run:
     requirements = [from_json(Requirement, item) for item in head["requirements"]]

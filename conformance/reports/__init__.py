@@ -18,7 +18,7 @@ from types import MappingProxyType
 from conformance.errors import ConformanceError, ReportDirError, UsageError
 from conformance.model import Run
 
-__all__ = ["FORMATS", "Writer", "write_reports"]
+__all__ = ["FORMATS", "Writer", "load", "write_reports"]
 
 Writer = Callable[[Run, Path], Path]
 
@@ -44,6 +44,12 @@ FORMATS: Mapping[str, Writer] = MappingProxyType(
 """Every format by name; each writes its file or folder into a directory and returns where."""
 
 
+def load(names: Iterable[str]) -> None:
+    """Imports what these formats are made with."""
+    for name in names:
+        importlib.import_module(f"{__name__}.{name}")
+
+
 def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = None) -> list[Path]:
     """Write the run in these formats, or in all, into the directory, and return the paths.
 
@@ -58,8 +64,7 @@ def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = Non
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ReportDirError(f"not usable as a report directory: {error.strerror}", where=str(directory)) from error
-    for name in names:
-        importlib.import_module(f"{__name__}.{name}")  # here, and not in two threads at once
+    load(names)  # here, and not in two threads at once
     written, failed = [], {}
     pool = ThreadPoolExecutor(_AT_ONCE, "reports")
     try:

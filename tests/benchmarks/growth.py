@@ -20,7 +20,7 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> 
     with tempfile.TemporaryDirectory() as name, service() as running:
         for examples in EXAMPLES[:2] if quick else EXAMPLES:
             folder = Path(name) / str(examples)
-            selected = ("-k", SELECTED, "--examples", examples)
+            selected = ("-k", SELECTED, "--examples", examples, "--limit", "max_requests=1000000")
             done = ran(
                 run_command(running, folder, *selected, prefix=f"reference~{examples}"), running.environment, ROOT
             )

@@ -116,6 +116,24 @@ def test_short_passing_secrets_are_whole_words() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "secret",
+    ["a" * 40, "abcdef" * 6, "tk-0001-0001-0001-0001", "aaaaaa"],
+    ids=["one letter", "pieces", "parts", "short"],
+)
+def test_an_old_passing_secret_is_known_as_it_was_sent(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many, the older are known only as they are, even those that repeat themselves or are much like others."""
+    monkeypatch.setattr("conformance.client.secrets._RECENT", 3)
+    secrets = _known(secret, lasting=False)
+    secrets.passing("code", [f"{secret}{number}" for number in range(20)])
+    secrets.passing("code", [f"another-{number:020}" for number in range(20)])
+    assert secrets.clean(f"<{secret}>") == "<«redacted:code»>"
+    assert secrets.clean(f"<{secret}7>") == "<«redacted:code»>"
+    assert secrets.clean(f"<{secret.encode().hex()}>") == f"<{secret.encode().hex()}>"
+    newest = f"another-{19:020}"
+    assert newest.encode().hex() not in secrets.clean(newest.encode().hex())
+
+
 @given(st.text(max_size=200))
 @few
 def test_what_holds_no_secret_stays(text: str) -> None:
