@@ -43,8 +43,7 @@ class Exchanges(Sequence[Exchange]):
         self._which = array("H")
         self._offsets = array("Q")
         self._lengths = array("Q")
-        self._same: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-        self._statuses: dict[int | None, int | None] = {}
+        self._same: dict[Any, Any] = {}
 
     def add(self, exchange: Exchange, place: Place | None) -> Exchange:
         """Takes one of the journal; gives what the judgement looks at: all of it, but for messages not held."""
@@ -126,17 +125,18 @@ class Exchanges(Sequence[Exchange]):
             credential=intern(exchange.credential),
             judged=self._shared(exchange.judged),
             findings=self._shared(exchange.findings),
-            status=self._statuses.setdefault(exchange.status, exchange.status),
+            status=self._shared(exchange.status),
             at=0.0,
             url="",
             request=_NOTHING,
             response=_NOTHING,
         )
 
-    def _shared(self, values: tuple[T, ...]) -> tuple[T, ...]:
-        if len(self._same) >= _SHARED_AT_MOST:
-            return self._same.get(values, values)
-        return self._same.setdefault(values, values)
+    def _shared(self, value: T) -> T:
+        known: T = self._same.get(value, value)
+        if len(self._same) < _SHARED_AT_MOST:
+            self._same[known] = known
+        return known
 
     def _opened(self, which: int) -> BinaryIO:
         path = self._paths[which]

@@ -285,7 +285,10 @@ def _without_telling(text: str) -> str:
 
 def may_tell(text: str) -> bool:
     """Whether a JSON text may have members whose names say that their values are secrets: most are soon told apart."""
-    return '"' in text and any(part in small for small in [text.lower()] for part in _TELLING_PARTS)
+    if '"' not in text:
+        return False
+    small = text.lower()
+    return any(part in small for part in _TELLING_PARTS)
 
 
 def _untold(match: re.Match[str]) -> str:

@@ -65,7 +65,7 @@ def _assembled(lines: Iterable[tuple[Mapping[str, Any], Place | None]], where: s
             elif record["kind"] == "exchange":
                 exchange = exchanges.add(journal.value_of(Exchange, record), place)
                 number = exchanges.number(exchange.id)
-                seen[number : number + 1] = [exchange]
+                seen[number : number + 1] = [exchange]  # at the end, unless it comes again
             elif record["kind"] == "result":
                 result = journal.value_of(Result, record)
                 results[result.check, result.operation, result.case] = result
