@@ -1,14 +1,15 @@
 """Provoking the rate limit of every operation, once in a run: what RATE-1, RATE-3, RATE-4 and IDEM-8 look at.
 
-All operations are limited one after the other, and only then is anything waited for: one recovery, not twenty. While
-one operation is asked whether it answers again, nothing else is sent, so that asking does not keep the limit up.
+All operations are limited, and only then is anything waited for: one recovery, not twenty. What takes a few answers is
+done for a few operations at once; one that is still limited then is asked again by itself, with nothing else sent
+meanwhile, so that asking does not keep the limit up.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -20,11 +21,13 @@ from conformance.client.arrange import MissingFact
 from conformance.client.fixtures import NotSent
 from conformance.client.recorder import current_check
 from conformance.client.request import Request
+from conformance.engine.gate import hurried
 from conformance.errors import FixtureError
 
 TAKEN = GATEWAY | {429}
 _AT_ONCE = 10
-_TRIES = 8
+_TOGETHER = 3
+"""So many operations are asked at the same time for what one answer mostly tells: few, for they may share a limit."""
 _LAST_ASKED = 3
 _DEFAULT_RECOVERY_S = 2.0
 _STUCK = 3
@@ -61,6 +64,9 @@ class _Prepared:
     oracle: Oracle | None
 
 
+_Step = Callable[[_Prepared, Provoked | None], Awaitable[Provoked]]
+
+
 async def provoke(case: Case) -> Provoked:
     """What became of the case's operation. Raises what stood in the way of limiting it."""
     case.need(case.profile.rate_limit.provoke, "rate_limit.provoke = true", "permission to send a burst is needed")
@@ -86,16 +92,41 @@ async def _limit_all(case: Case) -> dict[str, Provoked | Failure]:
     if facts.prepare:
         await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
     try:
-        for one in prepared:
-            await _guarded(one, outcomes, _overrun)
-        for one in prepared:
-            await _guarded(one, outcomes, partial(_recover, patient=_stuck(outcomes) < _STUCK))
+        await _each(prepared, outcomes, _overrun, at_once=max(1, case.runtime.settings.concurrency // _AT_ONCE))
+        await _each(prepared, outcomes, _ask, at_once=_TOGETHER)
+        await _one_by_one(prepared, outcomes, _recover, lambda known: known.recovered_after_s is None)
     finally:
         if facts.restore:
             await fixtures.http(facts.restore, {}, "rate_limit.restore")
-    for one in prepared:
-        await _guarded(one, outcomes, _retry)
+    await _each(prepared, outcomes, _repeat, at_once=_TOGETHER)
+    await _one_by_one(prepared, outcomes, _retry, _still_refused)
     return outcomes
+
+
+async def _each(
+    prepared: Sequence[_Prepared], outcomes: dict[str, Provoked | Failure], step: _Step, *, at_once: int
+) -> None:
+    room = asyncio.Semaphore(at_once)
+
+    async def own(one: _Prepared) -> None:
+        async with room:
+            await _guarded(one, outcomes, step)
+
+    await asyncio.gather(*(own(one) for one in prepared))
+
+
+async def _one_by_one(
+    prepared: Sequence[_Prepared],
+    outcomes: dict[str, Provoked | Failure],
+    step: Callable[..., Awaitable[Provoked]],
+    stuck: Callable[[Provoked], bool],
+) -> None:
+    """`step` takes whether it is to be patient: not, once several were `stuck` after all patience."""
+    lost = 0
+    for one in prepared:
+        await _guarded(one, outcomes, partial(step, patient=lost < _STUCK))
+        outcome = outcomes[one.case.operation.id]
+        lost += isinstance(outcome, Provoked) and stuck(outcome)
 
 
 async def _prepare(case: Case, outcomes: dict[str, Provoked | Failure]) -> _Prepared | None:
@@ -113,14 +144,14 @@ async def _prepare(case: Case, outcomes: dict[str, Provoked | Failure]) -> _Prep
         return None
 
 
-async def _guarded(one: _Prepared, outcomes: dict[str, Provoked | Failure], step: object) -> None:
+async def _guarded(one: _Prepared, outcomes: dict[str, Provoked | Failure], step: _Step) -> None:
     name = one.case.operation.id
     known = outcomes.get(name)
     if known is not None and not isinstance(known, Provoked):
         return
     current_check.set(f"check_rate_limit[{name}]")
     try:
-        outcomes[name] = await step(one, known)  # type: ignore[operator]
+        outcomes[name] = await step(one, known)
     except (Signal, MissingFact, NotSent, FixtureError) as error:
         outcomes[name] = error
 
@@ -144,6 +175,7 @@ async def _overrun(one: _Prepared, _: Provoked | None) -> Provoked:
         sent += now
         limited = next((answer for answer in answers if answer.status == 429), None)
         if limited is not None:
+            hurried.set(True)  # before what others still burst with: the limit may be over soon
             missed = await case.send(one.spare, "good and limited", take=TAKEN) if one.spare else None
             spare = missed if missed is not None and missed.status == 429 else None
             return Provoked(limited, time.monotonic(), spare=spare)
@@ -153,45 +185,68 @@ async def _overrun(one: _Prepared, _: Provoked | None) -> Provoked:
     raise MissingFact("rate_limit.max_requests", f"{most} requests provoked no 429")
 
 
-def _stuck(outcomes: Mapping[str, Provoked | Failure]) -> int:
-    """How many operations were asked and never answered again."""
-    asked = [one for one in outcomes.values() if isinstance(one, Provoked) and one.last is not None]
-    return sum(one.recovered_after_s is None for one in asked)
+async def _ask(one: _Prepared, known: Provoked | None) -> Provoked:
+    """Whether the operation answers again by now. A 429 says nothing: the others that are asked may be the reason."""
+    assert known is not None
+    answer = await one.case.send(one.request, "recovery", take=TAKEN)
+    return known if answer.status in TAKEN else _recovered(known, answer)
 
 
-async def _recover(one: _Prepared, known: Provoked | None, *, patient: bool) -> Provoked:
-    """Asks, ever more seldom, until the operation answers again or the bound since its 429 has passed.
+def _recovered(known: Provoked, answer: Answer) -> Provoked:
+    return replace(known, recovered_after_s=time.monotonic() - known.limited_at, last=answer)
+
+
+def _waits(one: _Prepared, *, patient: bool) -> Iterator[float]:
+    """The pauses before each question, ever longer, until the bound has passed.
 
     In the end it is left alone for as long as the bound, and asked some more: asking may have kept the limit up, one
     answer may be limited by chance, and a slow one may have been late.
     """
-    assert known is not None
     bound = one.case.profile.rate_limit.recovery_s or _DEFAULT_RECOVERY_S
-    pauses: list[float] = []
-    pause = 0.05
-    while sum(pauses) < bound:
-        pauses.append(pause)
-        pause = min(pause * 1.5, 1.0)
-    for wait in ((0.0, *pauses, bound) if patient else (0.0,)) + (0.05,) * _LAST_ASKED:
+    yield 0.0
+    if patient:
+        passed, pause = 0.0, 0.05
+        while passed < bound:
+            yield pause
+            passed, pause = passed + pause, min(pause * 1.5, 1.0)
+        yield bound
+    yield from (0.05,) * _LAST_ASKED
+
+
+async def _recover(one: _Prepared, known: Provoked | None, *, patient: bool) -> Provoked:
+    """Asks until the operation answers again."""
+    assert known is not None
+    if known.last is not None:
+        return known
+    for wait in _waits(one, patient=patient):
         await asyncio.sleep(wait)
         answer = await one.case.send(one.request, "recovery", take=TAKEN)
         if answer.status not in TAKEN:
-            break
-    elapsed = time.monotonic() - known.limited_at
-    return replace(known, recovered_after_s=None if answer.status in TAKEN else elapsed, last=answer)
+            return _recovered(known, answer)
+    return replace(known, last=answer)
 
 
-async def _retry(one: _Prepared, known: Provoked | None) -> Provoked:
-    """The good request that was limited, sent again; a few chance 429s are waited out."""
+async def _repeat(one: _Prepared, known: Provoked | None) -> Provoked:
+    """The good request that was limited, sent again."""
     assert known is not None
     if one.spare is None or known.spare is None or known.recovered_after_s is None:
         return known
     happened = await one.oracle.happened() if one.oracle else None
     retried = await one.case.send(one.spare, "after the limit", take=TAKEN)
-    for _ in range(_TRIES):
-        if retried.status not in TAKEN:
-            break
-        await asyncio.sleep(0.2)
-        retried = await one.case.send(one.spare, "after the limit", take=TAKEN)
     after = await one.oracle.happened() if one.oracle else None
     return replace(known, happened=happened, retried=retried, after=after)
+
+
+def _still_refused(known: Provoked) -> bool:
+    return known.retried is not None and known.retried.status in TAKEN
+
+
+async def _retry(one: _Prepared, known: Provoked | None, *, patient: bool) -> Provoked:
+    """The same, until it is no more by chance that it is refused, or by what else was sent."""
+    assert known is not None
+    for wait in _waits(one, patient=patient):
+        if not _still_refused(known):
+            break
+        await asyncio.sleep(wait)
+        known = await _repeat(one, known)
+    return known

@@ -52,6 +52,20 @@ def at_most(rate: int) -> Behaviour:
     return behave
 
 
+def grudging(most: int, seconds: float) -> Behaviour:
+    """So many requests in any such time, from whomever, and those that are refused count too: asking keeps it up."""
+    came: deque[float] = deque()
+
+    async def behave(asked: Message, forward: Forward, _: int) -> Message | None:
+        now = time.monotonic()
+        while came and now - came[0] >= seconds:
+            came.popleft()
+        came.append(now)
+        return limited() if len(came) > most else await forward(asked)
+
+    return behave
+
+
 def dropping(*, after_the_effect: bool) -> Behaviour:
     """Every other connection is dropped: before its request was looked at, or when it was carried out.
 
