@@ -14,10 +14,11 @@ from conformance.errors import JournalError
 from conformance.model import Exchange, Message, from_json
 
 T = TypeVar("T")
-HELD: Final = 10 * 1024 * 1024
+HELD: Final = 8 * 1024 * 1024
 """So many bytes of the journal's lines are held as values: a run of the usual size, whole."""
 _SHARED_AT_MOST: Final = 1_000
-"""Findings quote the target, which may say something else each time."""
+"""What many exchanges have in common comes again soon; of what does not, no more is remembered."""
+_COMMON: Final = ("operation", "method", "check", "purpose", "credential")
 _NOTHING: Final = Message((), "", 0, False)
 
 
@@ -45,17 +46,40 @@ class Exchanges(Sequence[Exchange]):
         self._lengths = array("Q")
         self._same: dict[Any, Any] = {}
 
+    def compact(self, line: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A line of the journal as JSON, with one copy of what many of them have in common.
+
+        Raises TypeError, KeyError or AttributeError on a line of another shape.
+        """
+        if "request" not in line:  # a value, as it is
+            return line
+        known = {name: intern(line[name]) for name in _COMMON if name in line}
+        messages = {name: self._message(line[name]) for name in ("request", "response")}
+        return {**line, **known, **messages, "judged": self._shared(tuple(line.get("judged", ())))}
+
+    def _message(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        return {**told, "headers": [self._shared(tuple(header)) for header in told["headers"]]}
+
     def add(self, exchange: Exchange, place: Place | None) -> Exchange:
         """Takes one of the journal; gives what the judgement looks at: all of it, but for messages not held."""
-        return exchange if self._put(exchange, place) else self._slim(exchange)
+        number, held = self._placed(exchange.id, place)
+        if not held:
+            self._held.pop(number, None)
+            findings, status = self._shared(exchange.findings), self._shared(exchange.status)
+            return replace(
+                exchange, findings=findings, status=status, at=0.0, url="", request=_NOTHING, response=_NOTHING
+            )
+        self._held[number] = exchange
+        return exchange
 
     def number(self, name: str) -> int:
         """The place of the exchange with this id. Raises KeyError."""
         return self._numbers[name]
 
-    def _put(self, exchange: Exchange, place: Place | None) -> bool:
-        """Whether it is held. One that comes again, since a joining of journals was cut short, takes its own place."""
-        number = self._numbers.setdefault(exchange.id, len(self._lengths))
+    def _placed(self, name: str, place: Place | None) -> tuple[int, bool]:
+        """Its number, and whether it is held. One that comes again, since a joining of journals was cut short, takes
+        its own place."""
+        number = self._numbers.setdefault(name, len(self._lengths))
         if number == len(self._lengths):
             for column in (self._which, self._offsets, self._lengths):
                 column.append(0)
@@ -66,10 +90,8 @@ class Exchanges(Sequence[Exchange]):
             self._offsets[number], self._lengths[number] = place.offset, place.length
         if place is None or place.length <= self._room:
             self._room -= place.length if place else 0
-            self._held[number] = exchange
-            return True
-        self._held.pop(number, None)
-        return False
+            return number, True
+        return number, False
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -114,28 +136,10 @@ class Exchanges(Sequence[Exchange]):
         """By their ids; one is read when it is looked up."""
         return _Named(self, self._numbers)
 
-    def _slim(self, exchange: Exchange) -> Exchange:
-        """Without what was said, or when, and with one copy of what many have in common."""
-        return replace(
-            exchange,
-            operation=intern(exchange.operation),
-            method=intern(exchange.method),
-            check=intern(exchange.check),
-            purpose=intern(exchange.purpose),
-            credential=intern(exchange.credential),
-            judged=self._shared(exchange.judged),
-            findings=self._shared(exchange.findings),
-            status=self._shared(exchange.status),
-            at=0.0,
-            url="",
-            request=_NOTHING,
-            response=_NOTHING,
-        )
-
     def _shared(self, value: T) -> T:
-        known: T = self._same.get(value, value)
-        if len(self._same) < _SHARED_AT_MOST:
-            self._same[known] = known
+        if len(self._same) >= _SHARED_AT_MOST:
+            self._same.clear()
+        known: T = self._same.setdefault(value, value)
         return known
 
     def _opened(self, which: int) -> BinaryIO:

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 SCHEMA_VERSION = 1
@@ -386,9 +386,19 @@ def _decoder(kind: Any) -> _Codec:
     return _same
 
 
+def _exactly(length: int, value: Any) -> tuple[Any, ...]:
+    """What is one already stays the same."""
+    made = tuple(value)
+    if len(made) != length:
+        raise ValueError(f"{length} items are needed, not {len(made)}")
+    return made
+
+
 def _tuple_decoder(arguments: tuple[Any, ...]) -> _Codec:
     if arguments[-1] is Ellipsis:
         each = _decoder(arguments[0])
         return tuple if each is _same else lambda value: tuple([each(item) for item in value])
     codecs = [_decoder(argument) for argument in arguments]
+    if set(codecs) == {_same}:
+        return partial(_exactly, len(codecs))
     return lambda value: tuple([codec(item) for codec, item in zip(codecs, value, strict=True)])

@@ -63,7 +63,7 @@ def _assembled(lines: Iterable[tuple[Mapping[str, Any], Place | None]], where: s
             elif record["kind"] == "resumed":
                 ends.resumed()
             elif record["kind"] == "exchange":
-                exchange = exchanges.add(journal.value_of(Exchange, record), place)
+                exchange = exchanges.add(journal.value_of(Exchange, exchanges.compact(record)), place)
                 number = exchanges.number(exchange.id)
                 seen[number : number + 1] = [exchange]  # at the end, unless it comes again
             elif record["kind"] == "result":

@@ -39,7 +39,7 @@ def render(run: Run) -> str:
     run = grouping.bounded(run)
     for share in SHARES:
         page = _render(run, share)
-        if len(text.utf8(page).encode()) <= LIMIT:
+        if text.size(page) <= LIMIT:
             break
     return page
 

@@ -113,7 +113,10 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None, eve
         records = {side.name: Record(side.name) for side in sides}
 
         def judged(side: Ours | Peer, prefix: str = "") -> Told:
-            return side.run(Place(running, prefix, folder / "run" / side.name, answers))
+            told = side.run(Place(running, prefix, folder / "run" / side.name, answers))
+            verdict = f"{told.exchanges:,} exchanges in {told.seconds:.1f} s, {len(told.failures)} complaints"
+            print(f"  {side.name}, {prefix or 'reference'}: {verdict}", file=sys.stderr, flush=True)
+            return told
 
         def once(side: Ours | Peer) -> float:
             told = judged(side)

@@ -214,12 +214,12 @@ def test_of_very_many_the_last_are_known_in_every_spelling() -> None:
     """A run of any length fits into the memory; how they were sent is known of all, and lasting ones stay."""
     secrets = Secrets()
     secrets.lasting("full", "sk_lasting_0123456789")
-    values = [f"token-{number:06d}-abcdefgh" for number in range(4_100)]
+    values = [f"token-{number:06d}-abcdefgh" for number in range(2_100)]
     for value in values:
         secrets.passing("token", [value])
-    for value in (values[0], values[-1], values[2_000]):
+    for value in (values[0], values[-1], values[1_000]):
         assert value not in secrets.clean(f"it said {value}, and no more")
     assert values[-1].encode().hex() not in secrets.clean(values[-1].encode().hex())
     assert values[200].encode().hex() not in secrets.clean(f"x{values[200].encode().hex()}x")
     assert b"sk_lasting_0123456789".hex() not in secrets.clean(b"sk_lasting_0123456789".hex())
-    assert len(secrets._encoded) == 4_000
+    assert len(secrets._encoded) == 2_000

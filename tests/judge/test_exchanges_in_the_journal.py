@@ -41,7 +41,8 @@ def journal(path: Path, numbers: range) -> Path:
 
 def read(path: Path, held: int, into: Exchanges | None = None) -> tuple[Exchanges, list[Exchange]]:
     exchanges = Exchanges(held) if into is None else into
-    return exchanges, [exchanges.add(value_of(Exchange, record), place) for record, place in located(path)]
+    lines = ((value_of(Exchange, exchanges.compact(record)), place) for record, place in located(path))
+    return exchanges, [exchanges.add(exchange, place) for exchange, place in lines]
 
 
 @pytest.mark.parametrize("held", [0, 10_000, 10**9])
@@ -72,6 +73,14 @@ def test_the_judgement_sees_the_same_but_for_what_was_said(tmp_path: Path) -> No
         )
         assert one.request.body == ""
     assert slim[0].judged is slim[1].judged
+
+
+def test_what_many_have_in_common_is_there_once(tmp_path: Path) -> None:
+    _, whole = read(journal(tmp_path / "journal.ndjson", range(COUNT)), 10**9)
+    one, other = whole[0], whole[1]
+    assert one.judged is other.judged
+    assert one.request.headers
+    assert all(a is b for a, b in zip(one.request.headers, other.request.headers, strict=True))
 
 
 def test_one_that_stands_twice_counts_once(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +29,8 @@ _INVISIBLE = re.compile(
 _ENCODED = json.JSONEncoder(ensure_ascii=False).encode
 _DEEPEST = 8
 """Members of what lies deeper, counted in spaces, are not set off from one another."""
+_PIECE = 1 << 18
+"""Characters."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ODD = re.compile(r"\\[urbf]|\x7f")
 """In JSON of ASCII only: what may be an escaped control character, other than tab and newline."""
@@ -112,9 +114,21 @@ def _ordinary(value: Any) -> bool:
 def write(path: Path, text: str) -> Path:
     """Put the text into the file as UTF-8, whole or not at all. Raises OSError."""
     partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(utf8(text).encode())
+    with partial.open("wb") as file:
+        file.writelines(_encoded(text))
     partial.replace(path)
     return path
+
+
+def size(text: str) -> int:
+    """The bytes of the file that `write` makes of it."""
+    return len(text) if text.isascii() else sum(map(len, _encoded(text)))
+
+
+def _encoded(text: str) -> Iterator[bytes]:
+    """Piece by piece, so that a long text is not held twice."""
+    text = utf8(text)
+    return (text[at : at + _PIECE].encode() for at in range(0, len(text), _PIECE))
 
 
 def _laid_out(value: Any, margin: str, indent: str) -> str:
