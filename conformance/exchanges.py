@@ -10,8 +10,9 @@ from pathlib import Path
 from sys import intern
 from typing import Any, BinaryIO, Final, NamedTuple, TypeVar, overload
 
+from conformance.codec import from_json
 from conformance.errors import JournalError
-from conformance.model import Exchange, Message, from_json
+from conformance.model import Exchange, Message
 
 T = TypeVar("T")
 HELD: Final = 8 * 1024 * 1024

@@ -17,6 +17,7 @@ import conformance.checks
 from conformance import interrupts
 from conformance.checks.registry import Instance
 from conformance.client.secrets import clean_of_all
+from conformance.codec import from_json
 from conformance.errors import ConformanceError, JournalError, UsageError
 from conformance.failfast import FirstFailure
 from conformance.gateway import LINES, Outbox
@@ -33,7 +34,7 @@ from conformance.items import (
 )
 from conformance.judge.parts import Earlier
 from conformance.judge.verdict import EXIT_CODES, EXIT_INTERRUPTED
-from conformance.model import Level, Outcome, Result, Run, Stability, from_json
+from conformance.model import Level, Outcome, Result, Run, Stability
 from conformance.ordering import ordered
 from conformance.reach import reach
 from conformance.resuming import Held, to_go_on

@@ -25,6 +25,7 @@ from conformance.client import journal as journals
 from conformance.client.journal import Journal
 from conformance.client.recorder import TOLD
 from conformance.client.secrets import Secrets
+from conformance.codec import to_json
 from conformance.contract import Contract, load_contract
 from conformance.engine.engine import Engine, Job
 from conformance.errors import ConformanceError, JournalError
@@ -32,7 +33,7 @@ from conformance.folder import claim_directory, parts_of, remove_empty
 from conformance.judge.coverage import unreachable
 from conformance.judge.parts import Earlier
 from conformance.judge.run import assemble, load
-from conformance.model import SCHEMA_VERSION, ProfileInfo, Result, Run, Suite, to_json
+from conformance.model import SCHEMA_VERSION, ProfileInfo, Result, Run, Suite
 from conformance.profile.loader import load_profile
 from conformance.profile.model import Profile
 from conformance.profile.overrides import overridden

@@ -15,8 +15,8 @@ from xdist.scheduler import LoadScheduling
 from xdist.workermanage import WorkerController
 
 from conformance.checks.registry import Instance, all_checks
+from conformance.codec import to_json
 from conformance.errors import UsageError
-from conformance.model import to_json
 from conformance.profile.shares import check_shareable
 from conformance.remote import Gateways
 from conformance.session import Session

@@ -18,9 +18,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final, TypeVar
 
+from conformance.codec import from_json, to_json
 from conformance.errors import JournalError
 from conformance.exchanges import Place
-from conformance.model import from_json, to_json
 
 if sys.platform != "win32":  # where there is none, and nobody is kept out
     import fcntl

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from conformance.client.journal import NAME as JOURNAL
+from conformance.codec import to_json
 from conformance.decisions.gate import ALL, Policy, decide, of_tier
 from conformance.errors import UsageError
-from conformance.model import Outcome, Run, Verdict, to_json
+from conformance.model import Outcome, Run, Verdict
 from conformance.reports import runjson
 from conformance.reports.shaping.text import clean, one_line
 

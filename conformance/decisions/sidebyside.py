@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from conformance.codec import to_json
 from conformance.decisions.comparison import CONFORM, Comparison, Difference, Kind
 from conformance.decisions.page import page
-from conformance.model import Outcome, to_json
+from conformance.model import Outcome
 from conformance.reports.shaping.grouping import SYMBOLS
 from conformance.reports.shaping.text import clean, dumps, mapped, one_line, plural, utf8
 from conformance.reports.summary import code, escape

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from conformance.codec import to_json
 from conformance.decisions.history import Trend
 from conformance.decisions.page import page
-from conformance.model import to_json
 from conformance.reports.shaping.text import clean, dumps, mapped, utf8
 
 _HEAD = f"  {'began':20}  {'verdict':13}  {'failed':>6}  {'open':>5}  {'requests':>8}  {'p50':>8}  {'p99':>8}  changed"

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from conformance.codec import to_json
 from conformance.decisions.gate import ALL, Decision, Obstacle
-from conformance.model import Result, Run, to_json
+from conformance.model import Result, Run
 from conformance.reports.shaping.text import clean, one_line, plural
 
 _MOST = 20

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.client import journal
+from conformance.codec import from_json
 from conformance.collector import calm_collector
 from conformance.errors import JournalError
 from conformance.exchanges import Exchanges, Place
@@ -29,7 +30,6 @@ from conformance.model import (
     Suite,
     Traffic,
     Waiver,
-    from_json,
 )
 
 

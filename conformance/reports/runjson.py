@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from conformance import model
+from conformance import codec, model
 from conformance.errors import JournalError
 from conformance.model import Run
 from conformance.reports.shaping.grouping import bounded
@@ -27,7 +27,7 @@ def to_json(run: Run) -> dict[str, Any]:
 
 
 def _plain(run: Run) -> dict[str, Any]:
-    value: dict[str, Any] = model.to_json(bounded(run))
+    value: dict[str, Any] = codec.to_json(bounded(run))
     return value
 
 
@@ -60,6 +60,6 @@ def load_run(path: Path) -> Run:
         what = f"schema_version is {version!r}, and this suite reads {model.SCHEMA_VERSION}"
         raise JournalError(what, where=str(path), hint="use the suite version that wrote it")
     try:
-        return model.from_json(Run, value)
+        return codec.from_json(Run, value)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise JournalError(f"not the shape of a run: {error}", where=str(path)) from error

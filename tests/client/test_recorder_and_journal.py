@@ -19,9 +19,10 @@ from conformance.client.journal import Journal, read
 from conformance.client.recorder import BODY_LIMIT, HEADER_COUNT, HEADER_LIMIT, Recorder, current_check
 from conformance.client.request import Request
 from conformance.client.secrets import WHOLE_HEADERS, Secrets
+from conformance.codec import from_json
 from conformance.contract import load_contract
 from conformance.errors import JournalError
-from conformance.model import Exchange, Finding, from_json
+from conformance.model import Exchange, Finding
 
 KEY = "sk_live_0123456789abcdef"
 REQUEST = Request(load_contract().operations["getApiKeyIdentity"], credential="full")

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from conformance.client.journal import located, value_of
+from conformance.codec import to_json
 from conformance.errors import JournalError
 from conformance.exchanges import Exchanges, named
-from conformance.model import Exchange, Message, to_json
+from conformance.model import Exchange, Message
 
 COUNT = 200
 

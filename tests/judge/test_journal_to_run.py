@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from conformance.codec import to_json
 from conformance.contract import load_contract
 from conformance.errors import JournalError
 from conformance.judge.coverage import coverage, reasons, unreachable
@@ -29,7 +30,6 @@ from conformance.model import (
     Run,
     Verdict,
     Waiver,
-    to_json,
 )
 
 CONTRACT = load_contract()
