@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import ceil
 
 from conformance.checks.case import Case
 from conformance.checks.effects import Oracle
@@ -92,7 +93,7 @@ async def _limit_all(case: Case) -> dict[str, Provoked | Failure]:
     if facts.prepare:
         await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
     try:
-        await _each(prepared, outcomes, _overrun, at_once=max(1, case.runtime.settings.concurrency // _AT_ONCE))
+        await _each(prepared, outcomes, _overrun, at_once=ceil(case.runtime.settings.concurrency / _AT_ONCE))
         await _each(prepared, outcomes, _ask, at_once=_TOGETHER)
         await _one_by_one(prepared, outcomes, _recover, lambda known: known.recovered_after_s is None)
     finally:
