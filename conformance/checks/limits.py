@@ -57,12 +57,18 @@ class Provoked:
     """Effects of that retry."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Prepared:
     case: Case
     request: Request
-    spare: Request | None
-    oracle: Oracle | None
+    spare: Request | None = None
+    """A good request of its own, which is to be limited, and asked again later."""
+    oracle: Oracle | None = None
+
+    async def find_spare(self) -> None:
+        self.spare = _with_spare_credential(self.case, await self.case.arrange())
+        if self.case.operation.id in self.case.profile.effects:
+            self.oracle = await Oracle.watching(self.case, self.spare)
 
 
 _Step = Callable[[_Prepared, Provoked | None], Awaitable[Provoked]]
@@ -134,12 +140,10 @@ async def _prepare(case: Case, outcomes: dict[str, Provoked | Failure]) -> _Prep
     """Everything that must exist beforehand: while the limit is up, nothing can be made."""
     current_check.set(f"check_rate_limit[{case.operation.id}]")
     try:
-        request = _with_spare_credential(case, await case.arrange())
-        if not case.operation.idempotent:
-            return _Prepared(case, request, None, None)
-        spare = _with_spare_credential(case, await case.arrange())
-        watched = case.operation.id in case.profile.effects
-        return _Prepared(case, request, spare, await Oracle.watching(case, spare) if watched else None)
+        one = _Prepared(case, _with_spare_credential(case, await case.arrange()))
+        if case.operation.idempotent:
+            await one.find_spare()
+        return one
     except (Signal, MissingFact, NotSent, FixtureError) as error:
         outcomes[case.operation.id] = error
         return None
@@ -168,22 +172,48 @@ def _with_spare_credential(case: Case, request: Request) -> Request:
 
 
 async def _overrun(one: _Prepared, _: Provoked | None) -> Provoked:
-    """The first 429 to a repeated request. Violated if the limiter answers otherwise, inapplicable if there is none."""
+    """The first 429 to a repeated request, and one to a good request that nothing else was sent of.
+
+    Violated if the limiter answers otherwise, inapplicable if there is none.
+    """
     case, most, sent = one.case, one.case.profile.rate_limit.max_requests, 0
+    provoked: Provoked | None = None
     while sent < most:
         now = min(_AT_ONCE, most - sent)
         answers = await asyncio.gather(*(case.send(one.request, "burst", take=TAKEN) for _ in range(now)))
         sent += now
         limited = next((answer for answer in answers if answer.status == 429), None)
         if limited is not None:
-            hurried.set(True)  # before what others still burst with: the limit may be over soon
-            missed = await case.send(one.spare, "good and limited", take=TAKEN) if one.spare else None
-            spare = missed if missed is not None and missed.status == 429 else None
-            return Provoked(limited, time.monotonic(), spare=spare)
+            missed = await _missed(one)
+            provoked = Provoked(limited, time.monotonic(), spare=missed if missed and missed.status == 429 else None)
+            if missed is None or provoked.spare is not None or not await _another_spare(one):
+                break
         refused = [answer for answer in answers if answer.status in GATEWAY]
-        if len(refused) > now // 2:
+        if provoked is None and len(refused) > now // 2:
             raise case.violated("a limited request was answered as by a broken gateway", refused[-1], expected="429")
-    raise MissingFact("rate_limit.max_requests", f"{most} requests provoked no 429")
+    if provoked is None:
+        raise MissingFact("rate_limit.max_requests", f"{most} requests provoked no 429")
+    return provoked
+
+
+async def _missed(one: _Prepared) -> Answer | None:
+    """The good request, before what others still burst with: the limit may be over soon."""
+    if one.spare is None:
+        return None
+    before = hurried.set(True)
+    try:
+        return await one.case.send(one.spare, "good and limited", take=TAKEN)
+    finally:
+        hurried.reset(before)
+
+
+async def _another_spare(one: _Prepared) -> bool:
+    """Where the good request came through, since the limit was over before it was sent."""
+    try:
+        await one.find_spare()
+    except (Signal, MissingFact, NotSent, FixtureError):
+        return False
+    return True
 
 
 async def _ask(one: _Prepared, known: Provoked | None) -> Provoked:

@@ -13,8 +13,9 @@ _CROWDED: Final = 0.4
 """The share of 429s among the last answers from which on fewer requests go out at once."""
 _SHRINK_EVERY_S: Final = 0.1
 _FEW: Final = 5
-_LOOKED_FOR_S: Final = 1.0
-"""So long most answers must be 429 before a pace is made of what was let through meanwhile."""
+_LOOKED_FOR_S: Final = 2.0
+"""So long most answers must be 429 before a pace is made of what was let through meanwhile: who else is looking at the
+target's limits, another shard, is done with them sooner."""
 _FASTER: Final = 1.02
 _SLOWER: Final = 0.95
 """Where they balance, 28 of 100 answers are 429: with chance ones, which are fewer, the pace grows until it is gone."""

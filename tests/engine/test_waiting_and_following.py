@@ -32,9 +32,16 @@ def limited_for(follower: Follower, seconds: float, monkeypatch: pytest.MonkeyPa
 def test_the_pace_is_what_was_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where most answers were 429 for a while, no more is sent than was answered meanwhile."""
     follower = Follower()
-    limited_for(follower, 1.2, monkeypatch, through=6)
+    limited_for(follower, 2.2, monkeypatch, through=11)
     assert follower.rate == pytest.approx(5, abs=1.5)
     assert follower.slowest == pytest.approx(5, abs=1.5)
+
+
+def test_a_limit_that_is_soon_over_is_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another shard may be looking at the target's limits just now."""
+    follower = Follower()
+    limited_for(follower, 1.5, monkeypatch, through=7)
+    assert follower.rate is None
 
 
 def test_a_target_that_lets_nothing_through_is_still_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +63,7 @@ def test_chance_429s_are_no_pace(every: int, monkeypatch: pytest.MonkeyPatch) ->
 def test_answers_leave_the_pace_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one 429 in five too: some hundred answers later nobody waits for a pace any more."""
     follower = Follower()
-    limited_for(follower, 1.2, monkeypatch, through=6)
+    limited_for(follower, 2.2, monkeypatch, through=11)
     for step in range(1500):
         follower.tell(step % 5 == 0)
     assert follower.rate is None
