@@ -99,13 +99,11 @@ async def _limit_all(case: Case) -> dict[str, Provoked | Failure]:
         await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
     try:
         await _each(prepared, outcomes, _overrun, at_once=_bursts_at_once(case))
-        await _each(prepared, outcomes, _ask, at_once=_TOGETHER)
-        await _one_by_one(prepared, outcomes, _recover, lambda known: known.recovered_after_s is None)
+        await _settled(prepared, outcomes, _ask, _still_limited)
     finally:
         if facts.restore:
             await fixtures.http(facts.restore, {}, "rate_limit.restore")
-    await _each(prepared, outcomes, _repeat, at_once=_TOGETHER)
-    await _one_by_one(prepared, outcomes, _retry, _still_refused)
+    await _settled(prepared, outcomes, _repeat, _still_refused)
     return outcomes
 
 
@@ -129,18 +127,32 @@ async def _each(
     await asyncio.gather(*(own(one) for one in prepared))
 
 
-async def _one_by_one(
+async def _settled(
     prepared: Sequence[_Prepared],
     outcomes: dict[str, Provoked | Failure],
-    step: Callable[..., Awaitable[Provoked]],
-    stuck: Callable[[Provoked], bool],
+    step: _Step,
+    still: Callable[[Provoked], bool],
 ) -> None:
-    """`step` takes whether it is to be patient: not, once several were `stuck` after all patience."""
-    lost = 0
+    """A few together, and each that is `still` limited then by itself: patiently, until several were so after all."""
+    await _each(prepared, outcomes, step, at_once=_TOGETHER)
+    stuck = 0
     for one in prepared:
-        await _guarded(one, outcomes, partial(step, patient=lost < _STUCK))
+        await _guarded(one, outcomes, partial(_insist, step=step, still=still, patient=stuck < _STUCK))
         outcome = outcomes[one.case.operation.id]
-        lost += isinstance(outcome, Provoked) and stuck(outcome)
+        stuck += isinstance(outcome, Provoked) and still(outcome)
+
+
+async def _insist(
+    one: _Prepared, known: Provoked | None, *, step: _Step, still: Callable[[Provoked], bool], patient: bool
+) -> Provoked:
+    """Until it is no more by chance that it is limited, or by what else was sent."""
+    assert known is not None
+    for wait in _waits(one, patient=patient):
+        if not still(known):
+            break
+        await asyncio.sleep(wait)
+        known = await step(one, known)
+    return known
 
 
 async def _prepare(case: Case, outcomes: dict[str, Provoked | Failure]) -> _Prepared | None:
@@ -186,6 +198,8 @@ async def _overrun(one: _Prepared, _: Provoked | None) -> Provoked:
     case, most, sent = one.case, one.case.profile.rate_limit.max_requests, 0
     provoked: Provoked | None = None
     while sent < most:
+        if provoked is not None and not await _another_spare(one):
+            break
         now = min(_AT_ONCE, most - sent)
         answers = await asyncio.gather(*(case.send(one.request, "burst", take=TAKEN) for _ in range(now)))
         sent += now
@@ -193,7 +207,7 @@ async def _overrun(one: _Prepared, _: Provoked | None) -> Provoked:
         if limited is not None:
             missed = await _missed(one)
             provoked = Provoked(limited, time.monotonic(), spare=missed if missed and missed.status == 429 else None)
-            if missed is None or provoked.spare is not None or not await _another_spare(one):
+            if missed is None or provoked.spare is not None:
                 break
         refused = [answer for answer in answers if answer.status in GATEWAY]
         if provoked is None and len(refused) > now // 2:
@@ -224,14 +238,15 @@ async def _another_spare(one: _Prepared) -> bool:
 
 
 async def _ask(one: _Prepared, known: Provoked | None) -> Provoked:
-    """Whether the operation answers again by now. A 429 says nothing: the others that are asked may be the reason."""
+    """Whether the operation answers again by now."""
     assert known is not None
     answer = await one.case.send(one.request, "recovery", take=TAKEN)
-    return known if answer.status in TAKEN else _recovered(known, answer)
+    elapsed = None if answer.status in TAKEN else time.monotonic() - known.limited_at
+    return replace(known, recovered_after_s=elapsed, last=answer)
 
 
-def _recovered(known: Provoked, answer: Answer) -> Provoked:
-    return replace(known, recovered_after_s=time.monotonic() - known.limited_at, last=answer)
+def _still_limited(known: Provoked) -> bool:
+    return known.recovered_after_s is None
 
 
 def _waits(one: _Prepared, *, patient: bool) -> Iterator[float]:
@@ -251,19 +266,6 @@ def _waits(one: _Prepared, *, patient: bool) -> Iterator[float]:
     yield from (0.05,) * _LAST_ASKED
 
 
-async def _recover(one: _Prepared, known: Provoked | None, *, patient: bool) -> Provoked:
-    """Asks until the operation answers again."""
-    assert known is not None
-    if known.last is not None:
-        return known
-    for wait in _waits(one, patient=patient):
-        await asyncio.sleep(wait)
-        answer = await one.case.send(one.request, "recovery", take=TAKEN)
-        if answer.status not in TAKEN:
-            return _recovered(known, answer)
-    return replace(known, last=answer)
-
-
 async def _repeat(one: _Prepared, known: Provoked | None) -> Provoked:
     """The good request that was limited, sent again."""
     assert known is not None
@@ -277,14 +279,3 @@ async def _repeat(one: _Prepared, known: Provoked | None) -> Provoked:
 
 def _still_refused(known: Provoked) -> bool:
     return known.retried is not None and known.retried.status in TAKEN
-
-
-async def _retry(one: _Prepared, known: Provoked | None, *, patient: bool) -> Provoked:
-    """The same, until it is no more by chance that it is refused, or by what else was sent."""
-    assert known is not None
-    for wait in _waits(one, patient=patient):
-        if not _still_refused(known):
-            break
-        await asyncio.sleep(wait)
-        known = await _repeat(one, known)
-    return known

@@ -36,32 +36,21 @@ def by_chance(share: float, *headers: tuple[str, str], seed: int = 1) -> Behavio
     return behave
 
 
-def at_most(rate: int) -> Behaviour:
-    """So many requests in any second, from whomever; the others are answered 429, without Retry-After."""
-    passed: deque[float] = deque()
+def at_most(most: int, seconds: float = 1.0, *, refused_too: bool = False) -> Behaviour:
+    """So many requests in any such time, from whomever; the others are answered 429, without Retry-After.
+
+    `refused_too`: those count as well, so that asking keeps the limit up.
+    """
+    counted: deque[float] = deque()
 
     async def behave(asked: Message, forward: Forward, _: int) -> Message | None:
         now = time.monotonic()
-        while passed and now - passed[0] >= 1:
-            passed.popleft()
-        if len(passed) >= rate:
-            return limited()
-        passed.append(now)
-        return await forward(asked)
-
-    return behave
-
-
-def grudging(most: int, seconds: float) -> Behaviour:
-    """So many requests in any such time, from whomever, and those that are refused count too: asking keeps it up."""
-    came: deque[float] = deque()
-
-    async def behave(asked: Message, forward: Forward, _: int) -> Message | None:
-        now = time.monotonic()
-        while came and now - came[0] >= seconds:
-            came.popleft()
-        came.append(now)
-        return limited() if len(came) > most else await forward(asked)
+        while counted and now - counted[0] >= seconds:
+            counted.popleft()
+        full = len(counted) >= most
+        if refused_too or not full:
+            counted.append(now)
+        return limited() if full else await forward(asked)
 
     return behave
 

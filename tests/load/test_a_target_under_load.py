@@ -19,7 +19,7 @@ import pytest
 
 from tests.commands import Desk, Done, run_json, shared_reference
 from tests.load.conftest import Tell
-from tests.load.manners import at_most, by_chance, dropping, grudging, slow
+from tests.load.manners import at_most, by_chance, dropping, slow
 from tests.proxying import Behaviour, Proxy
 
 SOME = "check_authentication or check_idempotency or check_effects or check_oauth or check_concurrency or check_hosted"
@@ -112,7 +112,7 @@ def test_a_limit_that_nobody_stated_is_found(tmp_path: Path, tell: Tell) -> None
 
 def test_a_limit_that_asking_keeps_up_is_left_alone(tmp_path: Path, tell: Tell) -> None:
     """All operations share it, and what is refused counts too: those asked together are asked one by one then."""
-    told = loaded(tmp_path, grudging(12, 0.5), tell, "-k", "check_rate_limit")
+    told = loaded(tmp_path, at_most(12, 0.5, refused_too=True), tell, "-k", "check_rate_limit")
     told.is_undisturbed()
     assert any(result["requirement"] == "RATE-3" for result in told.run["results"])
 
