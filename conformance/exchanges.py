@@ -50,16 +50,14 @@ class Exchanges(Sequence[Exchange]):
     def compact(self, line: Mapping[str, Any]) -> Mapping[str, Any]:
         """A line of the journal as JSON, with one copy of what many of them have in common.
 
-        Raises TypeError, KeyError or AttributeError on a line of another shape.
+        What is missing stays so. Raises TypeError or AttributeError on a line of another shape.
         """
-        if "request" not in line:  # a value, as it is
-            return line
         known = {name: intern(line[name]) for name in _COMMON if name in line}
-        messages = {name: self._message(line[name]) for name in ("request", "response")}
+        messages = {name: self._message(line[name]) for name in ("request", "response") if name in line}
         return {**line, **known, **messages, "judged": self._shared(tuple(line.get("judged", ())))}
 
     def _message(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        return {**told, "headers": [self._shared(tuple(header)) for header in told["headers"]]}
+        return {**told, "headers": [self._shared(tuple(header)) for header in told.get("headers", ())]}
 
     def add(self, exchange: Exchange, place: Place | None) -> Exchange:
         """Takes one of the journal; gives what the judgement looks at: all of it, but for messages not held."""
