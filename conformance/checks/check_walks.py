@@ -7,10 +7,10 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from conformance.checks.case import Case
-from conformance.checks.explore import Exploration, bounded, drawing, in_thread, spread
+from conformance.checks.explore import BATCH, Exploration, batches, bounded, drawing, in_thread, spread
 from conformance.checks.registry import check
 from conformance.checks.signals import Inconclusive
 from conformance.checks.states import States
@@ -29,22 +29,30 @@ class Walked:
 
 
 async def _walk(case: Case, ground: Ground) -> Walked:
-    """All walks are drawn before the first is walked, so that a few can be under way at once."""
+    """A batch of walks is drawn before the first is walked, so that a few can be under way at once."""
     found = Exploration(asyncio.get_running_loop(), case.examples - case.examples // 4)
     walks = Walks(case, ground, States(case.profile.transitions))
     seeded = zlib.crc32(f"{case.runtime.settings.seed}:{ground.kind}".encode())
-    await spread(found, list(await drawing(partial(_drawn, ground, seeded, found.most))), walks, repr)
-    if found.smallest is not None:
-        found.violations = 1  # of several at once, too: from here on only what goes wrong again counts
-        await in_thread(found, partial(_search, ground, seeded, found.most, partial(_again, found, walks)))
+    for begun, number in batches(found.most):
+        search = ground, seeded + begun, number
+        whole = number == BATCH
+        await spread(found, list(await drawing(partial(_drawn if whole else _kept, *search), many=whole)), walks, repr)
+        if found.smallest is not None:
+            found.violations = 1  # of several at once, too: from here on only what goes wrong again counts
+            await in_thread(found, partial(_search, *search, partial(_again, found, walks)))
+            break
+        found.known.clear()
     return Walked(found, walks)
 
 
-@lru_cache(maxsize=256)  # where many targets are judged with one seed, they have few grounds between them
 def _drawn(ground: Ground, seeded: int, most: int) -> tuple[tuple[Turn, ...], ...]:
     told: list[tuple[Turn, ...]] = []
     _search(ground, seeded, most, told.append)
     return tuple(told[:most])
+
+
+_kept: Final = lru_cache(maxsize=256)(_drawn)
+"""Where many targets are judged with one seed, they have few grounds between them."""
 
 
 def _search(ground: Ground, seeded: int, most: int, done: Callable[[tuple[Turn, ...]], None]) -> None:

@@ -12,7 +12,7 @@ import contextvars
 import threading
 import time
 import zlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 from conformance.checks.case import Case
 from conformance.checks.signals import Violated
 from conformance.client.recorder import current_check
+from conformance.collector import forget_circles
 
 if TYPE_CHECKING:
     from hypothesis import settings
@@ -39,11 +40,10 @@ _DRAWER: Final = ThreadPoolExecutor(1, "draw")
 _THREADS: Final = ThreadPoolExecutor(8, "explore")
 """Not the loop's own, which resolves names while these wait for answers; kept, since hypothesis takes its time to get
 used to a new one."""
-_BATCH: Final = 100
+BATCH: Final = 25
 """So many examples are drawn, and then sent, at a time: what hypothesis knows of a search grows with it, and so do the
-values that wait."""
-_FEW: Final = 50
-"""More examples than these are not kept: they would take more room than it takes time to draw them again."""
+values that wait. Of a property that is tried on fewer they are kept; more would take more room than it takes time to
+draw them again."""
 _DRAWN: Final[WeakKeyDictionary[SearchStrategy[Any], dict[tuple[int, int], tuple[Any, ...]]]] = WeakKeyDictionary()
 """By strategy, seed and number: what was drawn, as long as the strategy lives. Where many targets are judged with one
 seed, those that outlive a run (`strategies`) need not be drawn for each of them. No law changes what it is given."""
@@ -141,11 +141,11 @@ async def explore(
     examples = max(1, examples)  # a share of few is one
     found = Exploration(asyncio.get_running_loop(), examples)
     seeded, strategy = seed_of(case), cache(strategy)
-    for begun in range(0, examples, _BATCH):
-        search = strategy, seeded + begun, min(_BATCH, examples - begun)
-        values = await drawing(partial(_drawn, *search))
+    for begun, number in batches(examples):
+        search = strategy, seeded + begun, number
+        values = await drawing(partial(_drawn, *search), many=number == BATCH)
         case.need(begun or values or not needs, *(needs or ("", "")))
-        exhausted = len(values) < search[2]
+        exhausted = len(values) < number
         found.known.clear()
         await spread(found, values, law, show)
         if found.smallest is not None:
@@ -155,12 +155,21 @@ async def explore(
     await conclude(case, found, after)
 
 
-async def drawing(draw: Callable[[], T]) -> T:
-    """What hypothesis draws, in the thread where it does so."""
+def batches(examples: int) -> Iterator[tuple[int, int]]:
+    """How many there are before each batch, and how many are in it."""
+    for begun in range(0, examples, BATCH):
+        yield begun, min(BATCH, examples - begun)
+
+
+async def drawing(draw: Callable[[], T], *, many: bool = False) -> T:
+    """What hypothesis draws, in the thread where it does so. `many`: for so many it makes much that it then lets go."""
 
     def alone() -> T:
         with _DRAWING:
-            return draw()
+            drawn = draw()
+            if many:
+                forget_circles()
+            return drawn
 
     return await asyncio.get_running_loop().run_in_executor(_DRAWER, contextvars.copy_context().run, alone)
 
@@ -185,7 +194,7 @@ def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: i
         search()
     except Unsatisfiable:
         pass
-    if examples <= _FEW:
+    if examples < BATCH:
         known[seeded, examples] = tuple(values[:examples])
     return values[:examples]
 

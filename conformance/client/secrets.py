@@ -37,9 +37,9 @@ _PIECES: Final = re.compile(_RUN + "{6}")
 _ESCAPES: Final = ("\\", "%", "&")
 _FEW: Final = 40
 """Fewer are faster looked for one by one."""
-_RECENT: Final = 2_000
+_RECENT: Final = 1_500
 """Of so many passing secrets all spellings are known, of older ones only how they were sent: a run of any length must
-fit into the memory. A run of the usual size has fewer."""
+fit into the memory. A run of the usual size has about as many."""
 _DIGIT: Final = re.compile(r"\d")
 _REMEMBERED: Final = 1000
 _WORD: Final = 200

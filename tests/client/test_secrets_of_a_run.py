@@ -220,6 +220,6 @@ def test_of_very_many_the_last_are_known_in_every_spelling() -> None:
     for value in (values[0], values[-1], values[1_000]):
         assert value not in secrets.clean(f"it said {value}, and no more")
     assert values[-1].encode().hex() not in secrets.clean(values[-1].encode().hex())
-    assert values[200].encode().hex() not in secrets.clean(f"x{values[200].encode().hex()}x")
+    assert values[700].encode().hex() not in secrets.clean(f"x{values[700].encode().hex()}x")
     assert b"sk_lasting_0123456789".hex() not in secrets.clean(b"sk_lasting_0123456789".hex())
-    assert len(secrets._encoded) == 2_000
+    assert len(secrets._encoded) == 1_500
