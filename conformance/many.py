@@ -106,7 +106,8 @@ def _targets(profiles: Sequence[Path], asked: Asked) -> list[_Target]:
         name = next(n for n in (profile.stem, *(f"{profile.stem}-{i}" for i in range(2, 999))) if n not in names)
         names.add(name)
         place = folder / name
-        targets.append(_Target(name, replace(asked, profile=profile, report_dir=place / "report"), place / _OUTPUT))
+        own = replace(asked, profile=profile, report_dir=place / "report", beside_others=True)
+        targets.append(_Target(name, own, place / _OUTPUT))
     return targets
 
 

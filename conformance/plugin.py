@@ -14,7 +14,7 @@ import pytest
 from _pytest.mark.expression import Expression  # there is no public way to tell a wrong expression from a right one
 
 import conformance.checks
-from conformance import interrupts
+from conformance import aside, interrupts
 from conformance.checks.registry import Instance
 from conformance.client.secrets import clean_of_all
 from conformance.codec import from_json
@@ -301,6 +301,7 @@ def _conclude(session: pytest.Session, own: Session, stopped: str) -> None:
             own.finish(stopped)
         if not own.planned:
             return
+        aside.foretell(own.elsewhere, own.directory)
         run = own.assembled()
     except JournalError as error:
         session.config.stash[ending_key].fail(str(error))
@@ -353,7 +354,7 @@ def _write_reports(run: Run, own: Session, ending: Ending) -> None:
     from conformance.reports import write_reports
 
     try:
-        write_reports(run, own.directory)
+        write_reports(run, own.directory, beside=aside.writer(own.elsewhere))
     except ConformanceError as error:
         ending.fail(f"{error}; `conformance report {own.directory}` makes them from the journal")
 

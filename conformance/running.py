@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any, Final
 import pytest
 from rich.console import Console
 
-from conformance import interrupts, items, plugin, resuming
+from conformance import aside, interrupts, items, plugin, resuming
 from conformance.checks.registry import Instance
+from conformance.elsewhere import elsewhere
 from conformance.environment import environment
 from conformance.errors import ConformanceError, UsageError
 from conformance.judge.verdict import EXIT_CODES, EXIT_INTERRUPTED
@@ -61,6 +63,8 @@ class Asked:
     """What a person types to run this again; empty: made from the rest."""
     resume: Path | None = None
     """The folder of the run to go on with."""
+    beside_others: bool = False
+    """Other runs of this command have their share of the machine."""
 
 
 class Ended(ConformanceError):
@@ -74,7 +78,8 @@ class Ended(ConformanceError):
 def run(asked: Asked, console: Console | None = None) -> int:
     """Runs and reports; the exit code of design. Raises ConformanceError where there is no verdict to report."""
     console = console or to_a_person()
-    with interrupts.as_exceptions():
+    alone = not (asked.beside_others or asked.fail_fast or asked.workers or asked.gateways)
+    with interrupts.as_exceptions(), elsewhere(aside.BEFOREHAND) if alone else nullcontext() as second:
         held = None
         if asked.resume is not None:
             _refuse_changes(asked)
@@ -83,6 +88,7 @@ def run(asked: Asked, console: Console | None = None) -> int:
                 return _closed(held, asked, console)
             asked = _as_before(asked, held)
         made = plugin.prepared(options(asked, held), held=held)
+        made.elsewhere = second
         if asked.workers.isdigit():
             _check_shareable(made, int(asked.workers))
         progress = ProgressLine(console, made, quiet=asked.quiet)

@@ -27,6 +27,7 @@ from conformance.client.recorder import TOLD
 from conformance.client.secrets import Secrets
 from conformance.codec import to_json
 from conformance.contract import Contract, load_contract
+from conformance.elsewhere import Elsewhere
 from conformance.engine.engine import Engine, Job
 from conformance.errors import ConformanceError, JournalError
 from conformance.folder import claim_directory, parts_of, remove_empty
@@ -125,6 +126,8 @@ class Session:
             self.secrets.lasting(name, key)
         self.at_first: Sequence[Instance] = ()
         """What is begun, where nothing is yet, when the first result is asked for."""
+        self.elsewhere: Elsewhere | None = None
+        """The run's second process, where it has one."""
         self._engine: Engine[Runtime, Result] | None = None
         self._journal = journal
         self._runtime: Runtime | None = None
@@ -282,6 +285,7 @@ class Session:
             again=self.again,
             prefix=shard + part + (f"{self.options.worker}-" if self.options.worker else "x"),
             watch=self.alarm.saw if self.alarm else None,
+            elsewhere=self.elsewhere,
             **self._before(),
         )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from conformance.checks.case import Case
@@ -16,6 +17,8 @@ from conformance.checks.explore import explore
 from conformance.checks.registry import check
 from conformance.checks.replays import expect_same, pinned, replay
 from conformance.client.request import Request
+from conformance.judge.schemas import Validators
+from conformance.profile.model import Schemas
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -71,7 +74,7 @@ async def no_generated_body_breaks_the_answer(case: Case) -> None:
         expect_survival(case, "a generated body", answer, oversize=False)
 
     await explore(
-        case, lambda: hostile_edits(free), law, examples=case.examples,
+        case, partial(hostile_edits, free), law, examples=case.examples,
         show=lambda edit: repr(edit.written(request.document)),
     )  # fmt: skip
 
@@ -79,16 +82,12 @@ async def no_generated_body_breaks_the_answer(case: Case) -> None:
 @check("BODY-4")
 async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) -> None:
     """What the profile's schema refuses, at whatever place and for whatever reason, the target refuses."""
-    from conformance.checks.strategies import breaking_documents
-
     schema, name = _schema(case), case.operation.request_schema
     case.need(schema is not None, f"schemas ({name})", "a schema of the body is needed")
     request = await case.arrange()
     case.need(isinstance(request.body, dict), f"operations.{case.operation.id}.body", "a JSON object is needed")
 
-    def breaking() -> SearchStrategy[Any]:
-        made = breaking_documents(request.body, schema, _kept(case))
-        return made.filter(lambda body: bool(case.runtime.validators.problem(name, request.with_body(body).document)))
+    breaking = partial(_breaking, request.with_proof(None), name, case.profile.schemas, schema, _kept(case))
 
     async def law(body: Any) -> None:
         bad = request.with_body(body).with_fresh_key()
@@ -98,6 +97,15 @@ async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) ->
         case, breaking, law, examples=case.examples, show=_as_json, after=lambda: case.reproven(request),
         needs=(f"schemas ({name})", "a schema that some change of a good body breaks is needed"),
     )  # fmt: skip
+
+
+def _breaking(request: Request, name: str, schemas: Schemas, schema: Any, keep: frozenset[str]) -> SearchStrategy[Any]:
+    """Bodies that the schema of that name refuses."""
+    from conformance.checks.strategies import breaking_documents
+
+    problem = Validators(schemas).problem
+    made = breaking_documents(request.body, schema, keep)
+    return made.filter(lambda body: bool(problem(name, request.with_body(body).document)))
 
 
 @check("IDEM-1")
@@ -115,7 +123,7 @@ async def a_generated_call_is_repeated_alike(case: Case) -> None:
             expect_same(case, first, await replay(case, first.request))
 
     await explore(
-        case, lambda: fitting_documents(sample.body, _schema(case), _kept(case)), law, examples=case.examples // _FEW,
+        case, partial(fitting_documents, sample.body, _schema(case), _kept(case)), law, examples=case.examples // _FEW,
         show=_as_json, needs=(f"operations.{case.operation.id}.body", "a body with a member that may vary is needed"),
     )  # fmt: skip
 
@@ -139,7 +147,7 @@ async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> N
             raise case.violated("a changed payload under a used key was not answered 409", alone, first, again)
 
     await explore(
-        case, lambda: meaningful_changes(sample.body, _schema(case), _kept(case)), law, examples=case.examples // _FEW,
+        case, partial(meaningful_changes, sample.body, _schema(case), _kept(case)), law, examples=case.examples // _FEW,
         show=_as_json, needs=(f"operations.{case.operation.id}.body", "a body with a member that may vary is needed"),
     )  # fmt: skip
 
@@ -179,7 +187,7 @@ async def no_neighbour_of_a_key_is_accepted(case: Case) -> None:
         bad = request.with_authorization(case.profile.authorization.replace("{key}", other)).with_fresh_key()
         await case.refusal(bad, {401}, "a neighbour of the key")
 
-    await explore(case, lambda: key_edits(len(key)), law, examples=case.examples, after=lambda: case.reproven(request))
+    await explore(case, partial(key_edits, len(key)), law, examples=case.examples, after=lambda: case.reproven(request))
 
 
 def _spelled_alike(one: str, other: str) -> bool:
@@ -196,14 +204,18 @@ async def a_generated_id_names_nothing(case: Case) -> None:
     name = case.operation.path_parameters[0]
 
     async def law(value: str) -> None:
-        made_up = request.with_path(**{name: value}).with_fresh_key()
-        answer = await case.stubborn(made_up, "generated id", request)
+        unknown = request.with_path(**{name: value}).with_fresh_key()
+        answer = await case.stubborn(unknown, "generated id", request)
         expect_survival(case, "a generated id", answer, oversize=False)
         if answer.ok:
             raise case.violated("a made-up id was answered 200", answer, expected="404")
 
     await explore(
-        case, lambda: unknown_ids(request.path[name]), law, examples=case.examples, after=lambda: case.reproven(request)
+        case,
+        partial(unknown_ids, request.path[name]),
+        law,
+        examples=case.examples,
+        after=lambda: case.reproven(request),
     )
 
 

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from conformance.checks.case import Case
 from conformance.checks.explore import BATCH, Exploration, batches, bounded, drawing, in_thread, spread
@@ -36,7 +36,8 @@ async def _walk(case: Case, ground: Ground) -> Walked:
     for begun, number in batches(found.most):
         search = ground, seeded + begun, number
         whole = number == BATCH
-        await spread(found, list(await drawing(partial(_drawn if whole else _kept, *search), many=whole)), walks, repr)
+        draw = partial(_drawn if whole else _kept, *search)
+        await spread(found, list(await drawing(case, draw, many=whole)), walks, repr)
         if found.smallest is not None:
             found.violations = 1  # of several at once, too: from here on only what goes wrong again counts
             await in_thread(found, partial(_search, *search, partial(_again, found, walks)))
@@ -51,8 +52,10 @@ def _drawn(ground: Ground, seeded: int, most: int) -> tuple[tuple[Turn, ...], ..
     return tuple(told[:most])
 
 
-_kept: Final = lru_cache(maxsize=256)(_drawn)
-"""Where many targets are judged with one seed, they have few grounds between them."""
+@lru_cache(maxsize=256)
+def _kept(ground: Ground, seeded: int, most: int) -> tuple[tuple[Turn, ...], ...]:
+    """Where many targets are judged with one seed, they have few grounds between them."""
+    return _drawn(ground, seeded, most)
 
 
 def _search(ground: Ground, seeded: int, most: int, done: Callable[[tuple[Turn, ...]], None]) -> None:

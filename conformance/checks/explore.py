@@ -1,4 +1,5 @@
-"""Generated inputs: hypothesis draws them in a thread of its own, and the target answers them in the engine's loop.
+"""Generated inputs: hypothesis draws them in a process of its own, or a thread where there is none, and the target
+answers them in the engine's loop.
 
 Bounded in number, drawn from the run's seed, and shrunk: of the inputs that violate, the smallest is told. A batch of
 them is drawn before any is sent, so that a few can be on their way at once; to shrink, each waits for the answer to the
@@ -8,13 +9,14 @@ last.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import threading
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -22,6 +24,7 @@ from conformance.checks.case import Case
 from conformance.checks.signals import Violated
 from conformance.client.recorder import current_check
 from conformance.collector import forget_circles
+from conformance.elsewhere import Unavailable
 
 if TYPE_CHECKING:
     from hypothesis import settings
@@ -136,14 +139,15 @@ async def explore(
     """Sends `examples` generated values; raises Violated with the smallest of those that violate the law.
 
     `after` is what must hold at the end for anything to be said: the control, proven again. `needs` is the fact, as
-    profile key and reason, without which there are no values at all.
+    profile key and reason, without which there are no values at all. `strategy` is drawn in another process if it is
+    made of functions of a module and of plain values.
     """
     examples = max(1, examples)  # a share of few is one
     found = Exploration(asyncio.get_running_loop(), examples)
-    seeded, strategy = seed_of(case), cache(strategy)
+    seeded = seed_of(case)
     for begun, number in batches(examples):
         search = strategy, seeded + begun, number
-        values = await drawing(partial(_drawn, *search), many=number == BATCH)
+        values = await drawing(case, partial(_drawn, *search), many=number == BATCH)
         case.need(begun or values or not needs, *(needs or ("", "")))
         exhausted = len(values) < number
         found.known.clear()
@@ -161,17 +165,29 @@ def batches(examples: int) -> Iterator[tuple[int, int]]:
         yield begun, min(BATCH, examples - begun)
 
 
-async def drawing(draw: Callable[[], T], *, many: bool = False) -> T:
-    """What hypothesis draws, in the thread where it does so. `many`: for so many it makes much that it then lets go."""
+async def drawing(case: Case, draw: Callable[[], T], *, many: bool = False) -> T:
+    """What hypothesis draws: in the run's second process, if it can be told what to draw, or else in a thread.
+
+    `many`: for so many it makes much that it then lets go.
+    """
+    elsewhere = case.runtime.settings.elsewhere
 
     def alone() -> T:
+        if elsewhere is not None:
+            with contextlib.suppress(Unavailable):
+                drawn: T = elsewhere.call(_told, draw, many)
+                return drawn
         with _DRAWING:
-            drawn = draw()
-            if many:
-                forget_circles()
-            return drawn
+            return _told(draw, many)
 
     return await asyncio.get_running_loop().run_in_executor(_DRAWER, contextvars.copy_context().run, alone)
+
+
+def _told(draw: Callable[[], T], many: bool) -> T:
+    drawn = draw()
+    if many:
+        forget_circles()
+    return drawn
 
 
 def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: int) -> list[Any]:

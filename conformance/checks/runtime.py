@@ -20,6 +20,7 @@ from conformance.client.ledger import Ledger
 from conformance.client.recorder import Recorder, current_check
 from conformance.client.secrets import Secrets
 from conformance.contract import Contract, Operation
+from conformance.elsewhere import Elsewhere
 from conformance.engine.flow import Flow
 from conformance.errors import FixtureError
 from conformance.judge.invariants import Invariants
@@ -58,6 +59,8 @@ class Settings:
     """An earlier part was cut short when it had begun to provoke limits, and may have left them up."""
     watch: Callable[[Exchange], None] | None = None
     """Is told of each exchange, in the engine's thread."""
+    elsewhere: Elsewhere | None = None
+    """The run's second process, where it has one."""
 
 
 @dataclass

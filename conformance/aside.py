@@ -1,0 +1,53 @@
+"""What a run leaves to its second process (`elsewhere`): what hypothesis draws, and a share of the reports."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import lru_cache
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Final
+
+from conformance.elsewhere import Elsewhere, Unavailable
+from conformance.judge.run import load
+from conformance.model import Run
+
+if TYPE_CHECKING:
+    from conformance.reports import Beside
+
+BEFOREHAND: Final = (
+    *("hypothesis.stateful", "conformance.checks.check_walks", "conformance.checks.check_generated"),
+    *("conformance.aside", "conformance.reports.allure", "conformance.reports.har", "conformance.reports.html"),
+)
+"""What takes its time to be imported there."""
+
+
+def foretell(elsewhere: Elsewhere | None, directory: Path) -> None:
+    """The journal in a folder has come to its end: it is read there while it is read here."""
+    if elsewhere is not None:
+        Thread(target=_read, args=(elsewhere, directory), daemon=True).start()
+
+
+def writer(elsewhere: Elsewhere | None) -> Beside | None:
+    """What writes reports there, for `reports.write_reports`."""
+    return None if elsewhere is None else lambda name, directory: elsewhere.call(_write, name, directory)
+
+
+def _read(elsewhere: Elsewhere, directory: Path) -> None:
+    with contextlib.suppress(Unavailable):
+        elsewhere.call(_known, directory)
+
+
+def _known(directory: Path) -> None:
+    _run(directory)
+
+
+@lru_cache(maxsize=1)
+def _run(directory: Path) -> Run:
+    return load(directory)
+
+
+def _write(name: str, directory: Path) -> Path:
+    from conformance.reports import write_reports
+
+    return write_reports(_run(directory), directory, [name])[0]

@@ -1,0 +1,126 @@
+"""The second process of a run: it does what it is told, nobody depends on it, and it outlives nobody."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.elsewhere import Elsewhere, Unavailable, elsewhere
+
+ROOT = Path(__file__).parents[2]
+ALONE = """
+import sys
+from conformance.elsewhere import Elsewhere
+import os
+print(Elsewhere().call(os.getpid), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def other() -> Iterator[Elsewhere]:
+    made = Elsewhere(["json"])
+    yield made
+    made.close()
+
+
+def test_it_gives_what_the_function_gives_in_another_process(other: Elsewhere) -> None:
+    """With the arguments that were given, one call after the other."""
+    assert other.call(os.getpid) not in (0, os.getpid())
+    assert [other.call(divmod, number, 7) for number in range(50)] == [divmod(number, 7) for number in range(50)]
+
+
+def test_what_a_function_prints_is_no_answer(other: Elsewhere) -> None:
+    """A library may write to the standard output whenever it likes."""
+    assert other.call(os.system, "echo not an answer") == 0
+    assert other.call(print, "nor this") is None
+    assert other.call(len, "four") == 4
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [(lambda: 1, ()), (int, ("no number",)), (compile, ("1", "", "eval")), (len, (sys,))],
+    ids=["cannot be told", "goes wrong", "gives what cannot be told", "takes what cannot be told"],
+)
+def test_what_cannot_be_had_is_said_and_the_next_call_is_answered(
+    other: Elsewhere, function: object, arguments: object
+) -> None:
+    """Whoever asked does it himself: there is one error for all reasons."""
+    with pytest.raises(Unavailable):
+        other.call(function, *arguments)  # type: ignore[arg-type,misc]
+    assert other.call(len, "four") == 4
+
+
+def test_a_process_that_is_gone_is_no_trouble(other: Elsewhere) -> None:
+    """It may be killed for its memory, in the middle of something: that, and all that follows, is said."""
+    with pytest.raises(Unavailable):
+        other.call(os._exit, 3)
+    with pytest.raises(Unavailable, match="nobody is there"):
+        other.call(len, "four")
+    other.close()
+
+
+def test_one_that_was_closed_is_gone() -> None:
+    """Nothing of it is left once the context has ended, also where it never did anything."""
+    with elsewhere() as other:
+        assert other is not None
+        name = other.call(os.getpid)
+    assert not _alive(name)
+    with pytest.raises(Unavailable):
+        other.call(len, "four")
+
+
+def test_there_is_none_where_there_is_one_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would only take time from the run is not there."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
+    with elsewhere() as other:
+        assert other is None
+
+
+def test_a_process_that_cannot_be_started_is_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where there is no room for one more."""
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    other = Elsewhere()
+    with pytest.raises(Unavailable, match="nobody is there"):
+        other.call(len, "four")
+    other.close()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_it_ends_with_the_run(how: signal.Signals) -> None:
+    """However that ends: no orphan is left behind."""
+    run = subprocess.Popen(
+        [sys.executable, "-c", ALONE], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with run:
+        assert run.stdout is not None
+        name = int(run.stdout.readline())
+        assert _alive(name)
+        run.send_signal(how)
+    until = time.monotonic() + 10
+    while _alive(name) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not _alive(name)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return _state(process) != "Z"
+
+
+def _state(process: int) -> str:
+    """Its letter in /proc, where there is one: what nobody has waited for yet is no more."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
