@@ -21,11 +21,18 @@ from typing import Any, Final, TypeVar
 from conformance.errors import ConformanceError
 
 T = TypeVar("T")
-_CHILD: Final = """
+SAME: Final = """
 import sys
-sys.path.append(sys.argv[1])
+sys.path.insert(0, sys.argv.pop(1))
+import conformance
+del sys.path[0]
+"""
+"""Begins a program of this suite in another process, whose first argument is `HERE`: it is this very suite there, too,
+where another one is installed, and nothing else is taken from its folder."""
+HERE: Final = str(Path(__file__).parent.parent)
+_CHILD: Final = f"""{SAME}
 from conformance.elsewhere import serve
-serve(sys.argv[2:])
+serve(sys.argv[1:])
 """
 
 
@@ -40,7 +47,7 @@ class Elsewhere:
         """`beforehand`: modules that are imported there before anything is done, so that it is done alike each time."""
         self._turn = Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        command = [sys.executable, "-P", "-c", _CHILD, str(Path(__file__).parent.parent), *beforehand]
+        command = [sys.executable, "-P", "-c", _CHILD, HERE, *beforehand]
         try:
             self._process = subprocess.Popen(
                 command,

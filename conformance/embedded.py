@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from conformance.elsewhere import HERE, SAME
 from conformance.environment import environment as environment
 from conformance.errors import ConformanceError, UsageError
 
 READY_S: Final = 30.0
-_CHILD: Final = """
-import os, signal, sys, threading
-sys.path.append(sys.argv.pop(1))
+_CHILD: Final = f"""{SAME}
+import os, signal, threading
 def end_with_parent():
     os.read(0, 1)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -50,7 +50,7 @@ def reference(*, fault: str = "", variant: str = "", extra: tuple[str, ...] = ()
 
     Raises ConformanceError where it does not come up.
     """
-    command = [sys.executable, "-P", "-c", _CHILD, str(Path(__file__).parent.parent), *extra]
+    command = [sys.executable, "-P", "-c", _CHILD, HERE, *extra]
     command += [f"--fault={fault}"] if fault else []
     command += [f"--variant={variant}"] if variant else []
     process = subprocess.Popen(

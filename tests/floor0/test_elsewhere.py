@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,6 +66,23 @@ def test_a_process_that_is_gone_is_no_trouble(other: Elsewhere) -> None:
     with pytest.raises(Unavailable, match="nobody is there"):
         other.call(len, "four")
     other.close()
+
+
+def test_it_is_the_same_suite_there(tmp_path: Path) -> None:
+    """A run from a checkout works with that, also where another version is installed for the same interpreter."""
+    package = tmp_path / "conformance"
+    package.mkdir()
+    for name in ("__init__.py", "elsewhere.py", "errors.py"):
+        shutil.copy(ROOT / "conformance" / name, package)
+    (package / "where.py").write_text("def here():\n    return __file__\n")
+    script = "from conformance.elsewhere import Elsewhere; from conformance.where import here; "
+    script += "print(Elsewhere().call(here))"
+    for place, more in ((ROOT.parent, {"PYTHONPATH": str(tmp_path)}), (tmp_path, {})):
+        command = [sys.executable, *(["-P"] if more else []), "-c", script]
+        own = subprocess.run(
+            command, cwd=place, env={**os.environ, **more}, capture_output=True, text=True, timeout=30
+        )  # fmt: skip
+        assert (own.stdout.strip(), own.stderr) == (str(package / "where.py"), "")
 
 
 def test_one_that_was_closed_is_gone() -> None:
