@@ -23,6 +23,7 @@ from conformance.errors import ConformanceError, UsageError
 from conformance.judge.verdict import EXIT_INTERRUPTED
 from conformance.progress import to_a_person
 from conformance.running import Asked
+from conformance.session import new_seed
 
 _GRAVEST: Final = (EXIT_INTERRUPTED, 5, 2, 4, 1, 3, 0)
 """Exit codes, of which the first that any target ended with is that of them all."""
@@ -102,6 +103,8 @@ def _targets(profiles: Sequence[Path], asked: Asked) -> list[_Target]:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError("the report directory is not empty", where=str(folder), hint="name another with --report-dir")
     targets, names = [], set[str]()
+    if asked.seed is None and not asked.shard:  # shards have one of their own
+        asked = replace(asked, seed=new_seed())  # what one target is asked, all are: they may be compared
     for profile in profiles:
         name = next(n for n in (profile.stem, *(f"{profile.stem}-{i}" for i in range(2, 999))) if n not in names)
         names.add(name)

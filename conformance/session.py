@@ -99,6 +99,11 @@ def run_name() -> str:
     return "c" + format(int(time.time()), "x") + random_source.token_hex(2)
 
 
+def new_seed() -> int:
+    """Any."""
+    return random.SystemRandom().randrange(2**32)
+
+
 class Session:
     """A run that is being made. `start`, then `result` for each instance, then `finish`."""
 
@@ -142,7 +147,7 @@ class Session:
     def _seed(self) -> int:
         """Where none was asked for: any; for shards the same one, which need not know of each other."""
         if self.options.shard[1] == 1:
-            return random.SystemRandom().randrange(2**32)
+            return new_seed()
         return int(sha256(f"{self.profile.digest} {check_set_digest()}".encode()).hexdigest()[:8], 16)
 
     @property

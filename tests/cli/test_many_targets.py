@@ -49,7 +49,10 @@ def test_each_target_gets_its_verdict_and_the_gravest_is_that_of_all(desk: Desk)
 
 
 def test_targets_share_nothing_but_the_command(desk: Desk) -> None:
-    """Two profiles of one name, each with its own folder; what is said of one is not said of the other."""
+    """Two profiles of one name, each with its own folder; what is said of one is not said of the other.
+
+    What they are sent comes from one seed: they may be compared.
+    """
     profile(desk, "one", "F035")
     (desk.place / "other").mkdir()
     for name in ("one.toml", "reference.schemas.yaml"):
@@ -58,8 +61,9 @@ def test_targets_share_nothing_but_the_command(desk: Desk) -> None:
     paths = ("--profile", "profiles/one.toml", "--profile", "other/one.toml")
     done = desk.conformance("run", *paths, *ONLY, "--report-dir", "out", "-q")
     assert done.code == 1, done.text
-    verdicts = [run_json(desk.place / "out" / name / "report")["verdict"] for name in ("one", "one-2")]
-    assert verdicts == ["nonconformant", "incomplete"]
+    told = [run_json(desk.place / "out" / name / "report") for name in ("one", "one-2")]
+    assert [run["verdict"] for run in told] == ["nonconformant", "incomplete"]
+    assert told[0]["seed"] == told[1]["seed"]
     assert done.out.strip() == "reports: out"
 
 
