@@ -8,7 +8,9 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Final
 
+from conformance.client import journal
 from conformance.elsewhere import Elsewhere, Unavailable
+from conformance.exchanges import HELD
 from conformance.judge.run import load
 from conformance.model import Run
 
@@ -20,17 +22,29 @@ BEFOREHAND: Final = (
     *("conformance.aside", "conformance.reports.allure", "conformance.reports.har", "conformance.reports.html"),
 )
 """What takes its time to be imported there."""
+LONG: Final = 2 * HELD
+"""Of a run whose journal has more bytes all reports are written here: it would be held in the memory twice, and what is
+won is little beside what it took."""
 
 
 def foretell(elsewhere: Elsewhere | None, directory: Path) -> None:
     """The journal in a folder has come to its end: it is read there while it is read here."""
-    if elsewhere is not None:
+    if elsewhere is not None and not _is_long(directory):
         Thread(target=_read, args=(elsewhere, directory), daemon=True).start()
 
 
-def writer(elsewhere: Elsewhere | None) -> Beside | None:
-    """What writes reports there, for `reports.write_reports`."""
-    return None if elsewhere is None else lambda name, directory: elsewhere.call(_write, name, directory)
+def writer(elsewhere: Elsewhere | None, directory: Path) -> Beside | None:
+    """What writes reports of the run in a folder there, for `reports.write_reports`."""
+    if elsewhere is None or _is_long(directory):
+        return None
+    return lambda name, into: elsewhere.call(_write, name, directory, into)
+
+
+def _is_long(directory: Path) -> bool:
+    try:
+        return (directory / journal.NAME).stat().st_size > LONG
+    except OSError:
+        return True
 
 
 def _read(elsewhere: Elsewhere, directory: Path) -> None:
@@ -47,7 +61,7 @@ def _run(directory: Path) -> Run:
     return load(directory)
 
 
-def _write(name: str, directory: Path) -> Path:
+def _write(name: str, directory: Path, into: Path) -> Path:
     from conformance.reports import write_reports
 
-    return write_reports(_run(directory), directory, [name])[0]
+    return write_reports(_run(directory), into, [name])[0]

@@ -354,7 +354,7 @@ def _write_reports(run: Run, own: Session, ending: Ending) -> None:
     from conformance.reports import write_reports
 
     try:
-        write_reports(run, own.directory, beside=aside.writer(own.elsewhere))
+        write_reports(run, own.directory, beside=aside.writer(own.elsewhere, own.directory))
     except ConformanceError as error:
         ending.fail(f"{error}; `conformance report {own.directory}` makes them from the journal")
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -61,7 +61,7 @@ def seen(name: str, samples: Sequence[float], unit: str = "", note: str = "") ->
 
 @dataclass
 class Ran:
-    """A finished process: its wall time, its exit code, its own and its children's processor time, its peak memory."""
+    """A finished process: its wall time, its exit code, and with its children its processor time and peak memory."""
 
     seconds: float
     code: int
@@ -83,7 +83,8 @@ def ran(command: Sequence[object], environment: Mapping[str, str] | None = None,
             stdout=out,
             stderr=err,
         )
-        _, status, usage = _waited(process, began)
+        children: dict[int, int] = {}
+        _, status, usage = _waited(process, began, children)
         seconds = time.perf_counter() - began
         out.seek(0)
         err.seek(0)
@@ -91,22 +92,37 @@ def ran(command: Sequence[object], environment: Mapping[str, str] | None = None,
             seconds,
             os.waitstatus_to_exitcode(status),
             usage.ru_utime + usage.ru_stime,
-            usage.ru_maxrss,
+            usage.ru_maxrss + sum(children.values()),
             out.read().decode("utf-8", "replace"),
             err.read().decode("utf-8", "replace"),
         )
 
 
-def _waited(process: subprocess.Popen[bytes], began: float) -> tuple[int, int, Any]:
+def _waited(process: subprocess.Popen[bytes], began: float, children: dict[int, int]) -> tuple[int, int, Any]:
+    """`children`: gets the peak memory of each child in KB, of what is seen ten times a second."""
+    looked_at = began
     while True:
         done = os.wait4(process.pid, os.WNOHANG)
         if done[0]:
             process.returncode = os.waitstatus_to_exitcode(done[1])
             return done
-        if time.perf_counter() - began > LONGEST_S:
+        now = time.perf_counter()
+        if now - began > LONGEST_S:
             process.kill()
             raise subprocess.TimeoutExpired(process.args, LONGEST_S)
+        if now - looked_at > 0.1:
+            looked_at = now
+            _look_at(process.pid, children)
         time.sleep(0.005)
+
+
+def _look_at(parent: int, peaks: dict[int, int]) -> None:
+    """Where there is a /proc; a process that has just ended keeps its last figure."""
+    with suppress(OSError):
+        for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+            for line in Path(f"/proc/{child}/status").read_text().splitlines():
+                if line.startswith("VmHWM:"):
+                    peaks[int(child)] = int(line.split()[1])
 
 
 def in_turn(rounds: int, *sides: Callable[[], float]) -> list[list[float]]:

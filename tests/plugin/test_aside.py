@@ -1,0 +1,26 @@
+"""What a run leaves to its second process, and what not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from conformance import aside
+from conformance.client import journal
+from conformance.elsewhere import Elsewhere
+
+
+@pytest.mark.parametrize(("size", "shared"), [(0, True), (aside.LONG, True), (aside.LONG + 1, False), (None, False)])
+def test_only_runs_of_a_usual_size_are_held_in_two_processes(tmp_path: Path, size: int | None, shared: bool) -> None:
+    """The memory of a long run must not grow twice; where there is no journal, nobody reads one."""
+    if size is not None:
+        (tmp_path / journal.NAME).touch()
+        os.truncate(tmp_path / journal.NAME, size)
+    other = Elsewhere()
+    try:
+        assert (aside.writer(other, tmp_path) is not None) is shared
+    finally:
+        other.close()
+    assert aside.writer(None, tmp_path) is None
