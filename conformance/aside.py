@@ -34,10 +34,10 @@ def foretell(elsewhere: Elsewhere | None, directory: Path) -> None:
 
 
 def writer(elsewhere: Elsewhere | None, directory: Path) -> Beside | None:
-    """What writes reports of the run in a folder there, for `reports.write_reports`."""
+    """What writes reports of the run in a folder there, into it, for `reports.write_reports`."""
     if elsewhere is None or _is_long(directory):
         return None
-    return lambda name, into: elsewhere.call(_write, name, directory, into)
+    return lambda name: elsewhere.call(_write, name, directory)
 
 
 def _is_long(directory: Path) -> bool:
@@ -53,6 +53,7 @@ def _read(elsewhere: Elsewhere, directory: Path) -> None:
 
 
 def _known(directory: Path) -> None:
+    """Reads it, and gives nothing that would have to be sent back."""
     _run(directory)
 
 
@@ -61,7 +62,7 @@ def _run(directory: Path) -> Run:
     return load(directory)
 
 
-def _write(name: str, directory: Path, into: Path) -> Path:
+def _write(name: str, directory: Path) -> Path:
     from conformance.reports import write_reports
 
-    return write_reports(_run(directory), into, [name])[0]
+    return write_reports(_run(directory), directory, [name])[0]

@@ -100,7 +100,7 @@ def run_name() -> str:
 
 
 def new_seed() -> int:
-    """Any."""
+    """For a run that was asked for none."""
     return random.SystemRandom().randrange(2**32)
 
 

@@ -87,7 +87,7 @@ async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) ->
     request = await case.arrange()
     case.need(isinstance(request.body, dict), f"operations.{case.operation.id}.body", "a JSON object is needed")
 
-    breaking = partial(_breaking, request.with_proof(None), name, case.profile.schemas, schema, _kept(case))
+    breaking = partial(_breaking, request.with_proof(None), schema, _kept(case))
 
     async def law(body: Any) -> None:
         bad = request.with_body(body).with_fresh_key()
@@ -99,11 +99,12 @@ async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) ->
     )  # fmt: skip
 
 
-def _breaking(request: Request, name: str, schemas: Schemas, schema: Any, keep: frozenset[str]) -> SearchStrategy[Any]:
-    """Bodies that the schema of that name refuses."""
+def _breaking(request: Request, schema: Any, keep: frozenset[str]) -> SearchStrategy[Any]:
+    """Bodies that the schema refuses."""
     from conformance.checks.strategies import breaking_documents
 
-    problem = Validators(schemas).problem
+    name = request.operation.request_schema
+    problem = Validators(Schemas({name: schema})).problem
     made = breaking_documents(request.body, schema, keep)
     return made.filter(lambda body: bool(problem(name, request.with_body(body).document)))
 
@@ -204,19 +205,14 @@ async def a_generated_id_names_nothing(case: Case) -> None:
     name = case.operation.path_parameters[0]
 
     async def law(value: str) -> None:
-        unknown = request.with_path(**{name: value}).with_fresh_key()
-        answer = await case.stubborn(unknown, "generated id", request)
+        made_up = request.with_path(**{name: value}).with_fresh_key()
+        answer = await case.stubborn(made_up, "generated id", request)
         expect_survival(case, "a generated id", answer, oversize=False)
         if answer.ok:
             raise case.violated("a made-up id was answered 200", answer, expected="404")
 
-    await explore(
-        case,
-        partial(unknown_ids, request.path[name]),
-        law,
-        examples=case.examples,
-        after=lambda: case.reproven(request),
-    )
+    ids = partial(unknown_ids, request.path[name])
+    await explore(case, ids, law, examples=case.examples, after=lambda: case.reproven(request))
 
 
 @check("SRCH-3", cases={"page": "page", "pageSize": "pageSize"})

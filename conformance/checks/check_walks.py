@@ -15,6 +15,7 @@ from conformance.checks.registry import check
 from conformance.checks.signals import Inconclusive
 from conformance.checks.states import States
 from conformance.checks.walk import REPLAY, STATE, STEPS, Ground, Turn, Walks, ground_of, machine
+from conformance.collector import forget_circles
 
 if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine
@@ -35,9 +36,8 @@ async def _walk(case: Case, ground: Ground) -> Walked:
     seeded = zlib.crc32(f"{case.runtime.settings.seed}:{ground.kind}".encode())
     for begun, number in batches(found.most):
         search = ground, seeded + begun, number
-        whole = number == BATCH
-        draw = partial(_drawn if whole else _kept, *search)
-        await spread(found, list(await drawing(case, draw, many=whole)), walks, repr)
+        draw = partial(_kept if number < BATCH else _drawn, *search)
+        await spread(found, list(await drawing(case, draw)), walks, repr)
         if found.smallest is not None:
             found.violations = 1  # of several at once, too: from here on only what goes wrong again counts
             await in_thread(found, partial(_search, *search, partial(_again, found, walks)))
@@ -49,6 +49,8 @@ async def _walk(case: Case, ground: Ground) -> Walked:
 def _drawn(ground: Ground, seeded: int, most: int) -> tuple[tuple[Turn, ...], ...]:
     told: list[tuple[Turn, ...]] = []
     _search(ground, seeded, most, told.append)
+    if most == BATCH:
+        forget_circles()
     return tuple(told[:most])
 
 

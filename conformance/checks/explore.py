@@ -147,7 +147,7 @@ async def explore(
     seeded = seed_of(case)
     for begun, number in batches(examples):
         search = strategy, seeded + begun, number
-        values = await drawing(case, partial(_drawn, *search), many=number == BATCH)
+        values = await drawing(case, partial(_drawn, *search))
         case.need(begun or values or not needs, *(needs or ("", "")))
         exhausted = len(values) < number
         found.known.clear()
@@ -165,29 +165,19 @@ def batches(examples: int) -> Iterator[tuple[int, int]]:
         yield begun, min(BATCH, examples - begun)
 
 
-async def drawing(case: Case, draw: Callable[[], T], *, many: bool = False) -> T:
-    """What hypothesis draws: in the run's second process, if it can be told what to draw, or else in a thread.
-
-    `many`: for so many it makes much that it then lets go.
-    """
+async def drawing(case: Case, draw: Callable[[], T]) -> T:
+    """What hypothesis draws: in the run's second process, if it can be told what to draw, or else in a thread."""
     elsewhere = case.runtime.settings.elsewhere
 
     def alone() -> T:
         if elsewhere is not None:
             with contextlib.suppress(Unavailable):
-                drawn: T = elsewhere.call(_told, draw, many)
+                drawn: T = elsewhere.call(draw)
                 return drawn
         with _DRAWING:
-            return _told(draw, many)
+            return draw()
 
     return await asyncio.get_running_loop().run_in_executor(_DRAWER, contextvars.copy_context().run, alone)
-
-
-def _told(draw: Callable[[], T], many: bool) -> T:
-    drawn = draw()
-    if many:
-        forget_circles()
-    return drawn
 
 
 def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: int) -> list[Any]:
@@ -212,6 +202,8 @@ def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: i
         pass
     if examples < BATCH:
         known[seeded, examples] = tuple(values[:examples])
+    else:
+        forget_circles()
     return values[:examples]
 
 

@@ -52,8 +52,9 @@ def load(names: Iterable[str]) -> None:
         importlib.import_module(f"{__name__}.{name}")
 
 
-Beside = Callable[[str, Path], Path]
-"""Writes a format by its name, of the same run, where that holds nobody up; whatever it raises, it is written here."""
+Beside = Callable[[str], Path]
+"""Writes a format by its name, of the same run into the same directory, where that holds nobody up; whatever it raises,
+it is written here."""
 
 
 def write_reports(
@@ -100,7 +101,7 @@ def _writing(run: Run, directory: Path, beside: Beside | None) -> Callable[[str]
         if beside is not None and free.acquire(blocking=False):
             try:
                 with contextlib.suppress(Exception):  # what went wrong there goes wrong here, too, or does not matter
-                    return beside(name, directory)
+                    return beside(name)
             finally:
                 free.release()
         return FORMATS[name](run, directory)

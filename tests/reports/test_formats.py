@@ -76,11 +76,11 @@ def test_what_is_not_written_beside_is_written_here(small: Run, written: Path, t
     """Another process may write some of the formats, one at a time; what it cannot is there, too."""
     asked: list[str] = []
 
-    def beside(name: str, directory: Path) -> Path:
+    def beside(name: str) -> Path:
         asked.append(name)
         if len(asked) % 2:
             raise OSError("gone")
-        return FORMATS[name](small, directory)
+        return FORMATS[name](small, tmp_path)
 
     paths = write_reports(small, tmp_path, beside=beside)
     assert asked
