@@ -6,7 +6,6 @@ from itertools import zip_longest
 
 import pytest
 
-from conformance import interrupts
 from conformance.items import CheckItem, session_key
 from conformance.session import Session
 
@@ -40,8 +39,7 @@ def _first_to_tell(planned: CheckItem, own: Session) -> str:
     """The id of the check that has failed, if any. Raises pytest's Failed where an invariant was violated."""
     alarm = own.alarm
     assert alarm is not None
-    with interrupts.taken():
-        own.wait(planned.instance)
+    own.wait(planned.instance)
     if alarm.violated and not alarm.failed:
         planned.session.shouldfail = f"stopping at the first failure: {alarm.violated}"
         raise planned.session.Failed(planned.session.shouldfail)

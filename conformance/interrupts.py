@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a run where it waits for a result, and nowhere else while pytest runs items.
+"""Ctrl-C and SIGTERM end a run where it waits, and nowhere else from its first line to its end.
 
 pytest and pluggy are made of generators: an exception between two of them leaves one suspended, which complains when it
 is collected. So the first signal is kept until the next wait, which comes at once; a second one is taken where it hits.

@@ -86,7 +86,7 @@ def run_all(profiles: Sequence[Path], asked: Asked, console: Console | None = No
     console = console or to_a_person()
     targets = _targets(profiles, asked)
     started = time.monotonic()
-    with interrupts.as_exceptions():
+    with interrupts.as_exceptions(), interrupts.deferred():
         ended = list(_side_by_side(targets, console, quiet=asked.quiet))
     if not asked.quiet:
         _say(console, "")
@@ -127,7 +127,9 @@ def _side_by_side(targets: Sequence[_Target], console: Console, *, quiet: bool) 
                 process = context.Process(target=_run, args=(target,))
                 process.start()
                 under_way[process.sentinel] = (target, process, time.monotonic())
-            for sentinel in wait(under_way, timeout=1.0):
+            with interrupts.taken():
+                over = wait(under_way, timeout=1.0)
+            for sentinel in over:
                 target, process, began = under_way.pop(sentinel)
                 process.join()
                 yield _told(_Ended(target, _code(process.exitcode), time.monotonic() - began), console, quiet=quiet)

@@ -234,9 +234,9 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
     stopped = ""
     try:
         if checks is not None:
-            own.write_head(checks, asked_of(session.config))
-            own.start(ordered(checks) if own.options.fail_fast else checks)
             with interrupts.deferred():
+                own.write_head(checks, asked_of(session.config))
+                own.start(ordered(checks) if own.options.fail_fast else checks)
                 outcome = yield
         else:
             outcome = yield

@@ -31,6 +31,7 @@ _UNUSED: Final = (
     *("faulthandler", "junitxml", "stepwise", "setuponly", "setupplan", "unittest", "monkeypatch", "debugging"),
 )
 """pytest's own plugins that would look at each item, or at the end, for what no check has."""
+_BEFORE: Final = "interrupted before anything was sent"
 
 
 @dataclass(frozen=True)
@@ -239,12 +240,14 @@ def _judge_the_end(progress: ProgressLine, status: int) -> None:
     ending, crash = progress.ending, progress.crash
     if ending is None or not progress.finished:  # pytest never came to run anything; it has said why
         if progress.interrupted:
-            raise Ended("interrupted before anything was sent", EXIT_INTERRUPTED)
+            raise Ended(_BEFORE, EXIT_INTERRUPTED)
         raise Ended("nothing was run", plugin.USAGE if status != pytest.ExitCode.INTERNAL_ERROR else items.BROKEN)
     if ending.failure:
         hint = f"the traceback is in {crash}" if crash else ""
         raise Ended(ending.failure, status, hint=hint)
-    if progress.run is None and not ending.interrupted:
+    if progress.run is None and ending.interrupted:
+        raise Ended(_BEFORE, EXIT_INTERRUPTED)
+    if progress.run is None:
         raise Ended("no check matches the selection", status, hint="`conformance list --checks` shows what there is")
 
 

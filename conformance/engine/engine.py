@@ -16,6 +16,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from conformance import interrupts
 from conformance.collector import calm_collector
 
 T = TypeVar("T")
@@ -57,16 +58,18 @@ class Engine(Generic[R, T]):
         self._left_s = deadline_s if left_s is None else left_s
         self._last_moment = None if self._left_s is None else time.monotonic() + self._left_s + _GRACE_S
         self._futures: dict[str, Future[T]] = {}
-        self._ready = threading.Event()
+        self._begun, self._ready = threading.Event(), threading.Event()
+        self._main: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
         self.stopped = ""
         self.done = 0
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
-        """Raises what opening the context raised."""
+        """Raises what opening the context raised. Where a signal ends it, `stop` still ends what it began."""
         self._thread.start()
-        self._ready.wait()
+        with interrupts.taken():
+            self._ready.wait()
         if self._failure is not None:
             raise self._failure
 
@@ -76,15 +79,17 @@ class Engine(Generic[R, T]):
         if not new:
             return
         self._futures |= {job.key: Future() for job in new}
+        assert self._main is not None
         try:
-            self._loop.call_soon_threadsafe(self._queue, new)
+            self._main.get_loop().call_soon_threadsafe(self._queue, new)
         except RuntimeError:  # the loop has ended
             self._cancel_all()
 
     def result(self, key: str) -> T:
         """Waits for a job. Raises Stopped where it never came to an end, and what the job raised, if anything."""
         try:
-            return self._futures[key].result(self._patience())
+            with interrupts.taken():
+                return self._futures[key].result(self._patience())
         except TimeoutError:
             if self._futures[key].done():  # the job's own
                 raise
@@ -97,15 +102,18 @@ class Engine(Generic[R, T]):
         """Until a job has come to an end or the event is set; or for so long, or until the deadline."""
         if key in self._futures:
             self._futures[key].add_done_callback(lambda _: others.set())
-            others.wait(self._patience() if most_s is None else most_s)
+            with interrupts.taken():
+                others.wait(self._patience() if most_s is None else most_s)
 
     def stop(self, reason: str = "") -> None:
         """Ends every job that is not done, and the loop. The first reason stays."""
         self.stopped = self.stopped or reason
-        try:
-            self._loop.call_soon_threadsafe(self._main.cancel)
-        except RuntimeError:  # it has ended already
-            pass
+        if self._thread.ident is None:  # it never began
+            return
+        self._begun.wait()
+        if self._main is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended already
+                self._main.get_loop().call_soon_threadsafe(self._main.cancel)
         self._thread.join(self._patience())
         if self._thread.is_alive():
             self._give_up()
@@ -137,12 +145,13 @@ class Engine(Generic[R, T]):
         except BaseException as error:  # noqa: BLE001 - told to whoever waits, in their thread
             self._failure = error
         finally:
+            self._begun.set()
             self._ready.set()
             self._cancel_all()
 
     async def _supervise(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._main = asyncio.ensure_future(self._serve())
+        self._main = asyncio.create_task(self._serve())
+        self._begun.set()
         await self._main
 
     async def _serve(self) -> None:

@@ -56,6 +56,36 @@ def test_an_interrupted_run_reports_what_it_had(desk: Desk, number: signal.Signa
     assert set(checks(run)) == planned(desk)
 
 
+SIGNALLED = """
+import signal, sys
+from conformance import cli, session
+from conformance.engine.engine import Engine
+owner, name = eval(sys.argv.pop(1)), sys.argv.pop(1)
+before, number = getattr(owner, name), int(sys.argv.pop(1))
+def signalled(*given, **named):
+    signal.raise_signal(number)
+    return before(*given, **named)
+setattr(owner, name, signalled)
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    "where", ["session.Session write_head", "session load_sender", "Engine __init__", "Engine start", "Engine submit"]
+)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: signal.Signals(number).name)
+def test_a_run_that_is_interrupted_while_it_begins_has_its_reports(
+    desk: Desk, number: signal.Signals, where: str
+) -> None:
+    """What was going to be judged is written down, nothing or next to nothing is sent, and all of it is untested."""
+    words = [*where.split(), str(int(number)), "run", *desk.target(), "--report-dir", "out", "-k", SELECTION]
+    code, _, err = ended(desk.started(["-c", SIGNALLED, *words]))
+    run = run_json(desk.place / "out")
+    assert (code, err) == (130, "")
+    assert (run["verdict"], run["interrupted"]) == ("incomplete", number.name)
+    assert set(checks(run)) == planned(desk)
+
+
 def test_a_run_whose_second_process_is_killed_goes_on(desk: Desk) -> None:
     """It was to draw what is sent, and to write reports: the run does that itself, and tells the same."""
     selection = ("-k", "(check_generated or check_walks) and (Search or Identity or WebhookDeliveries)", "--seed", "1")

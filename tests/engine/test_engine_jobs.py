@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from conformance import interrupts
 from conformance.engine.engine import Engine, Job, Stopped
 
 Runtime = list[str]
@@ -268,3 +270,27 @@ def test_waiting_for_a_job_or_an_event_ends_with_whichever_comes(start: Callable
     before = time.monotonic()
     engine.wait("slow", event, 0.05 if how == "the time is up" else None)
     assert time.monotonic() - before < 10
+
+
+@pytest.mark.parametrize("after_s", [0.00002, 0.0001, 0.0003, 0.001, 0.003])
+def test_an_engine_whose_start_is_interrupted_ends_when_it_is_stopped(after_s: float) -> None:
+    """A signal comes before its loop, with it, or while its context is being opened."""
+
+    @asynccontextmanager
+    async def slow_to_open() -> AsyncIterator[Runtime]:
+        await asyncio.sleep(0.2)
+        yield []
+
+    engine: Engine[Runtime, Any] = Engine(slow_to_open, workers=1)
+    with interrupts.as_exceptions():
+        with pytest.raises(KeyboardInterrupt, match="SIGTERM"), interrupts.deferred():
+            threading.Timer(after_s, signal.pthread_kill, [threading.get_ident(), signal.SIGTERM]).start()
+            engine.start()
+        engine.stop()
+    assert "engine" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_an_engine_that_never_began_may_be_stopped() -> None:
+    engine: Engine[Runtime, Any] = Engine(opened, workers=1)
+    engine.stop("no more")
+    assert engine.stopped == "no more"
