@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from conformance.client import journal
 from conformance.elsewhere import Elsewhere, Unavailable
 from conformance.exchanges import HELD
-from conformance.judge.run import load
+from conformance.judge.run import Growing
 from conformance.model import Run
 
 if TYPE_CHECKING:
@@ -27,17 +27,43 @@ LONG: Final = 2 * HELD
 won is little beside what it took."""
 
 
-def foretell(elsewhere: Elsewhere | None, directory: Path) -> None:
-    """The journal in a folder has come to its end: it is read there while it is read here."""
-    if elsewhere is not None and not _is_long(directory):
-        Thread(target=_read, args=(elsewhere, directory), daemon=True).start()
+class Reading:
+    """The journal in a folder, which is read here and in the second process: what stands there while there is time."""
 
+    def __init__(self, elsewhere: Elsewhere | None, directory: Path) -> None:
+        self._elsewhere = elsewhere
+        self._directory = directory
+        self._growing = Growing(directory / journal.NAME)
+        self._ahead: Thread | None = None
 
-def writer(elsewhere: Elsewhere | None, directory: Path) -> Beside | None:
-    """What writes reports of the run in a folder there, into it, for `reports.write_reports`."""
-    if elsewhere is None or _is_long(directory):
-        return None
-    return lambda name: elsewhere.call(_write, name, directory)
+    def ahead(self) -> None:
+        """Begins with what stands there by now, if nobody has, and holds nobody up."""
+        if self._ahead is None:
+            self._foretell()
+            self._ahead = Thread(target=self._go_on, daemon=True)
+            self._ahead.start()
+
+    def run(self) -> Run:
+        """Once the journal has come to its end. Raises JournalError."""
+        if self._ahead is not None:
+            self._ahead.join()
+        self._foretell()
+        return self._growing.run()
+
+    def writer(self) -> Beside | None:
+        """What writes reports of the run there, into its folder, for `reports.write_reports`."""
+        other = self._elsewhere
+        if other is None or _is_long(self._directory):
+            return None
+        return lambda name: other.call(_write, name, self._directory)
+
+    def _foretell(self) -> None:
+        if self._elsewhere is not None and not _is_long(self._directory):
+            Thread(target=_read, args=(self._elsewhere, self._directory), daemon=True).start()
+
+    def _go_on(self) -> None:
+        with contextlib.suppress(Exception):  # whatever it is, it is met again in the end
+            self._growing.go_on()
 
 
 def _is_long(directory: Path) -> bool:
@@ -53,13 +79,18 @@ def _read(elsewhere: Elsewhere, directory: Path) -> None:
 
 
 def _known(directory: Path) -> None:
-    """Reads it, and gives nothing that would have to be sent back."""
-    _run(directory)
+    """Reads what stands there, and gives nothing that would have to be sent back."""
+    _growing(directory).go_on()
+
+
+@lru_cache(maxsize=1)
+def _growing(directory: Path) -> Growing:
+    return Growing(directory / journal.NAME)
 
 
 @lru_cache(maxsize=1)
 def _run(directory: Path) -> Run:
-    return load(directory)
+    return _growing(directory).run()
 
 
 def _write(name: str, directory: Path) -> Path:

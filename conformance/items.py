@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from conformance.aside import Reading
 from conformance.checks.registry import Instance
 from conformance.client.secrets import clean_of_all
 from conformance.engine.engine import Stopped
@@ -58,6 +59,7 @@ class Ending:
 session_key = pytest.StashKey[Session]()
 run_key = pytest.StashKey[Run]()
 ending_key = pytest.StashKey[Ending]()
+reading_key = pytest.StashKey[Reading]()
 
 
 class CheckFailed(Exception):
@@ -103,6 +105,8 @@ class CheckItem(pytest.Item):
         self.add_marker(level.value)
 
     def runtest(self) -> None:
+        if self.instance.check.exclusive and (reading := self.config.stash.get(reading_key, None)):
+            reading.ahead()  # it takes its time, most of which the suite waits
         try:
             self.result = result = self.config.stash[session_key].result(self.instance)
         except Stopped as stopped:

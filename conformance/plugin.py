@@ -14,7 +14,8 @@ import pytest
 from _pytest.mark.expression import Expression  # there is no public way to tell a wrong expression from a right one
 
 import conformance.checks
-from conformance import aside, interrupts
+from conformance import interrupts
+from conformance.aside import Reading
 from conformance.checks.registry import Instance
 from conformance.client.secrets import clean_of_all
 from conformance.codec import from_json
@@ -28,6 +29,7 @@ from conformance.items import (
     Ending,
     ending_key,
     erred,
+    reading_key,
     report_invariant,
     run_key,
     session_key,
@@ -232,6 +234,7 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
     """`checks` is None where workers run them; the scheduler then writes the journal's first line."""
     ending = session.config.stash[ending_key]
     stopped = ""
+    session.config.stash[reading_key] = Reading(own.elsewhere, own.directory)
     try:
         if checks is not None:
             with interrupts.deferred():
@@ -301,8 +304,7 @@ def _conclude(session: pytest.Session, own: Session, stopped: str) -> None:
             own.finish(stopped)
         if not own.planned:
             return
-        aside.foretell(own.elsewhere, own.directory)
-        run = own.assembled()
+        run = session.config.stash[reading_key].run()
     except JournalError as error:
         session.config.stash[ending_key].fail(str(error))
         return
@@ -346,15 +348,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if run is None:
         own.forget()
     else:
-        _write_reports(run, own, session.config.stash[ending_key])
+        _write_reports(run, own, session.config.stash[reading_key], session.config.stash[ending_key])
     session.exitstatus = _status(session, run)
 
 
-def _write_reports(run: Run, own: Session, ending: Ending) -> None:
+def _write_reports(run: Run, own: Session, reading: Reading, ending: Ending) -> None:
     from conformance.reports import write_reports
 
     try:
-        write_reports(run, own.directory, beside=aside.writer(own.elsewhere, own.directory))
+        write_reports(run, own.directory, beside=reading.writer())
     except ConformanceError as error:
         ending.fail(f"{error}; `conformance report {own.directory}` makes them from the journal")
 

@@ -27,7 +27,8 @@ from conformance.errors import FixtureError
 TAKEN = GATEWAY | {429}
 _AT_ONCE = 10
 _TOGETHER = 3
-"""So many operations are asked at the same time for what one answer mostly tells: few, for they may share a limit."""
+"""So many operations are asked at the same time for what one answer mostly tells, or as many as the limit that is
+declared lets through: few, for they may share it."""
 _LAST_ASKED = 3
 _DEFAULT_RECOVERY_S = 2.0
 _STUCK = 3
@@ -98,7 +99,8 @@ async def _limit_all(case: Case) -> dict[str, Provoked | Failure]:
     if facts.prepare:
         await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
     try:
-        await _each(prepared, outcomes, _overrun, at_once=_bursts_at_once(case))
+        bursts = asyncio.Semaphore(_bursts_at_once(case))
+        await _each(prepared, outcomes, partial(_overrun, bursts=bursts), at_once=len(prepared))
         await _settled(prepared, outcomes, _ask, _still_limited)
     finally:
         if facts.restore:
@@ -118,7 +120,7 @@ def _bursts_at_once(case: Case) -> int:
 async def _each(
     prepared: Sequence[_Prepared], outcomes: dict[str, Provoked | Failure], step: _Step, *, at_once: int
 ) -> None:
-    room = asyncio.Semaphore(at_once)
+    room = asyncio.Semaphore(max(1, at_once))
 
     async def own(one: _Prepared) -> None:
         async with room:
@@ -134,7 +136,8 @@ async def _settled(
     still: Callable[[Provoked], bool],
 ) -> None:
     """A few together, and each that is `still` limited then by itself: patiently, until several were so after all."""
-    await _each(prepared, outcomes, step, at_once=_TOGETHER)
+    declared = max((one.case.profile.rate_limit.limit or 0 for one in prepared), default=0)
+    await _each(prepared, outcomes, step, at_once=min(max(declared, _TOGETHER), _AT_ONCE))
     stuck = 0
     for one in prepared:
         await _guarded(one, outcomes, partial(_insist, step=step, still=still, patient=stuck < _STUCK))
@@ -190,10 +193,10 @@ def _with_spare_credential(case: Case, request: Request) -> Request:
     return case.as_credential(request, credential.name)
 
 
-async def _overrun(one: _Prepared, _: Provoked | None) -> Provoked:
+async def _overrun(one: _Prepared, _: Provoked | None, *, bursts: asyncio.Semaphore) -> Provoked:
     """The first 429 to a repeated request, and one to a good request that nothing else was sent of.
 
-    Violated if the limiter answers otherwise, inapplicable if there is none.
+    Violated if the limiter answers otherwise, inapplicable if there is none. `bursts`: the room that there is for them.
     """
     case, most, sent = one.case, one.case.profile.rate_limit.max_requests, 0
     provoked: Provoked | None = None
@@ -201,7 +204,8 @@ async def _overrun(one: _Prepared, _: Provoked | None) -> Provoked:
         if provoked is not None and not await _another_spare(one):
             break
         now = min(_AT_ONCE, most - sent)
-        answers = await asyncio.gather(*(case.send(one.request, "burst", take=TAKEN) for _ in range(now)))
+        async with bursts:
+            answers = await asyncio.gather(*(case.send(one.request, "burst", take=TAKEN) for _ in range(now)))
         sent += now
         limited = next((answer for answer in answers if answer.status == 429), None)
         if limited is not None:

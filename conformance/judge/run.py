@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,7 @@ from conformance.model import (
 
 def load(directory: Path) -> Run:
     """The run in a report folder. Raises JournalError where there is no journal that can be read."""
-    path = directory / journal.NAME if directory.is_dir() else directory
-    return assemble_located(journal.located(path), str(path))
+    return Growing(directory / journal.NAME if directory.is_dir() else directory).run()
 
 
 def assemble(records: Iterable[Mapping[str, Any]], where: str = "journal") -> Run:
@@ -47,38 +46,85 @@ def assemble(records: Iterable[Mapping[str, Any]], where: str = "journal") -> Ru
 def assemble_located(lines: Iterable[tuple[Mapping[str, Any], Place | None]], where: str = "journal") -> Run:
     """As `assemble`, of lines of which it is known where they stand: they need not all be held in memory."""
     with calm_collector():
-        return _assembled(lines, where)
+        told = _Told(where)
+        told.add(lines)
+        return told.run()
 
 
-def _assembled(lines: Iterable[tuple[Mapping[str, Any], Place | None]], where: str) -> Run:
-    head: Mapping[str, Any] | None = None
-    ends = Ends()
-    ledger: list[Mapping[str, Any]] = []
-    exchanges, seen = Exchanges(), list[Exchange]()
-    results: dict[Key, Result] = {}
-    try:
-        for record, place in lines:
-            if record["kind"] == "run":
-                head = head or record
-            elif record["kind"] == "resumed":
-                ends.resumed()
-            elif record["kind"] == "exchange":
-                exchange = exchanges.add(journal.value_of(Exchange, exchanges.compact(record)), place)
-                number = exchanges.number(exchange.id)
-                seen[number : number + 1] = [exchange]  # at the end, unless it comes again
-            elif record["kind"] == "result":
-                result = journal.value_of(Result, record)
-                results[result.check, result.operation, result.case] = result
-            elif record["kind"] == "end":
-                ends.add(record)
-            elif record["kind"] in ("created", "removed"):
-                ledger.append(record)
-        if head is None:
-            raise JournalError("has no first line that says which run it is", where=where)
-        run = _run(head, ends, seen, results)
-        return replace(run, exchanges=exchanges, created=created(ledger))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise JournalError(f"has a line of another shape: {error}", where=where) from error
+class Growing:
+    """A journal that is still being written: some of it is read while there is time for it, the rest in the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._told = _Told(str(path))
+        self._read = (0, 0)
+
+    def go_on(self) -> None:
+        """Reads what was written since. Raises JournalError where it cannot be read, now and whenever it is tried."""
+        with calm_collector():
+            self._told.add(self._lines())
+
+    def run(self) -> Run:
+        """What it tells in the end. Raises JournalError."""
+        self.go_on()
+        with calm_collector():
+            return self._told.run()
+
+    def _lines(self) -> Iterator[tuple[Mapping[str, Any], Place]]:
+        for record, place in journal.located(self._path, self._read):
+            yield record, place
+            self._read = (place.offset + place.length, self._read[1] + 1)
+
+
+class _Told:
+    """What the lines of a journal tell, one after the other."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._head: Mapping[str, Any] | None = None
+        self._ends = Ends()
+        self._ledger: list[Mapping[str, Any]] = []
+        self._exchanges, self._seen = Exchanges(), list[Exchange]()
+        self._results: dict[Key, Result] = {}
+
+    def add(self, lines: Iterable[tuple[Mapping[str, Any], Place | None]]) -> None:
+        """Raises JournalError on a line of another shape."""
+        try:
+            for record, place in lines:
+                self._add(record, place)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise self._misshapen(error) from error
+
+    def _add(self, record: Mapping[str, Any], place: Place | None) -> None:
+        kind = record["kind"]
+        if kind == "exchange":
+            exchange = self._exchanges.add(journal.value_of(Exchange, self._exchanges.compact(record)), place)
+            number = self._exchanges.number(exchange.id)
+            self._seen[number : number + 1] = [exchange]  # at the end, unless it comes again
+        elif kind == "result":
+            result = journal.value_of(Result, record)
+            self._results[result.check, result.operation, result.case] = result
+        elif kind == "run":
+            self._head = self._head or record
+        elif kind == "resumed":
+            self._ends.resumed()
+        elif kind == "end":
+            self._ends.add(record)
+        elif kind in ("created", "removed"):
+            self._ledger.append(record)
+
+    def run(self) -> Run:
+        """Raises JournalError where the lines are those of no run."""
+        if self._head is None:
+            raise JournalError("has no first line that says which run it is", where=self._where)
+        try:
+            run = _run(self._head, self._ends, self._seen, self._results)
+            return replace(run, exchanges=self._exchanges, created=created(self._ledger))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise self._misshapen(error) from error
+
+    def _misshapen(self, error: Exception) -> JournalError:
+        return JournalError(f"has a line of another shape: {error}", where=self._where)
 
 
 def _run(

@@ -20,7 +20,7 @@ def test_only_runs_of_a_usual_size_are_held_in_two_processes(tmp_path: Path, siz
         os.truncate(tmp_path / journal.NAME, size)
     other = Elsewhere()
     try:
-        assert (aside.writer(other, tmp_path) is not None) is shared
+        assert (aside.Reading(other, tmp_path).writer() is not None) is shared
     finally:
         other.close()
-    assert aside.writer(None, tmp_path) is None
+    assert aside.Reading(None, tmp_path).writer() is None

@@ -62,10 +62,10 @@ conformance.reports.junit.write_file = write_file
 """
 
 ASSEMBLY_RAISES = """
-import conformance.session
-def load(directory):
+from conformance.judge.run import Growing
+def run(self):
     raise KeyError("a bug of ours")
-conformance.session.load = load
+Growing.run = run
 """
 
 
@@ -109,7 +109,7 @@ def test_whatever_crashes_is_exit_5(desk: Desk, source: str, prefix: str) -> Non
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [("conformance.session", "instances"), ("conformance.session", "opened"), ("conformance.session", "load")],
+    [("conformance.session", "instances"), ("conformance.session", "opened"), ("conformance.aside", "Growing.run")],
 )
 def test_a_crash_under_the_command_is_one_line(desk: Desk, module: str, name: str) -> None:
     """What and where in one line; the traceback, for whoever mends it, in a file."""
