@@ -165,3 +165,11 @@ def run_command(running: Embedded, folder: Path, *more: object, prefix: str = ""
     target = ["--base-url", running.base_url + place, "--var", f"control={running.control_url}{place}"]
     run = [sys.executable, "-m", "conformance.cli", "run", "--profile", PROFILE, *target, "--seed", 1, "-q"]
     return [*run, "--report-dir", folder, *more]
+
+
+def recorded(running: Embedded, file: Path) -> Path:
+    """The file, with every request that a run sends to a service."""
+    recording = [sys.executable, "-m", "tests.benchmarks.recording", file, running.base_url, running.control_url]
+    done = ran(recording, running.environment, ROOT)
+    assert done.code == 0, done.err
+    return file

@@ -1,14 +1,19 @@
-"""A target 50 ms away: a run should take little longer than its requests do, so many at once."""
+"""A target 50 ms away: a run should take little longer than its requests do, so many at once.
+
+What a bare client takes for the same requests is measured in turn: a server that works answers later than it is away.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
+import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.common import ROOT, Figure, at_most, ran, run_command, seen, service
+from tests.benchmarks.common import ROOT, Figure, at_most, in_turn, ran, ratios, recorded, run_command, seen, service
 
 MS = 50
 CONCURRENCY = 32
@@ -16,24 +21,36 @@ GOAL = 1.3
 
 
 def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> list[Figure]:
-    ratio, wall, requests, longest = [], [], [], []
-    chain = ""
+    ideal, requests, longest = [], [], []
+    chain, number = "", itertools.count()
     with tempfile.TemporaryDirectory() as name, service(latency_ms=MS) as running:
-        for number in range(1 if quick else rounds):
-            folder = Path(name) / str(number)
-            command = run_command(running, folder, "--concurrency", CONCURRENCY, prefix=f"L1~{number}")
+        with service() as near:
+            wires = recorded(near, Path(name) / "wires")
+
+        def whole() -> float:
+            nonlocal chain
+            folder = Path(name) / str(next(number))
+            command = run_command(running, folder, "--concurrency", CONCURRENCY, prefix=f"L1~{folder.name}")
             done = ran(command, running.environment, ROOT)
             assert done.code == 0, done.out + done.err
-            told = json.loads((folder / "run.json").read_text())
-            sent = told["traffic"]["requests"]
-            ratio.append(done.seconds / (sent * MS / 1000 / CONCURRENCY))
-            wall.append(done.seconds)
+            sent = json.loads((folder / "run.json").read_text())["traffic"]["requests"]
+            ideal.append(sent * MS / 1000 / CONCURRENCY)
             requests.append(float(sent))
             seconds, chain = critical_path(folder)
             longest.append(seconds)
+            return done.seconds
+
+        def bare() -> float:
+            done = ran([sys.executable, "-m", "tests.benchmarks.bare", wires, running.base_url, CONCURRENCY], cwd=ROOT)
+            assert done.code == 0, done.err
+            return done.seconds
+
+        ours, theirs = in_turn(1 if quick else rounds, whole, bare)
     return [
-        at_most(f"{MS} ms a request, {CONCURRENCY} at once: wall / ideal", ratio, GOAL, "x"),
-        seen("  wall", wall, "s", f"{requests[-1]:,.0f} requests"),
+        at_most(f"{MS} ms a request, {CONCURRENCY} at once: wall / ideal", ratios(ours, ideal), GOAL, "x"),
+        seen("  wall", ours, "s", f"{requests[-1]:,.0f} requests"),
+        seen("  a bare client's wall / ideal", ratios(theirs, ideal), "x"),
+        seen("  wall / a bare client's", ratios(ours, theirs), "x"),
         seen("  critical path: the longest serial chain", longest, "s", chain),
     ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.session import DEFAULT_CONCURRENCY
-from tests.benchmarks.common import ROOT, Figure, at_most, in_turn, ran, ratios, run_command, seen, service
+from tests.benchmarks.common import ROOT, Figure, at_most, in_turn, ran, ratios, recorded, run_command, seen, service
 
 GOAL = 1.4
 
@@ -18,10 +18,7 @@ GOAL = 1.4
 def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> list[Figure]:
     with tempfile.TemporaryDirectory() as name, service() as running:
         folder, number = Path(name), itertools.count()
-        wires = folder / "wires"
-        recording = [sys.executable, "-m", "tests.benchmarks.recording", wires, running.base_url, running.control_url]
-        kept = ran(recording, running.environment, ROOT)
-        assert kept.code == 0, kept.err
+        wires = recorded(running, folder / "wires")
         sending: list[float] = []
         cpu: list[float] = []
         requests: list[float] = []
