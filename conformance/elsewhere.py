@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Timer
 from typing import Any, Final, TypeVar
 
 from conformance.errors import ConformanceError
@@ -36,16 +36,24 @@ serve(sys.argv[1:])
 """
 
 
+_PATIENCE_S: Final = 60.0
+"""Nothing that is done there takes a tenth of it, on any machine that is fit for a run."""
+
+
 class Unavailable(ConformanceError):
-    """It was not done there: nobody is there, it cannot be told, or it went wrong."""
+    """It was not done there: nobody is there, it cannot be told, it went wrong, or it came to no end."""
 
 
 class Elsewhere:
     """The near side. May be called by several threads: each waits for its turn."""
 
-    def __init__(self, beforehand: Sequence[str] = ()) -> None:
-        """`beforehand`: modules that are imported there before anything is done, so that it is done alike each time."""
+    def __init__(self, beforehand: Sequence[str] = (), *, patience_s: float = _PATIENCE_S) -> None:
+        """`beforehand`: modules that are imported there before anything is done, so that it is done alike each time.
+
+        `patience_s`: so long one call is waited for; then it is ended for good.
+        """
         self._turn = Lock()
+        self._patience_s = patience_s
         self._process: subprocess.Popen[bytes] | None = None
         command = [sys.executable, "-P", "-c", _CHILD, HERE, *beforehand]
         try:
@@ -75,6 +83,9 @@ class Elsewhere:
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
             raise Unavailable("nobody is there")
+        late = Timer(self._patience_s, process.kill)
+        late.daemon = True
+        late.start()
         try:
             process.stdin.write(asked)
             process.stdin.flush()
@@ -82,6 +93,8 @@ class Elsewhere:
         except Exception as error:  # noqa: BLE001 - however it ended in the middle of its word
             self.close()
             raise Unavailable(f"it is gone: {error}") from None
+        finally:
+            late.cancel()
 
     def close(self) -> None:
         """Ends it, also in the middle of something. May be called again, and by another thread than one that waits."""

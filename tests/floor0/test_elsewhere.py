@@ -68,6 +68,23 @@ def test_a_process_that_is_gone_is_no_trouble(other: Elsewhere) -> None:
     other.close()
 
 
+@pytest.mark.parametrize("stopped", [False, True], ids=["without an end", "stopped"])
+def test_what_comes_to_no_end_is_waited_for_so_long(stopped: bool) -> None:
+    """Whoever asked does it himself, be it late: also where the process stands still, as on a paused machine."""
+    other = Elsewhere(patience_s=1.0)
+    try:
+        name = other.call(os.getpid)
+        if stopped:
+            os.kill(name, signal.SIGSTOP)
+        began = time.monotonic()
+        with pytest.raises(Unavailable, match="it is gone"):
+            other.call(time.sleep, 60)
+        assert 0.9 < time.monotonic() - began < 20
+        assert not _alive(name)
+    finally:
+        other.close()
+
+
 def test_it_is_the_same_suite_there(tmp_path: Path) -> None:
     """A run from a checkout works with that, also where another version is installed for the same interpreter."""
     package = tmp_path / "conformance"
