@@ -6,20 +6,28 @@ import json
 import os
 import re
 import signal
-import subprocess
-import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.resuming import (
+    LIMITS,
+    SELECTION,
+    SPLIT,
+    begun,
+    cut_short,
+    everything,
+    journals,
+    lines,
+    name_of,
+    resume,
+    same,
+    wait,
+)
 from tests.commands import REFERENCE, Desk, results, run_json, shared_reference
-
-SELECTION = "check_authentication and (Identity or quotePublicCart) or check_search"
-LIMITS = "check_rate_limit and (getApiKeyIdentity or quotePublicCart) or check_public"
-SPLIT = ("-n", "2")
 
 
 @pytest.fixture(scope="module")
@@ -29,57 +37,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     done = desk.conformance("run", *desk.target(), "-q", "-k", SELECTION, "--report-dir", "out")
     assert done.code == 3, done.text
     return run_json(desk.place / "out")
-
-
-def begun(desk: Desk, *given: object, results: int = 15, selection: str = SELECTION) -> subprocess.Popen[str]:
-    """A run that has journalled some of its results, and has more to do."""
-    options = ["run", *(() if "--profile" in given else desk.target()), "-k", selection, "--report-dir", "out"]
-    process = desk.started(["-m", "conformance.cli", *map(str, [*options, "--concurrency", 2, *given])])
-    wait(process, lambda: sum(path.read_bytes().count(b'"kind":"result"') for path in journals(desk)) >= results)
-    return process
-
-
-def wait(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
-def cut_short(desk: Desk, *given: object, number: signal.Signals = signal.SIGKILL, **rest: Any) -> tuple[str, str]:
-    """A run that this signal ended, sent as a terminal does it; its output."""
-    process = begun(desk, *given, **rest)
-    os.killpg(process.pid, number)
-    out, err = process.communicate(timeout=60)
-    assert "Traceback" not in out + err
-    return out, err
-
-
-def resume(desk: Desk, *given: object) -> Any:
-    return desk.conformance("run", "--resume", "out", "--profile", REFERENCE, *given)
-
-
-def journals(desk: Desk) -> list[Path]:
-    return list((desk.place / "out").glob("journal*.ndjson"))
-
-
-def lines(desk: Desk, kind: str) -> list[dict[str, Any]]:
-    told = map(json.loads, (desk.place / "out" / "journal.ndjson").read_text().splitlines())
-    return [line for line in told if line["kind"] == kind]
-
-
-def everything(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def name_of(number: signal.Signals) -> str:
-    return number.name
-
-
-def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    alike = all(one[name] == other[name] for name in ("verdict", "counts", "tiers"))
-    return alike and results(one) == results(other)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=name_of)
@@ -280,108 +237,6 @@ def test_a_limit_that_a_killed_part_left_up_is_taken_down(desk: Desk, tmp_path: 
     done = resume(desk)
     assert done.code == 3, done.text
     assert results(run_json(desk.place / "out")) == results(run_json(desk.place / "whole"))
-
-
-# What is refused
-
-
-def test_a_run_that_still_goes_on_is_left_alone(desk: Desk) -> None:
-    """Two processes never write one journal."""
-    process = begun(desk)
-    os.killpg(process.pid, signal.SIGSTOP)
-    done = resume(desk)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    assert done.code == 2
-    assert "another process is writing it (that run still goes on)" in done.one_line()
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        ("-k", "AUTH-1"),
-        ("-m", "stable"),
-        ("--only", "x[y]"),
-        ("--lf",),
-        ("--seed", "1"),
-        ("--examples", "3"),
-        ("--report-dir", "other"),
-    ],
-    ids=lambda given: given[0],
-)
-def test_what_would_make_it_another_run_cannot_be_asked_for(desk: Desk, given: tuple[str, ...]) -> None:
-    done = resume(desk, *given)
-    assert done.code == 2
-    assert f"--resume: {given[0]} cannot be given" in done.one_line()
-
-
-@pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    """A run that was cut short, and is not touched by whoever is refused."""
-    desk = Desk(tmp_path_factory.mktemp("stopped"), shared_reference())
-    cut_short(desk)
-    return desk
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        (("--base-url", "http://127.0.0.1:9"), "its base URL is http://127.0.0.1:{port}, not http://127.0.0.1:9"),
-        (("--var", "control=http://127.0.0.1:9"), "the profile reference or a variable has changed"),
-    ],
-    ids=["base URL", "variable"],
-)
-def test_another_target_or_profile_is_refused(stopped: Desk, given: tuple[str, ...], told: str) -> None:
-    """Exit 2 and one line that says what differs and what to do; nothing in the folder changes."""
-    before = everything(stopped.place / "out")
-    done = resume(stopped, *given)
-    assert done.code == 2
-    assert told.format(port=stopped.service.base_url.rpartition(":")[2]) in done.one_line()
-    assert "start a new run" in done.text
-    assert everything(stopped.place / "out") == before
-
-
-@pytest.mark.parametrize("member", ["contract", "checks"])
-def test_another_suite_is_refused(stopped: Desk, desk: Desk, member: str) -> None:
-    """Its results would not be comparable with those that there are."""
-    (desk.place / "out").mkdir()
-    head, *rest = (stopped.place / "out" / "journal.ndjson").read_text().splitlines(keepends=True)
-    told = json.loads(head)
-    told["suite"][member] = "0" * 64
-    (desk.place / "out" / "journal.ndjson").write_text("".join([json.dumps(told) + "\n", *rest]))
-    done = resume(desk)
-    assert done.code == 2
-    assert f"the {member} of this suite are others" in done.one_line() or "the contract of" in done.one_line()
-
-
-def test_a_profile_that_is_out_of_reach_must_be_named(stopped: Desk) -> None:
-    done = stopped.conformance("run", "--resume", "out")
-    assert done.code == 2
-    assert "--resume: the run's profile reference.toml is not here (name it with --profile)" in done.one_line()
-
-
-@pytest.mark.parametrize("journal", [None, b"", b'{"kind":"ru'], ids=["no folder", "empty", "torn"])
-def test_without_a_first_line_there_is_nothing_to_go_on_with(desk: Desk, journal: bytes | None) -> None:
-    if journal is not None:
-        (desk.place / "out").mkdir()
-        (desk.place / "out" / "journal.ndjson").write_bytes(journal)
-    done = resume(desk)
-    assert done.code == 2
-    wanted = "there is no run here" if journal is None else "the run was ended before it sent anything"
-    assert wanted in done.one_line()
-
-
-def test_a_demo_does_not_go_on(desk: Desk) -> None:
-    """Its target ended with it; nothing claims otherwise."""
-    process = desk.started(["-m", "conformance.cli", "demo", "--report-dir", "out", "-k", SELECTION])
-    path = desk.place / "out" / "journal.ndjson"
-    wait(process, lambda: path.exists() and b'"kind":"result"' in path.read_bytes())
-    process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=60)
-    assert "go on" not in out
-    done = resume(desk)
-    assert done.code == 2
-    assert "a run whose target ended with it cannot go on" in done.one_line()
 
 
 # Other ways to be cut short

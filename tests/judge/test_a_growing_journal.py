@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from conformance.errors import JournalError
 from conformance.judge.run import Growing, assemble, load
 from conformance.model import Outcome
-from tests.judge.test_journal_to_run import END, exchange, journal, result
+from tests.judge.lines import END, exchange, journal, result
 
 LINES = journal(
     [exchange(1), exchange(2, 401), exchange(3, None, retry_of="x2"), exchange(2, 400)],
