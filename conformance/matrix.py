@@ -66,6 +66,8 @@ class Row:
     """Of a drawn target: all that is not the reference's own, as `conformance faults --draw` takes it."""
     failing: tuple[str, ...] = ()
     """Of a drawn target that is not conformant: the checks that say so, each with how often and its first message."""
+    unjudged: tuple[str, ...] = ()
+    """Requirements of which no result is a judgement: whoever is conformant without one of them proves little by it."""
 
 
 @dataclass(frozen=True)
@@ -267,10 +269,17 @@ def _told(seeded: Any, run: Run, seconds: float) -> Row:
         by=tuple(sorted(red)),
         collateral=tuple(sorted(failed - {seeded.requirement})),
         inconclusive=open_ends,
+        unjudged=unjudged(run),
         requests=run.traffic.requests,
         seconds=round(seconds, 2),
         problem=broken,
     )
+
+
+def unjudged(run: Run) -> tuple[str, ...]:
+    """The requirements of which a run judged nothing."""
+    judged = {one.requirement for one in run.results if one.outcome in (*_RED, Outcome.PASSED)}
+    return tuple(sorted({one.requirement for one in run.results} - judged))
 
 
 def line(row: Row) -> str:
@@ -313,11 +322,13 @@ def summary(done: Sequence[Row]) -> dict[str, Any]:
 
 
 def recorded(done: Sequence[Row]) -> dict[str, Any]:
-    """Which requirements each fault turned red, as `conformance list` and `explain` show it, and who was conformant."""
+    """Which requirements each fault turned red, as `conformance list` and `explain` show it, and who was conformant,
+    with what was not judged of him."""
     seeded = {row.id: row for row in done if row.id in faults()}
+    others = [row for row in done if row.id not in faults() and row.fine]
     return {
         "faults": {name: {"title": row.title, "by": list(row.by)} for name, row in sorted(seeded.items())},
-        "conformant": sorted(row.id for row in done if row.id not in faults() and row.fine),
+        "conformant": {row.id: list(row.unjudged) for row in sorted(others, key=lambda row: row.id)},
     }
 
 

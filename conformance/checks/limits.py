@@ -198,27 +198,36 @@ async def _overrun(one: _Prepared, _: Provoked | None, *, bursts: asyncio.Semaph
 
     Violated if the limiter answers otherwise, inapplicable if there is none. `bursts`: the room that there is for them.
     """
-    case, most, sent = one.case, one.case.profile.rate_limit.max_requests, 0
+    most = left = one.case.profile.rate_limit.max_requests
     provoked: Provoked | None = None
-    while sent < most:
-        if provoked is not None and not await _another_spare(one):
-            break
-        now = min(_AT_ONCE, most - sent)
+    while left and (provoked is None or await _another_spare(one)):
         async with bursts:
-            answers = await asyncio.gather(*(case.send(one.request, "burst", take=TAKEN) for _ in range(now)))
-        sent += now
-        limited = next((answer for answer in answers if answer.status == 429), None)
-        if limited is not None:
-            missed = await _missed(one)
-            provoked = Provoked(limited, time.monotonic(), spare=missed if missed and missed.status == 429 else None)
-            if missed is None or provoked.spare is not None:
-                break
-        refused = [answer for answer in answers if answer.status in GATEWAY]
-        if provoked is None and len(refused) > now // 2:
-            raise case.violated("a limited request was answered as by a broken gateway", refused[-1], expected="429")
+            limited, left = await _burst(one, left, first=provoked is None)
+        if limited is None:
+            break
+        missed = await _missed(one)
+        provoked = Provoked(limited, time.monotonic(), spare=missed if missed and missed.status == 429 else None)
+        if missed is None or provoked.spare is not None:
+            break
     if provoked is None:
         raise MissingFact("rate_limit.max_requests", f"{most} requests provoked no 429")
     return provoked
+
+
+async def _burst(one: _Prepared, most: int, *, first: bool) -> tuple[Answer | None, int]:
+    """One of the 429s, if any came, and how many requests are left; the room is kept until then: a limit is one of
+    requests in some time."""
+    case, left = one.case, most
+    while left:
+        now = min(_AT_ONCE, left)
+        answers = await asyncio.gather(*(case.send(one.request, "burst", take=TAKEN) for _ in range(now)))
+        left -= now
+        if limited := next((answer for answer in answers if answer.status == 429), None):
+            return limited, left
+        refused = [answer for answer in answers if answer.status in GATEWAY]
+        if first and len(refused) > now // 2:
+            raise case.violated("a limited request was answered as by a broken gateway", refused[-1], expected="429")
+    return None, 0
 
 
 async def _missed(one: _Prepared) -> Answer | None:

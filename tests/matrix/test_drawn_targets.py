@@ -44,6 +44,20 @@ def test_a_drawn_target_is_conformant(target: Drawn, served: Embedded, tmp_path:
     assert run.verdict is Verdict.CONFORMANT, (target.differences(), shown)
 
 
+@pytest.mark.parametrize("limiter", ["steady", "switched"])
+def test_every_operation_of_a_target_that_limits_is_limited(limiter: str, served: Embedded, tmp_path: Path) -> None:
+    """Whether its limit is met by the first requests of a burst or by four times as many, and for each.
+
+    Of a target that takes its time: a burst must not be drawn out over more than the limit's window.
+    """
+    target = drawn_from({"limiter": limiter, "latency_ms": 30})
+    run = matrix.drawn_run(target, f"R{len(limiter)}90", served, tmp_path, 1)
+    told = [one for one in run.results if one.requirement in ("RATE-1", "RATE-3")]
+    assert len(told) == 2 * len(run.operations)
+    assert {one.outcome for one in told} == {Outcome.PASSED}
+    assert not {"RATE-1", "RATE-3", "RATE-4", "IDEM-8"} & set(matrix.unjudged(run))
+
+
 def _row(name: str, *, fine: bool, choices: dict[str, object]) -> matrix.Row:
     failing = () if fine else ("failed 2 x check_search::pages [searchPublicProducts ]: too long",)
     verdict = "conformant" if fine else "nonconformant"
