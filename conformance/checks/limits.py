@@ -99,8 +99,8 @@ async def _limit_all(case: Case) -> dict[str, Provoked | Failure]:
     if facts.prepare:
         await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
     try:
-        bursts = asyncio.Semaphore(_bursts_at_once(case))
-        await _each(prepared, outcomes, partial(_overrun, bursts=bursts), at_once=len(prepared))
+        small, bursts = _is_small(facts.limit), asyncio.Semaphore(_bursts_at_once(case))
+        await _each(prepared, outcomes, partial(_overrun, bursts=bursts), at_once=len(prepared) if small else 1)
         await _settled(prepared, outcomes, _ask, _still_limited)
     finally:
         if facts.restore:
@@ -109,12 +109,16 @@ async def _limit_all(case: Case) -> dict[str, Provoked | Failure]:
     return outcomes
 
 
+def _is_small(limit: int | None) -> bool:
+    """Whether the first requests of a burst exceed the limit: a greater one, or one that nobody declared, is met by an
+    operation only that has the line for itself until it is done with it."""
+    return limit is not None and 0 < limit < _AT_ONCE
+
+
 def _bursts_at_once(case: Case) -> int:
-    """Several where the first requests of each exceed the limit that is declared, and all of them can be on their way:
-    a greater one may be reached only by a burst that has the line for itself.
-    """
-    limit = case.profile.rate_limit.limit
-    return max(1, case.runtime.settings.concurrency // _AT_ONCE) if limit and limit < _AT_ONCE else 1
+    """Several where all of them can be on their way."""
+    small = _is_small(case.profile.rate_limit.limit)
+    return max(1, case.runtime.settings.concurrency // _AT_ONCE) if small else 1
 
 
 async def _each(
