@@ -99,8 +99,10 @@ async def _limit_all(case: Case) -> dict[str, Provoked | Failure]:
     if facts.prepare:
         await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
     try:
-        small, bursts = _is_small(facts.limit), asyncio.Semaphore(_bursts_at_once(case))
-        await _each(prepared, outcomes, partial(_overrun, bursts=bursts), at_once=len(prepared) if small else 1)
+        # as many bursts as can be on their way whole, if they may meet at all
+        bursts = asyncio.Semaphore(max(1, case.runtime.settings.concurrency // _AT_ONCE))
+        at_once = len(prepared) if _is_small(facts.limit) else 1
+        await _each(prepared, outcomes, partial(_overrun, bursts=bursts), at_once=at_once)
         await _settled(prepared, outcomes, _ask, _still_limited)
     finally:
         if facts.restore:
@@ -115,16 +117,10 @@ def _is_small(limit: int | None) -> bool:
     return limit is not None and 0 < limit < _AT_ONCE
 
 
-def _bursts_at_once(case: Case) -> int:
-    """Several where all of them can be on their way."""
-    small = _is_small(case.profile.rate_limit.limit)
-    return max(1, case.runtime.settings.concurrency // _AT_ONCE) if small else 1
-
-
 async def _each(
     prepared: Sequence[_Prepared], outcomes: dict[str, Provoked | Failure], step: _Step, *, at_once: int
 ) -> None:
-    room = asyncio.Semaphore(max(1, at_once))
+    room = asyncio.Semaphore(at_once)
 
     async def own(one: _Prepared) -> None:
         async with room:

@@ -173,3 +173,10 @@ def recorded(running: Embedded, file: Path) -> Path:
     done = ran(recording, running.environment, ROOT)
     assert done.code == 0, done.err
     return file
+
+
+def sent_bare(wires: Path, running: Embedded, concurrency: int) -> Ran:
+    """What a bare client takes that sends recorded requests to a service."""
+    done = ran([sys.executable, "-m", "tests.benchmarks.bare", wires, running.base_url, concurrency], cwd=ROOT)
+    assert done.code == 0, done.err
+    return done

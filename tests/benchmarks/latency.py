@@ -7,13 +7,24 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.common import ROOT, Figure, at_most, in_turn, ran, ratios, recorded, run_command, seen, service
+from tests.benchmarks.common import (
+    ROOT,
+    Figure,
+    at_most,
+    in_turn,
+    ran,
+    ratios,
+    recorded,
+    run_command,
+    seen,
+    sent_bare,
+    service,
+)
 
 MS = 50
 CONCURRENCY = 32
@@ -41,9 +52,7 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> 
             return done.seconds
 
         def bare() -> float:
-            done = ran([sys.executable, "-m", "tests.benchmarks.bare", wires, running.base_url, CONCURRENCY], cwd=ROOT)
-            assert done.code == 0, done.err
-            return done.seconds
+            return sent_bare(wires, running, CONCURRENCY).seconds
 
         ours, theirs = in_turn(1 if quick else rounds, whole, bare)
     return [

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from conformance.session import DEFAULT_CONCURRENCY
-from tests.benchmarks.common import ROOT, Figure, at_most, in_turn, ran, ratios, recorded, run_command, seen, service
+from tests.benchmarks.common import (
+    ROOT,
+    Figure,
+    at_most,
+    in_turn,
+    ran,
+    ratios,
+    recorded,
+    run_command,
+    seen,
+    sent_bare,
+    service,
+)
 
 GOAL = 1.4
 
@@ -32,9 +43,7 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> 
             return done.seconds
 
         def bare() -> float:
-            command = [sys.executable, "-m", "tests.benchmarks.bare", wires, running.base_url, DEFAULT_CONCURRENCY]
-            done = ran(command, cwd=ROOT)
-            assert done.code == 0, done.err
+            done = sent_bare(wires, running, DEFAULT_CONCURRENCY)
             sending.append(float(done.out))
             return done.seconds
 
