@@ -62,8 +62,11 @@ class Reading:
             Thread(target=_read, args=(self._elsewhere, self._directory), daemon=True).start()
 
     def _go_on(self) -> None:
+        from conformance import reports
+
         with contextlib.suppress(Exception):  # whatever it is, it is met again in the end
             self._growing.go_on()
+            reports.load(reports.FORMATS)
 
 
 def _is_long(directory: Path) -> bool:

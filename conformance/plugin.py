@@ -38,8 +38,8 @@ from conformance.judge.parts import Earlier
 from conformance.judge.verdict import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.model import Level, Outcome, Result, Run, Stability
 from conformance.ordering import ordered
-from conformance.reach import reach
-from conformance.resuming import Held, to_go_on
+from conformance.preparing import prepared
+from conformance.resuming import to_go_on
 from conformance.session import Options, Session
 from conformance.splitting import asked_of, in_shard, parsed_shard
 
@@ -147,26 +147,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         pytest.exit(clean_of_all(str(error)), returncode=error.exit_code)
     except Exception as error:  # noqa: BLE001 a crash of the suite has an exit status of its own
         pytest.exit(erred(error), returncode=BROKEN)
-
-
-def prepared(options: Options, *, collect_only: bool = False, held: Held | None = None) -> Session:
-    """A session that may begin: the profile is sound, the target answers, a report folder is claimed.
-
-    `held` is the run that it goes on with, if any. Raises ConformanceError.
-    """
-    made = Session(options, journal=held.journal if held else None if options.keys is None else Outbox())
-    if held:
-        held.require_same(made)
-    assert made.instances is not None  # whatever is wrong with the checks themselves is wrong now
-    if made.options.worker:
-        assert made.options.report_dir is not None
-        made.directory = made.options.report_dir
-    elif not collect_only:
-        reach(made.profile, made.deadline_s)
-        made.claim()
-        if held:
-            held.tidy()
-    return made
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

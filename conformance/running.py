@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -14,11 +15,13 @@ from rich.console import Console
 
 from conformance import aside, interrupts, items, plugin, resuming
 from conformance.checks.registry import Instance
+from conformance.checks.runtime import load_sender
 from conformance.elsewhere import elsewhere
 from conformance.environment import environment
 from conformance.errors import ConformanceError, UsageError
 from conformance.judge.verdict import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.places import cache_folder
+from conformance.preparing import prepared
 from conformance.profile.shares import check_shareable
 from conformance.progress import ProgressLine, to_a_person
 from conformance.reports import write_reports
@@ -32,6 +35,9 @@ _UNUSED: Final = (
 )
 """pytest's own plugins that would look at each item, or at the end, for what no check has."""
 _BEFORE: Final = "interrupted before anything was sent"
+_NO_STORE: Final = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
+"""aiohttp reads the system's certificates as soon as it is imported, which takes 40 ms: for connections that name none.
+All of a run's do, and in the process of a command there are no others."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,8 @@ class Ended(ConformanceError):
 def run(asked: Asked, console: Console | None = None) -> int:
     """Runs and reports; the exit code of design. Raises ConformanceError where there is no verdict to report."""
     console = console or to_a_person()
-    alone = not (asked.beside_others or asked.fail_fast or asked.workers or asked.gateways)
+    splits = bool(asked.workers or asked.gateways)
+    alone = not (asked.beside_others or asked.fail_fast or splits)
     with interrupts.as_exceptions(), elsewhere(aside.BEFOREHAND) if alone else nullcontext() as second:
         held = None
         if asked.resume is not None:
@@ -88,7 +95,7 @@ def run(asked: Asked, console: Console | None = None) -> int:
             if not held.earlier.left:
                 return _closed(held, asked, console)
             asked = _as_before(asked, held)
-        made = plugin.prepared(options(asked, held), held=held)
+        made = prepared(options(asked, held), held=held, meanwhile=_nothing if splits else _load_sender)
         made.elsewhere = second
         if asked.workers.isdigit():
             _check_shareable(made, int(asked.workers))
@@ -117,7 +124,7 @@ def plan(asked: Asked) -> list[str]:
     from conformance.setup.plan import lines
     from conformance.setup.plan import plan as made_plan
 
-    made = plugin.prepared(replace(options(asked), dry=True), collect_only=True)
+    made = prepared(replace(options(asked), dry=True), collect_only=True)
     selection = Selection(made)
     _through_pytest(
         [*arguments(replace(asked, workers="", gateways=(), last_failed=False)), "--collect-only"], selection
@@ -144,6 +151,15 @@ class Selection:
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         self.ending = config.stash.get(items.ending_key, None)
+
+
+def _nothing() -> None:
+    """Other processes send."""
+
+
+def _load_sender() -> None:
+    with environment(_NO_STORE):
+        load_sender()
 
 
 def _say(console: Console, text: str) -> None:

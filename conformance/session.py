@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -43,6 +43,7 @@ from conformance.profile.shares import share_of, unspent
 
 DEFAULT_CONCURRENCY: Final = 16
 DEFAULT_EXAMPLES: Final = 8
+_PLANNED: Final = ("check", "requirement", "operation", "case", "outcome", "level", "reproduce")
 _SPARE_LANES: Final = 4
 """Checks that wait for a fixture or a back-off leave their place in flight to these."""
 _OWN_WORD_S: Final = 0.3
@@ -235,7 +236,7 @@ class Session:
             "operations": [to_json(operation.info) for operation in self.contract.all],
             "unreachable": {operation.id: unreachable(operation) for operation in self.contract.all},
             "waivers": [to_json(waiver) for waiver in self.profile.waivers],
-            "planned": [_planned(instance, self.contract, clean(self.again)) for instance in selected],
+            "planned": list(map(partial(_planned, contract=self.contract, again=clean(self.again)), selected)),
         }
         if (of := self.options.shard[1]) > 1:
             number = self.options.shard[0] + 1
@@ -382,9 +383,8 @@ def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 def _planned(instance: Instance, contract: Contract, again: str) -> dict[str, Any]:
     level = contract.requirements[instance.check.requirement].level
-    blank = to_json(runner.blank_result(instance, level, again))
-    known = ("check", "requirement", "operation", "case", "outcome", "level", "reproduce")
-    return {name: blank[name] for name in known}
+    blank = runner.blank_result(instance, level, again)
+    return {name: to_json(getattr(blank, name)) for name in _PLANNED}
 
 
 def shown(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Provoking the rate limit of every operation, once in a run: what RATE-1, RATE-3, RATE-4 and IDEM-8 look at.
 
-All operations are limited, and only then is anything waited for: one recovery, not twenty. What takes a few answers is
-done for a few operations at once; one that is still limited then is asked again by itself, with nothing else sent
+All operations are limited, and only then is anything waited for: one recovery, not twenty. They are asked together, as
+long as that finds another one limited no more; one that still is then is asked by itself, with nothing else sent
 meanwhile, so that asking does not keep the limit up.
 """
 
@@ -26,9 +26,6 @@ from conformance.errors import FixtureError
 
 TAKEN = GATEWAY | {429}
 _AT_ONCE = 10
-_TOGETHER = 3
-"""So many operations are asked at the same time for what one answer mostly tells, or as many as the limit that is
-declared lets through: few, for they may share it."""
 _LAST_ASKED = 3
 _DEFAULT_RECOVERY_S = 2.0
 _STUCK = 3
@@ -95,7 +92,8 @@ async def _limit_all(case: Case) -> dict[str, Provoked | Failure]:
     cases = [Case(case.runtime, operation) for operation in case.contract.all if operation.id in wanted]
     facts, fixtures = case.profile.rate_limit, case.runtime.fixtures
     outcomes: dict[str, Provoked | Failure] = {}
-    prepared = [one for one in [await _prepare(own, outcomes) for own in cases] if one is not None]
+    ready = await asyncio.gather(*(_prepare(own, outcomes) for own in cases))
+    prepared = [one for one in ready if one is not None]
     if facts.prepare:
         await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
     try:
@@ -135,14 +133,22 @@ async def _settled(
     step: _Step,
     still: Callable[[Provoked], bool],
 ) -> None:
-    """A few together, and each that is `still` limited then by itself: patiently, until several were so after all."""
-    declared = max((one.case.profile.rate_limit.limit or 0 for one in prepared), default=0)
-    await _each(prepared, outcomes, step, at_once=min(max(declared, _TOGETHER), _AT_ONCE))
-    stuck = 0
-    for one in prepared:
-        await _guarded(one, outcomes, partial(_insist, step=step, still=still, patient=stuck < _STUCK))
+    """All together, as long as that lets some of them through; for they may share a limit, each that is `still` limited
+    then by itself: patiently, until several were so after all."""
+
+    def is_left(one: _Prepared) -> bool:
         outcome = outcomes[one.case.operation.id]
-        stuck += isinstance(outcome, Provoked) and still(outcome)
+        return isinstance(outcome, Provoked) and still(outcome)
+
+    left, before = list(prepared), len(prepared) + 1
+    while 0 < len(left) < before:
+        before = len(left)
+        await _each(left, outcomes, step, at_once=before)
+        left = [one for one in left if is_left(one)]
+    stuck = 0
+    for one in left:
+        await _guarded(one, outcomes, partial(_insist, step=step, still=still, patient=stuck < _STUCK))
+        stuck += is_left(one)
 
 
 async def _insist(

@@ -16,9 +16,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from allure_commons.logger import AllureFileLogger
 from allure_commons.model2 import Attachment, Label, Parameter, Status, StatusDetails, TestResult
-from attr import asdict
 
-from conformance.model import Exchange, Level, Outcome, Result, Run
+from conformance.model import Exchange, Level, Outcome, RequirementRow, Result, Run
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.curl import curl
 from conformance.reports.shaping.text import clean, cut, dumps, write
@@ -55,9 +54,16 @@ class _Files(AllureFileLogger):
     """Its files, each written at once: a run that was cut short by its deadline waits for nothing but these."""
 
     def _report_item(self, item: Any) -> None:
-        told = asdict(item, filter=lambda _, value: bool(value) or value is False)
         path: Path = self._report_dir / item.file_pattern.format(prefix=item.uuid)
-        path.write_bytes(json.dumps(told, ensure_ascii=False).encode())
+        path.write_bytes(_ENCODED(item).encode())
+
+
+def _members(item: Any) -> dict[str, Any]:
+    """What an object of Allure's model says."""
+    return {name: value for name, value in vars(item).items() if value or value is False}
+
+
+_ENCODED = json.JSONEncoder(ensure_ascii=False, default=_members).encode
 
 
 def write_file(run: Run, directory: Path) -> Path:
@@ -67,13 +73,16 @@ def write_file(run: Run, directory: Path) -> Path:
     logger = _Files(folder)  # type: ignore[no-untyped-call]
     known = grouping.by_id(run)
     start = grouping.epoch_ms(run.started_at)
+    clauses = {row.id: _description(row) for row in run.requirements}
     for name, result in zip(grouping.identities(run.results), run.results, strict=True):
         if _never_ran(run, result):
             continue
         cited = grouping.evidence(run, result, known)[-ATTACHED:]
         begun = start + round(cited[0].at * 1000) if cited else start
         attached = [_attach(folder, name, one) for one in cited] if result.outcome in grouping.TOLD else []
-        logger.report_result(_case(run, result, name, begun, attached))  # type: ignore[no-untyped-call]
+        case = _case(run, result, name, begun, attached)
+        case.description = clauses.get(result.requirement, "")
+        logger.report_result(case)  # type: ignore[no-untyped-call]
     write(folder / "categories.json", dumps(CATEGORIES))
     write(folder / "environment.properties", _environment(run))
     return folder
@@ -98,7 +107,6 @@ def _case(run: Run, result: Result, name: str, begun: int, attachments: list[Att
         status=STATUS[result.outcome],
         statusDetails=details if message else None,
         stage="finished",
-        description=_description(run, result),
         labels=[Label(key, clean(value)) for key, value in _labels(run, result)],
         parameters=[Parameter(key, clean(value)) for key, value in _parameters(result)],
         attachments=attachments,
@@ -113,11 +121,8 @@ def _trace(result: Result) -> str:
     return "\n".join(told + [f"note: {note}" for note in result.notes])
 
 
-def _description(run: Run, result: Result) -> str:
+def _description(row: RequirementRow) -> str:
     """Markdown to Allure, so the clause is set as code."""
-    row = grouping.clauses(run).get(result.requirement)
-    if row is None:
-        return ""
     return clean(f"`{row.statement.replace('`', chr(39))}`\n\n{row.id}, {row.level}, section: {row.section}")
 
 

@@ -66,23 +66,28 @@ def _entry(exchange: Exchange, started: datetime, limit: int) -> dict[str, Any]:
 
 def _request(exchange: Exchange, limit: int) -> dict[str, Any]:
     message = exchange.request
-    try:
-        query = parse_qsl(urlsplit(exchange.url).query, keep_blank_values=True)
-    except ValueError:
-        query = []
+    query = _query(exchange.url) if "?" in exchange.url else []
     value = {
         "method": exchange.method,
         "url": exchange.url,
         "httpVersion": "HTTP/1.1",
         "cookies": [],
         "headers": _headers(message),
-        "queryString": [{"name": name, "value": text} for name, text in query],
+        "queryString": query,
         "headersSize": -1,
         "bodySize": message.body_bytes,
     }
     if message.body:
         value["postData"] = {"mimeType": _mime(message), "text": cut(message.body, limit)}
     return value
+
+
+def _query(url: str) -> list[dict[str, str]]:
+    try:
+        found = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    except ValueError:
+        return []
+    return [{"name": name, "value": text} for name, text in found]
 
 
 def _response(exchange: Exchange, limit: int) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def render(run: Run) -> str:
         suite = ET.SubElement(root, "testsuite", name=clean(requirement), timestamp=clean(run.started_at))
         _suite_properties(suite, run, rows.get(requirement))
         for result in results:
-            _case(suite, run, result, told(result))
+            _case(suite, run, result, "" if result.outcome is Outcome.PASSED else told(result))
         _totals(suite, results)
     _totals(root, list(run.results))
     taken = seconds(run)
@@ -87,7 +87,7 @@ def _conclusion(case: ET.Element, result: Result, waiver: Waiver | None, exchang
         ET.SubElement(case, "skipped", message=clean(f"{result.outcome}: {result.message}{fact}"))
     out = [f"warned: {_detail(result)}"] if result.outcome is Outcome.WARNED else []
     out += [f"note: {clean(note)}" for note in result.notes]
-    if exchanges and result.outcome is not Outcome.PASSED:
+    if exchanges:
         out.append(exchanges)
     if out:
         ET.SubElement(case, "system-out").text = clean("\n".join(out))

@@ -41,7 +41,7 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> 
         def whole() -> float:
             nonlocal chain
             folder = Path(name) / str(next(number))
-            command = run_command(running, folder, "--concurrency", CONCURRENCY, prefix=f"L1~{folder.name}")
+            command = run_command(running, folder, "--concurrency", CONCURRENCY, prefix=f"reference~{folder.name}")
             done = ran(command, running.environment, ROOT)
             assert done.code == 0, done.out + done.err
             sent = json.loads((folder / "run.json").read_text())["traffic"]["requests"]

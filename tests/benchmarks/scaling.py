@@ -80,7 +80,7 @@ def _targets(running: Embedded, folder: Path, count: int) -> Any:
         schemas = PROFILE.with_name("reference.schemas.yaml")
         (profiles / schemas.name).write_bytes(schemas.read_bytes())
         for target in range(count):
-            place = f"/L1~{stamp}-{target}"
+            place = f"/reference~{stamp}-{target}"
             own = text.replace("http://127.0.0.1:8766", running.control_url + place)
             own = own.replace("http://127.0.0.1:8765", running.base_url + place)
             (profiles / f"t{target}.toml").write_text(own, encoding="utf-8")

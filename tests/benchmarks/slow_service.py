@@ -1,21 +1,32 @@
-"""`python -m tests.benchmarks.slow_service MILLISECONDS`: the reference, each of whose answers takes so much longer."""
+"""`python -m tests.benchmarks.slow_service MILLISECONDS`: the reference, each of whose answers takes so much longer.
+
+An answer is held back when it is ready, as a network does. A request held up before it is carried out would be worse
+than distance: those that arrive while the server is busy would wake at once, and wait for each other again each time.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import MutableMapping
+from typing import Any
 
-from conformance.reference.policy import Policy, Transport
-from conformance.reference.registry import variant
-from conformance.reference.server import serve
-from conformance.reference.variants.answers import evolve
+from conformance.reference import server
+from conformance.reference.app import PublicApp, Receive, Scope, Send
 
 _LATENCY_S = int(sys.argv[1]) / 1000
 
 
-@variant("L1", requirement="ENV-1", title="every answer takes longer")
-def slower(policy: Policy) -> Policy:
-    return evolve(policy, transport=Transport(latency_s=_LATENCY_S))
+class Distant(PublicApp):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def later(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                await asyncio.sleep(_LATENCY_S)
+            await send(message)
+
+        await super().__call__(scope, receive, later)
 
 
 if __name__ == "__main__":
-    sys.exit(serve(0, 0, variant="L1", as_json=True))
+    server.PublicApp = Distant  # type: ignore[misc]
+    sys.exit(server.serve(0, 0, as_json=True))

@@ -5,7 +5,6 @@ Bodies are embedded only where something is wrong, and all of it within a budget
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ from conformance.model import Exchange, Message, Result, Run
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.curl import curl, variables
 from conformance.reports.shaping.marks import marks
-from conformance.reports.shaping.text import cut, mapped, milliseconds, utf8, visible
+from conformance.reports.shaping.text import cut, encoded, milliseconds, visible
 
 BODY_LIMIT = 4_000
 """Characters of one body."""
@@ -101,7 +100,7 @@ def _results(results: Iterable[tuple[str, Result]], share: float, known: Mapping
 
 
 def _inert(value: Any) -> str:
-    text = utf8(json.dumps(mapped(value, visible), ensure_ascii=False, separators=(",", ":")))
+    text = encoded(value, visible)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

@@ -27,13 +27,14 @@ _INVISIBLE = re.compile(
     "\ud800-\udfff\ufffe\uffff\U000e0000-\U000e007f]"
 )
 _ENCODED = json.JSONEncoder(ensure_ascii=False).encode
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _DEEPEST = 8
 """Members of what lies deeper, counted in spaces, are not set off from one another."""
 _PIECE = 1 << 18
 """Characters."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ODD = re.compile(r"\\[urbf]|\x7f")
-"""In JSON of ASCII only: what may be an escaped control character, other than tab and newline."""
+_ODD = re.compile(r"\\[urbf]")
+"""In JSON: what may be an escaped control character, other than tab and newline."""
 
 
 def clean(text: str) -> str:
@@ -105,10 +106,19 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 def _ordinary(value: Any) -> bool:
     """Whether no string in a value is changed, by how it is encoded: much faster than to look at each."""
     try:
-        encoded = _ENCODED(value)
+        return _is_ordinary(_ENCODED(value))
     except TypeError:  # it holds more than JSON has
         return False
-    return encoded.isascii() and not _ODD.search(encoded)
+
+
+def _is_ordinary(encoded: str) -> bool:
+    return encoded.isprintable() and not _ODD.search(encoded)
+
+
+def encoded(value: Any, change: Callable[[str], str]) -> str:
+    """Compact JSON text of a plain value, of which each string is passed through `change`, as in `mapped`."""
+    text = _COMPACT(value)
+    return text if _is_ordinary(text) else utf8(_COMPACT(mapped(value, change)))
 
 
 def write(path: Path, text: str) -> Path:
@@ -150,9 +160,7 @@ def dumps(value: Any, *, indent: int | None = 1) -> str:
     Lone surrogates become U+FFFD: most readers of JSON refuse them, escaped or not. Unless it is None, an
     indent of so many spaces sets off members, and the items of a list.
     """
-    text = (
-        _laid_out(value, "\n", " " * indent) if indent else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    )
-    if text.isascii() and "\x7f" not in text:
+    text = _laid_out(value, "\n", " " * indent) if indent else _COMPACT(value)
+    if text.isprintable() or (text.isascii() and "\x7f" not in text):
         return text + "\n"  # what else is invisible the standard library escapes
     return _INVISIBLE.sub(lambda found: json.dumps(found[0])[1:-1], utf8(text)) + "\n"
