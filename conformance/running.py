@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -32,6 +33,7 @@ from conformance.splitting import parsed_shard
 _UNUSED: Final = (
     *("terminal", "logging", "unraisableexception", "threadexception", "recwarn", "doctest", "pastebin"),
     *("faulthandler", "junitxml", "stepwise", "setuponly", "setupplan", "unittest", "monkeypatch", "debugging"),
+    *("warnings", "assertion", "tmpdir", "subtests"),
 )
 """pytest's own plugins that would look at each item, or at the end, for what no check has."""
 _BEFORE: Final = "interrupted before anything was sent"
@@ -247,7 +249,9 @@ def options(asked: Asked, held: resuming.Held | None = None) -> Options:
 
 def _through_pytest(given: list[str], part: ProgressLine | Selection) -> int:
     """pytest, of whose plugins and options only those take part that are asked for here."""
-    with environment({"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None, "PYTEST_PLUGINS": None}):
+    alone = environment({"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None, "PYTEST_PLUGINS": None})
+    with alone, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a cache that cannot be written, for one: it is the run that is told of
         return int(pytest.main(given, plugins=[part]))
 
 
@@ -277,7 +281,7 @@ def arguments(asked: Asked) -> list[str]:
     """pytest's command line for a run: nothing of the current folder's configuration takes part."""
     assert asked.profile is not None
     package = Path(__file__).parent
-    given = ["-p", "conformance.plugin", "-s", "-c", str(package / "isolated.ini")]
+    given = ["-p", "conformance.plugin", "-p", "conformance.briefly", "-s", "-c", str(package / "isolated.ini")]
     given += [word for name in _UNUSED for word in ("-p", f"no:{name}")]
     given += ["--rootdir", str(package), "-o", f"cache_dir={_cache(asked.profile)}"]
     given += ["--conformance-profile", str(asked.profile)]

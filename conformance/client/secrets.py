@@ -15,7 +15,7 @@ from sys import intern
 from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
-from conformance.client.spellings import MIN_LENGTH, Unescaped, forms
+from conformance.client.spellings import ESCAPES, MIN_LENGTH, Unescaped, forms
 
 __all__ = ["MIN_LENGTH", "WHOLE_HEADERS", "Secrets", "clean_of_all", "forms", "tells"]
 
@@ -34,7 +34,6 @@ _RUN: Final = r"[\w%+/=~.-]"
 _RUNS: Final = re.compile(_RUN + "{6,}")
 _PIECES: Final = re.compile(_RUN + "{6}")
 """A text's runs, piece by piece from where each begins: every sixth place, at the speed of the library."""
-_ESCAPES: Final = ("\\", "%", "&")
 _FEW: Final = 40
 """Fewer are faster looked for one by one."""
 _RECENT: Final = 1_500
@@ -85,8 +84,11 @@ class _Index:
         self.least = MIN_LENGTH + step - 1
         self._pieces: dict[str, _Spelling | list[_Spelling]] = {}
         """A list only where there are several: a long run has hundreds of thousands of pieces."""
+        self._few: set[_Spelling] = set()
+        """All spellings, once they are asked for, as long as there are few pieces."""
 
     def add(self, spelling: _Spelling, run: str) -> None:
+        self._few = set()
         for piece in self._ending(run):
             known = self._pieces.setdefault(piece, spelling)
             if isinstance(known, list):
@@ -95,6 +97,7 @@ class _Index:
                 self._pieces[piece] = [known, spelling]
 
     def drop(self, spelling: _Spelling, run: str) -> None:
+        self._few = set()
         for piece in self._ending(run):
             others = list(self._at(piece))
             others.remove(spelling)
@@ -115,7 +118,8 @@ class _Index:
         if len(text) < self.least or not self._pieces:
             return set()
         if len(self._pieces) < _FEW:
-            return {one for piece in self._pieces for one in self._at(piece) if one.form in text}
+            self._few = self._few or {one for piece in self._pieces for one in self._at(piece)}
+            return {one for one in self._few if one.form in text}
         likely = {spelling for piece in self._pieces.keys() & self._seen(text) for spelling in self._at(piece)}
         return {spelling for spelling in likely if spelling.form in text}
 
@@ -222,7 +226,7 @@ class Secrets:
         def clean(text: str) -> str:
             if text in self._harmless:
                 return text
-            if any(form in text for form in forms) or (hidden and any(sign in text for sign in _ESCAPES)):
+            if any(form in text for form in forms) or (hidden and any(sign in text for sign in ESCAPES)):
                 return self.clean(text)
             return _without_telling(text)
 

@@ -15,6 +15,8 @@ _ESCAPE: Final = re.compile(
     r"\\u(?P<u>[0-9a-fA-F]{4})|\\x(?P<x>[0-9a-fA-F]{2})|\\(?P<c>[^ux])|%(?P<p>[0-9a-fA-F]{2})"
     r"|&#[xX](?P<h>[0-9a-fA-F]{1,6});|&#(?P<d>[0-9]{1,7});|&(?P<n>amp|lt|gt|quot|apos|sol|plus|equals);"
 )
+ESCAPES: Final = ("\\", "%", "&")
+"""With one of them each begins."""
 _NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'", "sol": "/", "plus": "+", "equals": "="}
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.-]+")
 """What reads the same in a URL, in JSON and in HTML, as nearly all tokens do."""
@@ -75,7 +77,7 @@ class Unescaped:
     def __init__(self, text: str) -> None:
         self._rounds: list[str] = []
         """The text before each round."""
-        plain, found = text, 1
+        plain, found = text, int(any(sign in text for sign in ESCAPES))
         while found and len(self._rounds) < _ROUNDS:
             before = plain
             plain, found = _ESCAPE.subn(_meant, before)
