@@ -119,6 +119,20 @@ def test_lf_of_the_command_remembers_for_each_profile_apart(desk: Desk) -> None:
     assert set(checks(run_json(desk.place / "second")).values()) == {"failed"}
 
 
+def test_the_command_judges_each_item_as_plain_pytest_does(desk: Desk) -> None:
+    """It leaves out what pytest does around an item, and nothing of what becomes of it: passed, failed, skipped."""
+    told = []
+    selected = ["-k", "(AUTH-1 and getApiKeyIdentity) or (BODY-2 and createInstallationWebhook)"]
+    for done, name in (
+        (desk.pytest(*selected, "--conformance-report-dir", "plain", prefix="F031"), "plain"),
+        (desk.conformance("run", *desk.target("F031"), *selected, "-q", "--report-dir", "brief"), "brief"),
+    ):
+        results = run_json(desk.place / name)["results"]
+        told.append((done.code, {(r["check"], r["case"]): (r["outcome"], r["signature"], r["fact"]) for r in results}))
+    assert told[0] == told[1]
+    assert {"passed", "failed", "inapplicable"} <= {outcome for outcome, _, _ in told[0][1].values()}
+
+
 def test_only_runs_the_item_of_that_name(desk: Desk) -> None:
     """The name is the one that a report shows; `again` in a report is a whole command line with it."""
     desk.conformance("run", *desk.target("F031"), "-q", "-k", AUTH, "--report-dir", "first")
