@@ -27,6 +27,7 @@ if sys.platform != "win32":  # where there is none, and nobody is kept out
 
 T = TypeVar("T")
 NAME: Final = "journal.ndjson"
+_ENCODED: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 _VALUE: Final = "value"
 """In memory only: a line's value of `model`, not yet as JSON."""
 
@@ -82,7 +83,7 @@ class Journal:
 def line_of(kind: str, record: Any) -> bytes:
     """`record`: an object as it is in JSON, or a value of `model`."""
     members = record if isinstance(record, dict) else to_json(record)
-    return json.dumps({"kind": kind, **members}, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+    return _ENCODED({"kind": kind, **members}).encode() + b"\n"
 
 
 class MemoryJournal(Journal):
