@@ -66,7 +66,7 @@ class Reading:
 
         with contextlib.suppress(Exception):  # whatever it is, it is met again in the end
             self._growing.go_on()
-            reports.load(reports.FORMATS)
+            reports.load(reports.FORMATS)  # not sooner: hypothesis draws constants of what a checkout has loaded
 
 
 def _is_long(directory: Path) -> bool:

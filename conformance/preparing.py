@@ -15,7 +15,7 @@ def prepared(
     *,
     collect_only: bool = False,
     held: Held | None = None,
-    meanwhile: Callable[[], None] = lambda: None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Session:
     """A session that may begin: the profile is sound, the target answers, a report folder is claimed.
 
@@ -32,7 +32,8 @@ def prepared(
         assert made.options.report_dir is not None
         made.directory = made.options.report_dir
     if reached:
-        meanwhile()
+        if meanwhile:
+            meanwhile()
         reached()
         made.claim()
         if held:

@@ -35,9 +35,11 @@ def reaching(profile: Profile, deadline_s: float | None = None) -> Callable[[], 
     def ask() -> None:
         try:
             with client:
-                told.set_result(asking.ask(client, profile.base_url + _PATH, given_s))
+                answered = asking.ask(client, profile.base_url + _PATH, given_s)
         except BaseException as error:  # noqa: BLE001 - raised again in the thread of who waits
             told.set_exception(error)
+        else:
+            told.set_result(answered)
 
     # in all, too: httpx' own time-out begins anew with each byte, and a target may send one now and then
     until = time.monotonic() + given_s + _SPARE_S

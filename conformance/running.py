@@ -97,7 +97,7 @@ def run(asked: Asked, console: Console | None = None) -> int:
             if not held.earlier.left:
                 return _closed(held, asked, console)
             asked = _as_before(asked, held)
-        made = prepared(options(asked, held), held=held, meanwhile=_nothing if splits else _load_sender)
+        made = prepared(options(asked, held), held=held, meanwhile=None if splits else _load_sender)
         made.elsewhere = second
         if asked.workers.isdigit():
             _check_shareable(made, int(asked.workers))
@@ -153,10 +153,6 @@ class Selection:
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         self.ending = config.stash.get(items.ending_key, None)
-
-
-def _nothing() -> None:
-    """Other processes send."""
 
 
 def _load_sender() -> None:
