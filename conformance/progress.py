@@ -18,6 +18,7 @@ from conformance.model import Run
 from conformance.session import Session
 
 _CRASH: Final = "suite-error.txt"
+_FIRST_LINE_S: Final = 2.0
 _LINE_EVERY_S: Final = 5.0
 
 
@@ -105,8 +106,9 @@ class ProgressLine:
         if self._console.is_terminal:
             self._bar()
             return
-        started = time.monotonic()
-        while not self._ended.wait(_LINE_EVERY_S):
+        started, wait_s = time.monotonic(), _FIRST_LINE_S
+        while not self._ended.wait(wait_s):
+            wait_s = _LINE_EVERY_S
             done, text = self._state()
             total = f"/{self._made.planned:,}" if self._made.planned else ""
             told = [f"{done:,}{total} checks", text, f"{time.monotonic() - started:.0f} s"]
