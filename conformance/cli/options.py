@@ -12,7 +12,7 @@ import click
 MOST_WORKERS = 64
 
 
-class Workers(click.ParamType[str]):
+class Workers(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
     """A number of processes, or `auto`."""
 
     name = "workers"
