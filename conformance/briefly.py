@@ -4,9 +4,26 @@ up, captured or taken down for what no check has. That is half of what pytest do
 
 from __future__ import annotations
 
+import contextlib
+from typing import Any
+
 import pytest
 
 from conformance.items import CheckItem
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """What pytest keeps for the next run is no part of this one: where it cannot be written, pytest before 9.2 would
+    end without a report."""
+    if (cache := getattr(config, "cache", None)) is not None:
+        written = cache.set
+
+        def set_if_possible(key: str, value: Any) -> None:
+            with contextlib.suppress(OSError):
+                written(key, value)
+
+        cache.set = set_if_possible
 
 
 @pytest.hookimpl(tryfirst=True)

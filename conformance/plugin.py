@@ -188,8 +188,9 @@ def _read_expressions(config: pytest.Config) -> None:
         try:
             if text:
                 Expression.compile(text)
-        except SyntaxError as error:
-            raise UsageError(f"{text!r} is no expression: {error.msg} at column {error.offset}", where=option) from None
+        except Exception as error:  # noqa: BLE001 - SyntaxError from pytest 9 on, one of pytest's own before
+            told = f"{error.msg} at column {error.offset}" if isinstance(error, SyntaxError) else str(error)
+            raise UsageError(f"{text!r} is no expression: {told}", where=option) from None
 
 
 # Running

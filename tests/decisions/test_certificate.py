@@ -124,7 +124,11 @@ def test_another_key_is_refused(folder: Path) -> None:
     assert certificate.read(signed(folder)).signer == certificate.read(signed(folder), PUBLIC).signer
 
 
-@pytest.mark.parametrize("key", [b"", b"-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----", PUBLIC])
+@pytest.mark.parametrize(
+    "key",
+    [b"", b"-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----", PUBLIC],
+    ids=["nothing", "no key inside", "a public key"],
+)
 def test_what_is_no_private_key_is_told(folder: Path, key: bytes) -> None:
     """With the command that makes one."""
     with pytest.raises(UsageError, match="openssl genpkey"):
