@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -215,7 +215,7 @@ class Session:
             self.journal.append("resumed", {**part, "run": self.run, "started_at": self._started_at})
             self.planned = len(selected)
             return
-        clean = self.secrets.clean
+        clean, again = self.secrets.clean, self.secrets.clean(self.again)
         everything = {instance.id for instance in self.instances}
         head = {
             "schema_version": SCHEMA_VERSION,
@@ -236,7 +236,7 @@ class Session:
             "operations": [to_json(operation.info) for operation in self.contract.all],
             "unreachable": {operation.id: unreachable(operation) for operation in self.contract.all},
             "waivers": [to_json(waiver) for waiver in self.profile.waivers],
-            "planned": list(map(partial(_planned, contract=self.contract, again=clean(self.again)), selected)),
+            "planned": [_planned(instance, self.contract, again) for instance in selected],
         }
         if (of := self.options.shard[1]) > 1:
             number = self.options.shard[0] + 1

@@ -7,7 +7,6 @@ the warning as its message. What CTRF has no word for is in `extra`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -37,7 +36,7 @@ def to_json(run: Run) -> dict[str, Any]:
     run = grouping.bounded(run)
     told = grouping.evidence_by(run)
     named = zip(grouping.identities(run.results), run.results, strict=True)
-    tests = [_test(run, name, result, told) for name, result in named]
+    tests = [_test(run, name, result, told(result)) for name, result in named]
     counts = Counter(test["status"] for test in tests)
     start = grouping.epoch_ms(run.started_at)
     summary = {
@@ -57,7 +56,7 @@ def to_json(run: Run) -> dict[str, Any]:
     return mapped({"reportFormat": "CTRF", "specVersion": "0.0.0", "results": results}, clean)
 
 
-def _test(run: Run, name: str, result: Result, evidence: Callable[[Result], str]) -> dict[str, Any]:
+def _test(run: Run, name: str, result: Result, exchanges: str) -> dict[str, Any]:
     waiver = grouping.waiver_of(run, result)
     what = " ".join(part for part in (result.operation, result.case) if part)
     extra = {
@@ -74,7 +73,6 @@ def _test(run: Run, name: str, result: Result, evidence: Callable[[Result], str]
     }
     passed = result.outcome is Outcome.PASSED
     told = [f"{label}: {text}" for label in ("expected", "observed") if (text := getattr(result, label))]
-    trace = "" if passed else "\n".join([*told, evidence(result)]).strip()
     test = {
         "id": str(uuid5(NAMESPACE_URL, f"urn:commerce-conformance:{name}")),
         "name": f"{result.requirement} {result.check.rpartition('::')[2]} {what}".strip(),
@@ -82,7 +80,7 @@ def _test(run: Run, name: str, result: Result, evidence: Callable[[Result], str]
         "duration": round(result.duration_ms),
         "rawStatus": "waived" if waiver else result.outcome.value,
         "message": result.message,
-        "trace": trace,
+        "trace": "" if passed else "\n".join([*told, exchanges]).strip(),
         "suite": [result.requirement],
         "tags": [tag for tag in (result.requirement, result.operation, grouping.tier_of(run, result.operation)) if tag],
         "extra": {member: text for member, text in extra.items() if text},

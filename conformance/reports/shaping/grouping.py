@@ -256,10 +256,12 @@ def evidence(run: Run, result: Result, known: Mapping[str, Exchange] | None = No
 
 
 def evidence_by(run: Run) -> Callable[[Result], str]:
-    """A function giving one line per exchange of a result, as logs want them."""
+    """A function giving one line per exchange of a result, as logs want them: of what passed, none."""
     known = by_id(run)
 
     def told(result: Result) -> str:
+        if result.outcome is Outcome.PASSED:
+            return ""
         return "\n".join(exchange_line(exchange) for exchange in evidence(run, result, known))
 
     return told
