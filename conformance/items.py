@@ -23,7 +23,7 @@ from conformance.session import Session
 BROKEN = EXIT_CODES[Verdict.BROKEN]
 
 
-@dataclass(eq=False)  # pytest before 9.2 takes no plugin that has no hash
+@dataclass(eq=False)  # pytest before 9.1 takes no plugin that has no hash
 class Ending:
     """How a session came to its end, other than by having run what was selected. A pytest plugin of its own."""
 
