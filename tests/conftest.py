@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("no clock", settings(), deadline=None)  # the machine may be busy: no test is about time
+settings.load_profile("no clock")
 
 LONG = {
     # what runs whole targets by the dozen: of these files every so-manieth test, 0 none, unless --long is given

@@ -25,7 +25,7 @@ SCHEMA = {
         "list": {"type": "array", "minItems": 1, "maxItems": 3},
     },
 }
-quick = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 
 
 @quick
@@ -51,7 +51,7 @@ def test_breaking_documents_go_beyond_every_bound() -> None:
     """Each bound of the schema is broken by some of them."""
     found: set[str] = set()
 
-    @settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=400, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(strategies.breaking_documents(BODY, SCHEMA, KEPT))
     def collect(body: Any) -> None:
         errors = Root(SCHEMA).validator(SCHEMA).iter_errors(body)

@@ -274,7 +274,7 @@ pairs = st.lists(st.tuples(st.text("abz09-_", min_size=1, max_size=4), st.text(m
 
 
 @given(st.lists(st.tuples(segments, pairs), min_size=8, max_size=8))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_both_transports_send_the_same_ordinary_request(scripted: Any, drawn: Any) -> None:
     """Whatever may go fast arrives as the exact transport sends it: same target, same headers but for their case."""
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from conformance.client.secrets import MIN_LENGTH, Secrets, forms
 
-few = settings(max_examples=30, deadline=None)
+few = settings(max_examples=30)
 secret_texts = st.text(string.ascii_letters + string.digits + "/+=-_.~:!@$ é\"\\&<'%{}", min_size=12, max_size=60)
 around = st.text('abc XYZ019/+=-_.:"{}&?\n', max_size=20)
 

@@ -24,7 +24,7 @@ leaves = (
 values = st.recursive(
     leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3), max_leaves=6
 )
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 
 
 def _cases(prefix: str) -> list[Any]:

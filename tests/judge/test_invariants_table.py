@@ -251,7 +251,7 @@ def test_another_method_or_path_is_judged_by_nobody() -> None:
 
 
 @given(st.sampled_from(STATUSES), st.binary(max_size=60) | st.sampled_from([b"[" * 2000, b'{"data":', b"\xef\xbb\xbf"]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_no_answer_breaks_the_judge(status: int, body: bytes) -> None:
     """Whatever bytes come back, judging ends, with findings of known requirements."""
     for request in (OBJECT, ARRAY, HOSTED):

@@ -31,7 +31,7 @@ from conformance.model import (
     Waiver,
 )
 
-many = settings(max_examples=50, deadline=None)
+many = settings(max_examples=50)
 GOODNESS = {Verdict.CONFORMANT: 3, Verdict.INCOMPLETE: 2, Verdict.NONCONFORMANT: 1, Verdict.BROKEN: 0}
 BINDING = (Level.REQUIRED, Level.DECLARED)
 OPERATIONS = (

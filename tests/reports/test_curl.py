@@ -51,7 +51,7 @@ def test_placeholders_become_variables(text: str, expected: str) -> None:
     assert shell(text) == expected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.text(alphabet=st.characters(exclude_characters="\0«»", codec="utf-8")), min_size=1, max_size=12))
 def test_any_text_survives_the_shell(texts: list[str]) -> None:
     """Quotes, dollars, newlines, control characters: bash yields exactly the text."""
