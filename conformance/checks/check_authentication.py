@@ -64,11 +64,15 @@ async def a_defective_credential_is_answered_401(case: Case, defect: tuple[str, 
     """A request that differs from a good one only in its credential is answered 401."""
     request = await case.arrange()
     if callable(defect):
-        key = case.runtime.arranger.key_of(request.credential)
-        if defect is str.swapcase and (_ANY_CASE.fullmatch(key) or key.swapcase() == key):
+        arranger = case.runtime.arranger
+        key = arranger.key_of(request.credential)
+        wrong = defect(key)
+        if defect is str.swapcase and (_ANY_CASE.fullmatch(key) or wrong == key):
             case.note("the key means the same in either case")
+        elif wrong in arranger.keys:
+            case.note("it would be the key of another credential")
         else:
-            defect = (case.profile.authorization.replace("{key}", defect(key)),)
+            defect = (case.profile.authorization.replace("{key}", wrong),)
     values = () if callable(defect) else defect
     await case.negative(request, request.with_authorization(*values), {401}, "a defective credential")
 

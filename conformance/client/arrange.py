@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets as random_source
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import count
 from typing import Any
 
@@ -95,6 +95,11 @@ class Arranger:
 
     def key_of(self, credential: str) -> str:
         return self._keys[credential]
+
+    @property
+    def keys(self) -> Collection[str]:
+        """Those of all credentials: keys that people make up may differ in one character."""
+        return self._keys.values()
 
     # Requests
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,13 @@ def judged(scripted: Any, tmp_path: Path) -> Callable[..., tuple[Result, Any]]:
     """`judged(script, check)`: the result of a check on a target that answers so, and the target."""
 
     def run(
-        script: Any, function: Any, operation: Any = None, *, examples: int = 8, **changes: Any
+        script: Any,
+        function: Any,
+        operation: Any = None,
+        *,
+        examples: int = 8,
+        keys: Mapping[str, str] | None = None,
+        **changes: Any,
     ) -> tuple[Result, Any]:
         async def main() -> tuple[Result, Any]:
             journal = Journal(tmp_path / "journal.ndjson")
@@ -74,7 +80,7 @@ def judged(scripted: Any, tmp_path: Path) -> Callable[..., tuple[Result, Any]]:
                 settings = Settings(
                     profile(target.url, **changes),
                     CONTRACT,
-                    {"full": KEY},
+                    {"full": KEY, **(keys or {})},
                     journal,
                     secrets,
                     "run1",
