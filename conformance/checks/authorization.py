@@ -16,7 +16,7 @@ SPENT: Final = "spent"
 STRANGER: Final = "stranger"
 """A good key of an installation that the operation's resource does not belong to."""
 SPARED: Final = "spared"
-"""Kept for the rate limiter, which counts what was sent with it."""
+"""Kept for the rate limiter, which counts what was sent with it; another key has the same scopes."""
 
 
 def home_of(profile: Profile) -> str:
@@ -32,7 +32,9 @@ def cell(profile: Profile, operation: Operation, credential: Credential) -> str:
         return STRANGER
     if operation.scope and operation.scope not in credential.scopes:
         return LACKING
-    others = [c for c in profile.credentials.values() if c is not credential and c.active and c.scopes]
+    others = [
+        c for c in profile.credentials.values() if c is not credential and c.active and c.scopes == credential.scopes
+    ]
     return SPARED if credential.name == profile.rate_limit.credential and others else ALLOWED
 
 

@@ -65,6 +65,12 @@ class Case:
             if fixture is not None and fixture.values and not fixture.reusable:
                 self.need(False, f"fixtures.{fixture.name}.http", "fixtures that are made when needed are needed")
 
+    @property
+    def named_in_body(self) -> frozenset[str]:
+        """The kinds of fixtures that the profile's body of the operation refers to."""
+        names = placeholders(self.facts.body) if self.facts.body is not None else frozenset[str]()
+        return frozenset(name.partition(".")[0] for name in names) & frozenset(self.profile.fixtures)
+
     # Arranging
 
     async def arrange(

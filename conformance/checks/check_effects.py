@@ -1,4 +1,4 @@
-"""What is refused has no effect, and what is repeated has one (SCO-4, BODY-8, IDEM-2)."""
+"""What is refused has no effect, and what is repeated has one (SCO-4, TEN-1, BODY-8, IDEM-2)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,24 @@ from conformance.profile import pointer
 _KEYED = ("api-key idempotent",)
 
 
-@check("SCO-4", on=_KEYED, cases={"401": False, "403": True})
-async def a_refused_write_has_no_effect(case: Case, unscoped: bool) -> None:
+@check("SCO-4", on=_KEYED, cases={"401": "no key", "401-spent": "a revoked key", "403": "a key without the scope"})
+async def a_refused_write_has_no_effect(case: Case, held: str) -> None:
     """A write that is refused with 401 or 403 leaves everything as it was."""
-    names = lacking(case.profile, case.operation)
-    case.need(not unscoped or names, "credentials", f"a key without the scope {case.operation.scope} is needed")
+    spent = [credential.name for credential in case.profile.credentials.values() if not credential.active]
+    names = {"no key": [""], "a revoked key": spent}.get(held, lacking(case.profile, case.operation))
+    case.need(names, "credentials", f"{held} is needed; the scope is {case.operation.scope or 'none'}")
     request = await case.arrange()
-    bad = case.as_credential(request, names[0]) if unscoped else request.with_authorization()
-    await has_no_effect(
-        case, request, bad.with_fresh_key(), "a write without the scope" if unscoped else "a write without a key"
-    )
+    bad = case.as_credential(request, names[0]) if names[0] else request.with_authorization()
+    await has_no_effect(case, request, bad.with_fresh_key(), f"a write with {held}")
+
+
+@check("TEN-1", on=("api-key path idempotent",))
+async def a_key_of_another_installation_changes_nothing_here(case: Case) -> None:
+    """However a stranger's write on an object of this installation is answered, everything is left as it was."""
+    stranger = case.stranger()
+    request = await case.arrange()
+    bad = case.as_credential(request, stranger).with_fresh_key()
+    await has_no_effect(case, request, bad, "a write with the key of another installation")
 
 
 @check("BODY-8")

@@ -40,7 +40,8 @@ async def a_ticket_opens_its_own_session_only(case: Case) -> None:
     """The ticket of one session is refused on another, which its own ticket then still opens."""
     request, other = await case.arrange(), await case.arrange()
     case.need(request.path != other.path, "fixtures.session", "two different sessions are needed")
-    case.need(request.body != other.body, f"operations.{case.operation.id}.body", "the body names no ticket")
+    named = case.named_in_body and request.body != other.body  # what is new in every body is no ticket
+    case.need(named, f"operations.{case.operation.id}.body", "the body names no ticket")
     swapped = request.with_body(other.body)
     await case.negative(request, swapped, {400, 401, 403, 404, 409}, "the ticket of another session")
 

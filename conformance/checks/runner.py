@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from conformance.checks.case import Case
@@ -20,11 +21,12 @@ from conformance.client.fixtures import NotSent
 from conformance.client.recorder import current_check
 from conformance.client.secrets import Secrets
 from conformance.engine.flow import BudgetExhausted
-from conformance.engine.gate import hurried
+from conformance.engine.gate import hurried, turn
 from conformance.errors import FixtureError, JournalError
 from conformance.model import Level, Outcome, Result
 
 _SHOWN = 12
+_BEGUN = count(1)
 _TIMES = 9
 """A check whose requests must not be repeated is run so often where answers are lost."""
 _UNSURE = (Outcome.FAILED, Outcome.WARNED, Outcome.INCONCLUSIVE)
@@ -38,6 +40,7 @@ async def run(instance: Instance, runtime: Runtime) -> Result:
     """The result of one instance, without any secret in it. Only a journal that cannot be written is raised."""
     current_check.set(instance.id)
     hurried.set(instance.check.chain)
+    turn.set(next(_BEGUN))
     started = time.perf_counter()
     result, case = await _sure(instance, runtime)
     result = replace(result, duration_ms=round((time.perf_counter() - started) * 1000, 3), notes=tuple(case.notes))

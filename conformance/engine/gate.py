@@ -6,6 +6,8 @@ import asyncio
 import time
 from collections import deque
 from contextvars import ContextVar
+from heapq import heappop, heappush
+from itertools import count
 from typing import Final
 
 _WINDOW: Final = 30
@@ -26,6 +28,38 @@ _FAST_ENOUGH: Final = 200.0
 
 hurried: ContextVar[bool] = ContextVar("hurried", default=False)
 """Whether what is sent in this context goes before others that wait: a long chain of calls, one after the other."""
+turn: ContextVar[int] = ContextVar("turn", default=0)
+"""Which one this is of all that began, for what is sent in this context: who began earlier goes first. However slow the
+pace is, it is then not long ago for the target what a check did when the check goes on: a code may expire, an
+idempotency key be forgotten."""
+
+
+class Line:
+    """Who waits: the hurried first, then who began earlier, and of equals whoever came first."""
+
+    def __init__(self) -> None:
+        self._places: list[tuple[bool, int, int, asyncio.Future[None]]] = []
+        self._came = count()
+
+    def is_ahead(self) -> bool:
+        """Whether somebody waits who goes before this context."""
+        return bool(self._places) and self._places[0][:2] <= (not hurried.get(), turn.get())
+
+    def join(self) -> asyncio.Future[None]:
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heappush(self._places, (not hurried.get(), turn.get(), next(self._came), place))
+        return place
+
+    def next(self) -> asyncio.Future[None] | None:
+        """The first who has not given up; it is in line no more."""
+        while self._places:
+            place = heappop(self._places)[3]
+            if not place.done():
+                return place
+        return None
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
 
 
 class Gate:
@@ -36,16 +70,13 @@ class Gate:
         self.width = float(limit)
         self.in_flight = 0
         self.most_in_flight = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._hurried: deque[asyncio.Future[None]] = deque()
+        self._line = Line()
         self._recent: deque[bool] = deque(maxlen=_WINDOW)
         self._shrunk_at = 0.0
 
     async def __aenter__(self) -> None:
-        hurry = hurried.get()
-        if self.in_flight >= int(self.width) or self._hurried or (self._waiting and not hurry):
-            place = asyncio.get_running_loop().create_future()
-            (self._hurried if hurry else self._waiting).append(place)
+        if self.in_flight >= int(self.width) or self._line.is_ahead():
+            place = self._line.join()
             self._admit()
             try:
                 await place
@@ -68,11 +99,9 @@ class Gate:
         self._admit()
 
     def _admit(self) -> None:
-        while (waiting := self._hurried or self._waiting) and self.in_flight < int(self.width):
-            place = waiting.popleft()
-            if not place.done():
-                self._enter()
-                place.set_result(None)
+        while self.in_flight < int(self.width) and (place := self._line.next()) is not None:
+            self._enter()
+            place.set_result(None)
 
     def tell(self, limited: bool) -> None:
         """Whether an answer was a 429."""
@@ -89,43 +118,38 @@ class Gate:
 
 
 class Pacer:
-    """At most `rate` starts a second, evenly spaced; no rate, no waiting. Who is hurried goes first."""
+    """At most `rate` starts a second, evenly spaced; no rate, no waiting. Whose turn it is first is `Line`'s to say."""
 
     def __init__(self, rate: float | None) -> None:
         self.rate = rate
         self._next = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._hurried: deque[asyncio.Future[None]] = deque()
+        self._line = Line()
 
     async def __call__(self) -> float:
         """Waits for its turn; gives the seconds waited."""
         now = time.monotonic()
         if not self.rate:
             return 0.0
-        if now >= self._next and not (self._waiting or self._hurried):
+        if now >= self._next and not self._line:
             self._next = now + 1 / self.rate
             return 0.0
-        place = asyncio.get_running_loop().create_future()
-        (self._hurried if hurried.get() else self._waiting).append(place)
+        place = self._line.join()
         self._set_timer()
         await place
         return time.monotonic() - now
 
     def _set_timer(self) -> None:
-        if self._timer is None and (self._waiting or self._hurried):
+        if self._timer is None and self._line:
             wait = max(0.0, self._next - time.monotonic())
             self._timer = asyncio.get_running_loop().call_later(wait, self._admit)
 
     def _admit(self) -> None:
         self._timer = None
         gap = 1 / self.rate if self.rate else 0.0
-        while waiting := self._hurried or self._waiting:
-            place = waiting.popleft()
-            if not place.done():
-                self._next = max(time.monotonic() - gap, self._next) + gap
-                place.set_result(None)
-                break
+        if (place := self._line.next()) is not None:
+            self._next = max(time.monotonic() - gap, self._next) + gap
+            place.set_result(None)
         self._set_timer()
 
 

@@ -48,18 +48,11 @@ class Evidence:
         for result in results:
             grouped[result.operation].append(result)
             decisive = violating.get(result.exchanges[-1]) if result.exchanges else None
-            if decisive is not None and result.outcome in (Outcome.FAILED, Outcome.WARNED):
+            if decisive is not None and result.outcome is Outcome.FAILED:
                 for finding in decisive.findings:
-                    if _outranks(result, finding):
+                    if finding.requirement != result.requirement:
                         explained[decisive.operation, finding.requirement, finding.code] = result
         return cls(by_operation, grouped, explained)
-
-
-def _outranks(result: Result, finding: Finding) -> bool:
-    """A failed check explains any violation; one that only warned, no more than a warning."""
-    return finding.requirement != result.requirement and (
-        result.outcome is Outcome.FAILED or finding.level not in (Level.REQUIRED, Level.DECLARED)
-    )
 
 
 def invariant_results(

@@ -204,7 +204,7 @@ def _leave_to_a_person(draft: Draft, contract: Contract) -> None:
     if not any(told.get("status", "active") != "active" for told in credentials.values()):
         draft.todo("credentials", "--key revoked=env:...", "a key that is revoked or expired; it enables AUTH-4")
     if not any(len(told["scopes"]) == 1 for told in credentials.values()):
-        draft.todo("credentials", "--key NAME=env:...", "a key with each single scope; they enable SCOPE-1 and more")
+        draft.todo("credentials", "--key NAME=env:...", "a key with each single scope; they enable SCO-1 and more")
     if len({told.get("installation", "") for told in credentials.values()}) < 2:
         draft.todo("credentials", "--key other=env:...", "a key of another installation; it enables TEN-1")
 

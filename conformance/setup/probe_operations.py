@@ -55,7 +55,7 @@ async def _control(bench: Bench, operation: Operation) -> None:
         name = operation.path_parameters[0]
         kind = KINDS[name][0]
         bench.draft.todo(
-            "fixtures", f"[fixtures.{kind}.STATE]", f"where a {kind} comes from, for {operation.id} and others"
+            "fixtures", f"[fixtures.{kind}.STATE]", f"where each {kind} comes from, for {operation.id} and others"
         )
         return
     refused: list[tuple[str, Answer]] = []
