@@ -72,6 +72,7 @@ CONDITIONS: dict[str, Defect] = {
     "6-no-jwk": _header(jwk=None),
     "7-private-key": _private_key,
     "8-htm-get": _claims(htm="GET"),
+    "8-htm-lower-case": _claims(htm="post"),
     "9-htu-other-host": _other_htu(_other_host),
     "9-htu-host-only": _other_htu(_host_only),
     "9-htu-longer-path": _other_htu(lambda url: url + "/more"),

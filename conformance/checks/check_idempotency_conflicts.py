@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.checks.case import Case
 from conformance.checks.check_bodies import template_of
+from conformance.checks.effects import Oracle
 from conformance.checks.registry import check
 from conformance.checks.replays import free_leaves, variations
 from conformance.checks.signals import Inconclusive
@@ -62,6 +63,35 @@ async def _meaningful(case: Case, where: str) -> tuple[int, Answer]:
     if refused is None:
         raise Inconclusive(f"no other value of {where} is known that the target understands")
     return refused
+
+
+@check("IDEM-4")
+async def a_conflict_has_no_effect(case: Case) -> None:
+    """Another payload that is refused under a used key is not carried out either."""
+    leaves = list(_leaves(case.profile, case.operation).values())
+    case.need(leaves[0], f"operations.{case.operation.id}.body", "a valid body with a member is needed")
+    request = await case.arrange()
+    free = {found for found, _ in free_leaves(request)}
+    where = next((leaf for leaf in leaves if leaf in free), leaves[0])
+    index, _ = await _meaningful(case, where)
+    oracle = await Oracle.watching(case, request)
+    first = await case.control(request)
+    if not await oracle.happened():
+        raise Inconclusive("the effect of the control cannot be seen", cause=f"effects.{case.operation.id}")
+    changed = variations(case, first.request, where)[index]
+    again = await case.send(first.request.with_body(changed), f"another {where} under the same key")
+    if again.refused and (happened := await oracle.happened()):
+        message = f"another payload under a used key was answered {again.summary} and yet took effect"
+        raise case.violated(message, first, again, expected="no effect", observed=str(happened))
+
+
+@check("IDEM-4")
+async def a_body_that_is_no_json_under_the_same_key_is_refused(case: Case) -> None:
+    """A used key is no way around reading the body."""
+    first = await case.control(await case.arrange())
+    again = await case.send(first.request.with_raw_body(b'{"unfinished": '), "no JSON under the same key")
+    if again.ok:
+        raise case.violated("a body that is no JSON was answered 200", first, again, expected="400 or 409")
 
 
 def _judge(case: Case, where: str, alone: Answer, first: Answer, again: Answer) -> None:

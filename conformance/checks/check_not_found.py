@@ -40,7 +40,20 @@ async def an_unknown_id_is_answered_404(case: Case) -> None:
     request = await case.arrange()
     declared = dict(case.facts.unknown)
     unknown = {name: like_but_unknown(value) for name, value in request.path.items()} | declared
-    allowed = {404} if declared else {400, 404}
+    await case.negative(request, request.with_path(**unknown), _allowed(case, bool(declared)), "an unknown id")
+
+
+@check("NF-1", on=_NAMES_ONE)
+async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
+    """What begins with a good id and goes on names nothing; numbers are left out, since a longer one may be another."""
+    request = await case.arrange()
+    longer = {name: f"{value}zz" for name, value in request.path.items() if not value.isdigit()}
+    case.need(longer, "", "ids that are no numbers are needed")
+    await case.negative(request, request.with_path(**longer), _allowed(case, False), "an id with more behind it")
+
+
+def _allowed(case: Case, declared: bool) -> set[int]:
+    """`declared`: the profile says that it is a well-formed one."""
     if case.operation.auth == "none":
-        allowed = {400, 401, 403, 404, 409}  # the ticket is another session's: two defects
-    await case.negative(request, request.with_path(**unknown), allowed, "an unknown id")
+        return {400, 401, 403, 404, 409}  # the ticket is another session's: two defects
+    return {404} if declared else {400, 404}

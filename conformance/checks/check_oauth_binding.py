@@ -132,6 +132,16 @@ async def a_new_proof_does_not_make_another_call(case: Case) -> None:
 
 
 @check("OA-12")
+async def nobody_gets_a_token_again_without_a_proof(case: Case) -> None:
+    """The same idempotency key and body without any proof never bring back the first token."""
+    case.need(oauth_of(case).access_token, "oauth.access_token", "the place of the token is needed")
+    first = await case.control(await case.arrange())
+    again = await case.send(first.request.with_proof(None), "the same call, without a proof")
+    if (again.ok and access_token(case, again) == access_token(case, first)) or alike(case, first, again):
+        raise case.violated("the token was given away without a proof", first, again, expected="a refusal")
+
+
+@check("OA-12")
 async def another_key_holder_gets_no_token(case: Case) -> None:
     """The same idempotency key and body with a proof of another key never bring back the first token."""
     oauth = oauth_of(case)
