@@ -11,9 +11,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 
 from rich.console import Console
@@ -31,6 +32,9 @@ _AT_ONCE: Final = 16
 _LINE_EVERY_S: Final = 10.0
 _TEMPLATE: Final = "template.toml"
 _OUTPUT: Final = "output.txt"
+_TOLD: Final = 100
+"""Added to what a run ends with, in the code of its process: Python itself, and multiprocessing, end with 1 where
+something went wrong, and 1 is a verdict."""
 _WORDS: Final = {2: "not run", 4: "unreachable", 5: "broken", EXIT_INTERRUPTED: "interrupted"}
 
 
@@ -120,6 +124,7 @@ def _side_by_side(targets: Sequence[_Target], console: Console, *, quiet: bool) 
     if sys.platform != "win32":
         context.set_forkserver_preload(["conformance.many", "conformance.preloaded"])
     left, under_way, told_at = list(targets), dict[Any, tuple[_Target, Any, float]](), time.monotonic()
+    stopping = False
     while left or under_way:
         try:
             while left and len(under_way) < _AT_ONCE:
@@ -132,36 +137,59 @@ def _side_by_side(targets: Sequence[_Target], console: Console, *, quiet: bool) 
             for sentinel in over:
                 target, process, began = under_way.pop(sentinel)
                 process.join()
-                yield _told(_Ended(target, _code(process.exitcode), time.monotonic() - began), console, quiet=quiet)
+                code = _code(process.exitcode, stopping=stopping)
+                yield _told(_Ended(target, code, time.monotonic() - began), console, quiet=quiet)
             if not quiet and under_way and time.monotonic() - told_at > _LINE_EVERY_S:
                 told_at = time.monotonic()
                 _say(console, f"  under way: {', '.join(target.name for target, _, _ in under_way.values())}")
         except KeyboardInterrupt as signalled:
-            left = []
+            left, stopping = [], True
             for _, process, _ in under_way.values():
-                if str(signalled) != signal.SIGINT.name:  # Ctrl-C has reached them already
-                    process.terminate()
+                with contextlib.suppress(ProcessLookupError):  # Ctrl-C has not reached it, but it may have ended
+                    os.kill(process.pid, signal.Signals[str(signalled)])
 
 
 def _run(target: _Target) -> None:
     """In a process of its own: everything that it says goes into its file."""
+    if hasattr(os, "setsid"):
+        os.setsid()  # a signal for all of them is the command's, which sends it on, wherever it came from
+    Thread(target=_end_with_the_command, daemon=True).start()
     target.output.parent.mkdir(parents=True, exist_ok=True)
     with target.output.open("wb") as output:
         for stream in (1, 2):
             os.dup2(output.fileno(), stream)
+    sys.exit(_TOLD + _ended(target))
+
+
+def _ended(target: _Target) -> int:
     try:
-        code = running.run(target.asked)
+        return running.run(target.asked)
     except ConformanceError as error:
-        from conformance.client.secrets import clean_of_all
+        code, said = error.exit_code, str(error)
+    except KeyboardInterrupt:
+        code, said = EXIT_INTERRUPTED, "interrupted"
+    except Exception as error:  # noqa: BLE001 - no crash looks like a verdict
+        code, said = ConformanceError.exit_code, f"the suite erred: {type(error).__name__}: {error}"
+    from conformance.client.secrets import clean_of_all
 
-        code = error.exit_code
-        sys.stderr.write(f"error: {clean_of_all(str(error))}\n")
-    sys.exit(code)
+    sys.stderr.write(f"error: {clean_of_all(said)}\n")
+    return code
 
 
-def _code(exit_code: int | None) -> int:
-    """A process that was ended by a signal has no verdict."""
-    return exit_code if exit_code in _GRAVEST else 5
+def _end_with_the_command() -> None:
+    """A run whose command was killed is watched by nobody: it ends, with a report, as after a signal."""
+    command = parent_process()
+    if command is not None:
+        command.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _code(exit_code: int | None, *, stopping: bool) -> int:
+    """What the run ended with. One that did not come to its end has no verdict; `stopping`: it was told to stop."""
+    code = (exit_code or 0) - _TOLD
+    if code in _GRAVEST:
+        return code
+    return EXIT_INTERRUPTED if stopping else 5
 
 
 def _told(one: _Ended, console: Console, *, quiet: bool) -> _Ended:

@@ -83,7 +83,7 @@ class _Asking:
                 return False
             except httpx.RemoteProtocolError as error:
                 self._failed(f"does not speak HTTP: {error}", "is it the right port, and http or https?")
-            except (httpx.HTTPError, OSError) as error:
+            except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
                 self._failed(f"no HTTP conversation: {error or type(error).__name__}", self.hint)
         return False
 

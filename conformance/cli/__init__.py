@@ -14,8 +14,8 @@ import click
 
 from conformance.cli import after, before, setting_up
 from conformance.cli.options import MOST_WORKERS, run_options, target_options
+from conformance.cli.shell import Commands
 from conformance.collector import calm_collector
-from conformance.errors import ConformanceError
 from conformance.places import cache_folder
 
 _EXIT_CODES = """\b
@@ -24,44 +24,6 @@ Exit codes:
   3 incomplete    4 target unreachable    5 the suite itself erred
   130 interrupted, with a report of what ran
 """
-
-
-_INTERRUPTED = 130
-
-
-class Commands(click.Group):
-    """Turns whatever goes wrong into one line and its exit code; none of Python's own looks like a verdict."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except ConformanceError as error:
-            _say(str(error))
-            ctx.exit(error.exit_code)
-        except KeyboardInterrupt:
-            _say("interrupted")
-            ctx.exit(_INTERRUPTED)
-        except (click.exceptions.Exit, click.Abort, click.ClickException, BrokenPipeError):
-            raise
-        except Exception as error:  # noqa: BLE001 the last one to catch it
-            _say(f"the suite erred: {_described(error)} (CONFORMANCE_TRACEBACK=1 shows where)")
-            ctx.exit(ConformanceError.exit_code)
-
-
-def _say(text: str) -> None:
-    from conformance.client.secrets import clean_of_all
-
-    click.echo(f"error: {' '.join(clean_of_all(text).split())}", err=True)
-
-
-def _described(error: Exception) -> str:
-    if os.environ.get("CONFORMANCE_TRACEBACK"):
-        import traceback
-
-        from conformance.client.secrets import clean_of_all
-
-        click.echo(clean_of_all(traceback.format_exc()), err=True)
-    return f"{type(error).__name__}: {error}"
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -8,6 +8,8 @@ proxies from the environment.
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import ssl
 import time
 import zlib
@@ -48,6 +50,11 @@ class Raw:
     duration_s: float = 0.0
 
 
+_NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_CAUSES: Final = 50
+"""So many causes of causes are looked at."""
+
+
 class Transport:
     """Sends wires to one base URL. Use as an async context manager."""
 
@@ -86,7 +93,7 @@ class Transport:
     async def send(self, wire: Wire) -> Raw:
         """One request, and its answer up to MAX_BODY bytes within the time-out. Never raises for what a target does.
 
-        Raises RuntimeError for a wire that no client can write.
+        Raises RuntimeError for a wire that no client can write, and where this machine has no room to send it.
         """
         started = time.perf_counter()
         try:
@@ -97,6 +104,8 @@ class Transport:
         except (httpx.LocalProtocolError, httpx.UnsupportedProtocol) as error:
             raise RuntimeError(f"the client cannot write {wire.method} {wire.target[:100]}: {error}") from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, aiohttp.ClientError, OSError) as error:
+            if own := _own_trouble(error):
+                raise RuntimeError(f"this machine has no room for a connection: {own}") from error
             raw = Raw(None, trouble=_describe(error))
         except (ValueError, zlib.error) as error:
             raw = Raw(None, trouble=f"the answer cannot be read: {_describe(error)}")
@@ -215,6 +224,20 @@ def _verification(tls: Tls) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def _own_trouble(error: BaseException) -> str:
+    """What keeps this machine from sending anything, wherever a library has hidden it; empty where it is another's."""
+    left = [error]
+    for _ in range(_CAUSES):
+        if not left:
+            break
+        one = left.pop()
+        if isinstance(one, OSError) and one.errno in _NO_ROOM:
+            return os.strerror(one.errno)
+        hidden = (one.__cause__, one.__context__, *getattr(one, "exceptions", ()))
+        left += [other for other in hidden if isinstance(other, BaseException)]
+    return ""
 
 
 def _describe(error: BaseException) -> str:

@@ -1,0 +1,114 @@
+"""How a command ends: whatever goes wrong is one line and its exit code, and none of Python's own, or of click's, looks
+like a verdict. Both would end with 1, which says that the target does not conform."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import click
+
+from conformance.errors import ConformanceError
+
+_INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """A group of commands that ends so."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **rest: Any) -> Any:
+        plain: Callable[..., Any] = super().main
+        if not standalone_mode:
+            return plain(*args, standalone_mode=False, **rest)
+        if sys.stdout is sys.__stdout__ and sys.stderr is sys.__stderr__:
+            sys.stdout, sys.stderr = _heard(sys.stdout, _Heard), _heard(sys.stderr, _HeardOf)
+        sys.exit(_code(partial(plain, *args, standalone_mode=False, **rest)))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ConformanceError as error:
+            _say(str(error))
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            _say("interrupted")
+            ctx.exit(_INTERRUPTED)
+        except (click.exceptions.Exit, click.Abort, click.ClickException):
+            raise
+        except Exception as error:  # noqa: BLE001 the last one to catch it
+            _say(f"the suite erred: {_described(error)} (CONFORMANCE_TRACEBACK=1 shows where)")
+            ctx.exit(ConformanceError.exit_code)
+
+
+def _code(command: Callable[[], Any]) -> int:
+    try:
+        code = command()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):  # outside of any command, or while it said how it ended
+        click.echo("error: interrupted", err=True)
+        return _INTERRUPTED
+    except OSError as error:  # met while it said so
+        click.echo(f"error: the suite erred: {error}", err=True)
+        return ConformanceError.exit_code
+    return code if isinstance(code, int) else 0
+
+
+class _Heard(io.TextIOWrapper):
+    """Where a person or a program reads, or has stopped to: what is told there then is lost, and changes no exit code.
+
+    A character that the other side's encoding lacks is told as a question mark.
+    """
+
+    lost: type[OSError] = BrokenPipeError
+    """What is no trouble."""
+
+    def write(self, text: str) -> int:
+        try:
+            return super().write(text)
+        except self.lost:
+            self._forget()
+        return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except self.lost:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Whatever is still told goes nowhere."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+
+
+class _HeardOf(_Heard):
+    """For what went wrong: where even that cannot be told, on a full disk, the exit code still tells it."""
+
+    lost = OSError
+
+
+def _heard(stream: Any, made: type[_Heard]) -> Any:
+    if not isinstance(stream, io.TextIOWrapper):  # closed by whoever called, say
+        return stream
+    return made(stream.buffer, stream.encoding, "replace", line_buffering=stream.line_buffering)
+
+
+def _say(text: str) -> None:
+    from conformance.client.secrets import clean_of_all
+
+    click.echo(f"error: {' '.join(clean_of_all(text).split())}", err=True)
+
+
+def _described(error: Exception) -> str:
+    if os.environ.get("CONFORMANCE_TRACEBACK"):
+        import traceback
+
+        from conformance.client.secrets import clean_of_all
+
+        click.echo(clean_of_all(traceback.format_exc()), err=True)
+    return f"{type(error).__name__}: {error}"
