@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -201,6 +202,61 @@ def test_a_full_disk_is_the_suites_trouble(desk: Desk, limit: int, split: tuple[
     (line,) = err.splitlines()
     assert code == 5, out + err
     assert "out" in line and "File too large" in line
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("list", "--checks"), 0),
+        (("--help",), 0),
+        (("run", "--help"), 0),
+        (("run", "--profile", "nowhere.toml"), 2),
+        (("nonsense",), 2),
+    ],
+    ids=["list", "help", "help of run", "no profile", "no command"],
+)
+@pytest.mark.parametrize("streams", ["a closed pipe", "a full disk behind stderr", "no UTF-8"])
+def test_no_trouble_with_telling_looks_like_a_verdict(
+    desk: Desk, words: tuple[str, ...], expected: int, streams: str
+) -> None:
+    """Nobody reads any more, the log's disk is full, a console takes few characters: the exit code is what it was."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with Path("/dev/full").open("wb") as full:
+        to = {"a closed pipe": (writer, writer), "a full disk behind stderr": (subprocess.DEVNULL, full)}
+        out, err = to.get(streams, (subprocess.DEVNULL, subprocess.DEVNULL))
+        command = [sys.executable, "-m", "conformance.cli", *words]
+        environment = {**os.environ, "PYTHONIOENCODING": "cp1252"} if streams == "no UTF-8" else None
+        done = subprocess.run(command, cwd=desk.place, stdout=out, stderr=err, env=environment, timeout=60)
+    os.close(writer)
+    assert done.returncode == expected
+
+
+def test_two_interrupts_at_once_end_a_command_as_interrupted(desk: Desk) -> None:
+    """Whatever they hit: its start, a run, or what says that it was interrupted. Never 1, which is a verdict."""
+    for pause_s in (0.3, 0.5, 0.7, 0.9, 1.1):
+        process = desk.started(
+            ["-m", "conformance.cli", "run", *map(str, desk.target()), "--report-dir", f"o{pause_s}"]
+        )
+        time.sleep(pause_s)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.01)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode in (130, -signal.SIGINT), out + err
+
+
+def test_too_few_descriptors_are_the_suites_trouble(desk: Desk) -> None:
+    """What this machine could not send, the target did not fail to answer: no red row, and no verdict."""
+    process = desk.started(
+        ["-m", "conformance.cli", "run", *map(str, desk.target()), "-q", "--report-dir", "out", "-k", "AUTH-1 or NF-1"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24)),
+    )
+    code, out, err = ended(process)
+    assert code == 5, out + err
+    journal = (desk.place / "out" / "journal.ndjson").read_text()
+    assert "no room for a connection" in journal
+    assert '"outcome":"failed"' not in journal
 
 
 def test_a_run_that_nobody_waits_for_leaves_no_reference_behind(tmp_path: Path, desk: Desk) -> None:

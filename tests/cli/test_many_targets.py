@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import time
 from pathlib import Path
 
 import pytest
 
 from conformance.errors import UsageError
-from conformance.many import profiles_in
+from conformance.many import _code, profiles_in
 from tests.commands import REFERENCE, Desk, run_json
 
 ONLY = ("-k", "getApiKeyIdentity and check_authentication")
@@ -65,6 +66,61 @@ def test_targets_share_nothing_but_the_command(desk: Desk) -> None:
     assert [run["verdict"] for run in told] == ["nonconformant", "incomplete"]
     assert told[0]["seed"] == told[1]["seed"]
     assert done.out.strip() == "reports: out"
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "stopping", "expected"),
+    [
+        (100, False, 0),
+        (101, False, 1),
+        (230, False, 130),
+        (0, False, 5),
+        (1, False, 5),
+        (-9, False, 5),
+        (1, True, 130),
+        (-15, True, 130),
+        (None, False, 5),
+    ],
+)
+def test_a_process_that_came_to_no_end_of_its_own_has_no_verdict(
+    exit_code: int | None, *, stopping: bool, expected: int
+) -> None:
+    """Python ends with 1 of an exception, and multiprocessing too: no run was judged there."""
+    assert _code(exit_code, stopping=stopping) == expected
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_command_alone_ends_all_while_they_start(desk: Desk, number: signal.Signals) -> None:
+    """To targets that take a connection and never answer, before any run has anything to judge."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        for name in ("a", "b"):
+            profile(desk, name, "", url=f"http://127.0.0.1:{mute.getsockname()[1]}")
+        process = desk.started(["-m", "conformance.cli", "run", "--profile", "profiles", "--report-dir", "out"])
+        until = time.monotonic() + 60
+        while time.monotonic() < until and len(list((desk.place / "out").glob("*/output.txt"))) < 2:
+            time.sleep(0.05)
+        time.sleep(1.0)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, out + err
+    assert "Traceback" not in "".join(path.read_text() for path in (desk.place / "out").glob("*/output.txt"))
+
+
+def test_runs_end_with_the_command_that_was_killed(desk: Desk) -> None:
+    """Nobody watches them any more: they send nothing more, and leave a report."""
+    for name in ("a", "b"):
+        profile(desk, name, f"reference~killed{name}")
+    process = desk.started(["-m", "conformance.cli", "run", "--profile", "profiles", "--report-dir", "out"])
+    journals = [desk.place / "out" / name / "report" / "journal.ndjson" for name in ("a", "b")]
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not all(path.is_file() and path.stat().st_size > 200_000 for path in journals):
+        time.sleep(0.05)
+    process.kill()
+    process.communicate(timeout=60)
+    reports = [path.with_name("run.json") for path in journals]
+    while time.monotonic() < until and not all(path.is_file() for path in reports):
+        time.sleep(0.05)
+    assert [run_json(path.parent)["interrupted"] for path in reports] == ["SIGTERM", "SIGTERM"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

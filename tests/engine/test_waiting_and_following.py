@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ from conformance.client.request import Request
 from conformance.contract import load_contract
 from conformance.engine import gate as module
 from conformance.engine.flow import repeatable
-from conformance.engine.gate import Follower, Pacer, hurried
+from conformance.engine.gate import Follower, Gate, Pacer, hurried, turn
 from conformance.engine.waiting import Waiting
 
 OPERATIONS = load_contract().operations
@@ -85,6 +87,34 @@ def test_who_is_hurried_has_the_next_turn() -> None:
         return order
 
     assert asyncio.run(main())[:2] == [0, 9]
+
+
+@pytest.mark.parametrize("way", [lambda: Pacer(100), lambda: Gate(1)], ids=["pace", "gate"])
+def test_what_began_earlier_goes_on_earlier(way: Callable[[], Any]) -> None:
+    """However many begin meanwhile: of ten that send three requests each, one is done before the next comes far.
+
+    Else what a target keeps for a while, an idempotency key, a code, would be gone when a check comes back to it.
+    """
+
+    async def main() -> list[int]:
+        place, order = way(), []
+
+        async def one(number: int) -> None:
+            turn.set(number)
+            for _ in range(3):
+                if isinstance(place, Gate):
+                    async with place:
+                        await asyncio.sleep(0.001)
+                else:
+                    await place()
+                order.append(number)
+
+        await asyncio.gather(*(asyncio.create_task(one(number)) for number in range(10)))
+        return order
+
+    order = asyncio.run(main())
+    taken = [len(order) - order[::-1].index(number) - order.index(number) for number in range(10)]
+    assert max(taken) <= 5, order
 
 
 def test_who_gives_up_takes_no_turn() -> None:

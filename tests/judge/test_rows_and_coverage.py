@@ -71,6 +71,14 @@ def test_a_warning_warns() -> None:
     assert (row.outcome, row.observed, row.level) == (Outcome.FAILED, "not-json", Level.REQUIRED)
 
 
+def test_a_warning_is_not_explained_by_another_warning() -> None:
+    """A required row that only warns is decided: that a recommended check warned of the same answer leaves it so."""
+    warning = Finding("ENV-1", "no-media-type", "none", Level.RECOMMENDED)
+    other = result("a", Outcome.WARNED, exchanges=("x1",), level=Level.RECOMMENDED, requirement="AUTH-3")
+    row = by_check(assemble(journal([exchange(1, 200, warning)], [other])), "invariant::ENV-1")
+    assert row.outcome is Outcome.WARNED
+
+
 def test_what_a_failed_check_shows_is_not_counted_twice() -> None:
     """The decisive exchange of a failed check explains such violations on that operation: one cause, one failure."""
     defect = Finding("STA-1", "status:422", "answered 422")
