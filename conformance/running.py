@@ -261,7 +261,7 @@ def _judge_the_end(progress: ProgressLine, status: int) -> None:
     if ending.failure:
         hint = f"the traceback is in {crash}" if crash else ""
         raise Ended(ending.failure, status, hint=hint)
-    if progress.run is None and ending.interrupted:
+    if progress.run is None and (ending.interrupted or progress.interrupted):
         raise Ended(_BEFORE, EXIT_INTERRUPTED)
     if progress.run is None:
         raise Ended("no check matches the selection", status, hint="`conformance list --checks` shows what there is")
