@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.client.journal import Journal, line_of
-from conformance.environment import environment
+from conformance.environment import as_it_was, environment
 from conformance.profile.bundle import Bundle
 
 LINES: Final = "conformance_lines"
@@ -66,6 +66,7 @@ def serve(channel: Any) -> None:
     """Does what a worker of pytest-xdist does, with a profile and a command line of its own."""
     import xdist.remote
 
+    as_it_was()
     worker_input, _, options, path = channel.receive()
     told = worker_input["conformance"]
     folder = Path(tempfile.mkdtemp(prefix="conformance-"))

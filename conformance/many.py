@@ -20,6 +20,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from conformance import interrupts, running
+from conformance.environment import as_it_was, own_processes
 from conformance.errors import ConformanceError, UsageError
 from conformance.judge.verdict import EXIT_INTERRUPTED
 from conformance.progress import to_a_person
@@ -130,7 +131,8 @@ def _side_by_side(targets: Sequence[_Target], console: Console, *, quiet: bool) 
             while left and len(under_way) < _AT_ONCE:
                 target = left.pop(0)
                 process = context.Process(target=_run, args=(target,))
-                process.start()
+                with own_processes():
+                    process.start()
                 under_way[process.sentinel] = (target, process, time.monotonic())
             with interrupts.taken():
                 over = wait(under_way, timeout=1.0)
@@ -151,6 +153,7 @@ def _side_by_side(targets: Sequence[_Target], console: Console, *, quiet: bool) 
 
 def _run(target: _Target) -> None:
     """In a process of its own: everything that it says goes into its file."""
+    as_it_was()
     if hasattr(os, "setsid"):
         os.setsid()  # a signal for all of them is the command's, which sends it on, wherever it came from
     Thread(target=_end_with_the_command, daemon=True).start()

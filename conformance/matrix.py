@@ -32,6 +32,7 @@ import yaml
 from conformance import embedded
 from conformance.collector import calm_collector
 from conformance.direct import judge, patched_profile, reference_options
+from conformance.environment import own_processes
 from conformance.errors import ConformanceError, UsageError
 from conformance.model import Level, Outcome, Result, Run, Verdict
 from conformance.reference.drawn.choices import Drawn, drawn_from
@@ -119,7 +120,8 @@ def rows(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
         with _bench() as (service, folder):
             yield from (_judged(subject, service, folder) for subject in subjects)
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
+    pooled = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    with own_processes(), pooled as pool:
         # not `map`: it cancels what is left, and the pool's own thread fails over that when its processes are gone
         waiting = [pool.submit(_at_our_bench, subject) for subject in subjects]
         try:

@@ -19,6 +19,7 @@ from conformance.aside import Reading
 from conformance.checks.registry import Instance
 from conformance.client.secrets import clean_of_all
 from conformance.codec import from_json
+from conformance.environment import as_it_was
 from conformance.errors import ConformanceError, JournalError, UsageError
 from conformance.failfast import FirstFailure
 from conformance.gateway import LINES, Outbox
@@ -120,6 +121,7 @@ def _number(config: pytest.Config, option: str, kind: type[_N], least: _N) -> _N
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    as_it_was()
     for name in (*Stability, *Level):
         config.addinivalue_line("markers", f"{name.value}: checks of {name.value} operations or requirements")
     config.stash[ending_key] = ending = Ending()

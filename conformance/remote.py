@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ import pytest
 from execnet.gateway_bootstrap import HostNotFound
 
 from conformance.checks.registry import check_set_digest
+from conformance.environment import own_processes
 from conformance.errors import UsageError
 from conformance.gateway import LINES, VERSIONS, WORK, packed
 from conformance.items import ending_key, session_key
@@ -34,6 +36,7 @@ class Gateways:
         self._config = config
         self.elsewhere = False
         self._files: dict[str, int] = {}
+        self._starting = ExitStack()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionstart(self) -> Iterator[None]:
@@ -47,10 +50,13 @@ class Gateways:
             problem = error
         except ValueError as error:
             problem = UsageError(f"no gateway is written like this: {_line(error)}", where="--tx")
+        finally:
+            self._starting.close()
         self._config.stash[ending_key].fail(str(problem), problem.exit_code)
         pytest.exit(str(problem), returncode=problem.exit_code)
 
     def pytest_xdist_setupnodes(self, config: pytest.Config, specs: Sequence[execnet.XSpec]) -> None:
+        self._starting.enter_context(own_processes())
         self.elsewhere = any(not spec.popen or spec.chdir for spec in specs)
         if not self.elsewhere:
             return

@@ -71,13 +71,13 @@ class Desk:
         return ["--profile", str(REFERENCE), "--base-url", url, "--var", f"control={control}"]
 
     def conformance(self, *given: object, **rest: Any) -> Done:
-        return self._finish(self.started(["-m", "conformance.cli", *map(str, given)], **rest))
+        return self.finished(self.started(["-m", "conformance.cli", *map(str, given)], **rest))
 
     def pytest(self, *given: object, prefix: str = "", target: Sequence[str] | None = None, **rest: Any) -> Done:
         """`pytest -p conformance.plugin --pyargs conformance.checks`, with only those plugins that are named."""
         alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **rest.pop("env", {})}
         command = self.pytest_command(*given, prefix=prefix, target=target)
-        return self._finish(self.started(command, env=alone, **rest))
+        return self.finished(self.started(command, env=alone, **rest))
 
     def pytest_command(self, *given: object, prefix: str = "", target: Sequence[str] | None = None) -> list[str]:
         """The options of `target` are those of `conformance run`; they are called otherwise here."""
@@ -107,7 +107,7 @@ class Desk:
             **{**streams, **rest},
         )
 
-    def _finish(self, process: subprocess.Popen[str]) -> Done:
+    def finished(self, process: subprocess.Popen[str]) -> Done:
         try:
             out, err = process.communicate(timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:

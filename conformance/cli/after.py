@@ -290,7 +290,9 @@ def _looked_at(folders: list[Path]) -> list[tuple[Run, Behaviour]]:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    with ProcessPoolExecutor(min(4, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
+    from conformance.environment import own_processes
+
+    with own_processes(), ProcessPoolExecutor(min(4, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
         return list(pool.map(_read, folders))
 
 
