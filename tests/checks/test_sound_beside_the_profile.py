@@ -8,10 +8,11 @@ import pytest
 
 from conformance.checks.authorization import ALLOWED, SPARED, cell
 from conformance.checks.case import Case
+from conformance.checks.check_conflicts import a_state_conflict_is_answered_409, declared_transitions
 from conformance.checks.check_dpop import a_proof_a_few_seconds_off_is_accepted
 from conformance.checks.check_hosted import a_ticket_opens_its_own_session_only
 from conformance.model import Outcome
-from conformance.profile.model import Credential, Fixture, OAuth, OperationFacts, RateLimit, SecretSource
+from conformance.profile.model import Credential, Fixture, OAuth, OperationFacts, RateLimit, SecretSource, Transition
 from tests.checks.conftest import CONTRACT, profile
 
 CANCEL = CONTRACT.operations["cancelHostedCheckoutBrowser"]
@@ -62,3 +63,34 @@ def test_the_limiters_key_is_spared_only_where_another_has_its_scopes(scopes: se
     told = profile("http://127.0.0.1:1", credentials=credentials, rate_limit=RateLimit(credential="limited"))
     quote = CONTRACT.operations["quotePublicCartCheckout"]
     assert cell(told, quote, credentials["limited"]) == expected
+
+
+@pytest.mark.parametrize(("status", "outcome"), [(409, Outcome.PASSED), (404, Outcome.WARNED), (200, Outcome.FAILED)])
+def test_a_read_conflicts_where_the_profile_says_so(judged: Any, answer: Any, status: int, outcome: Outcome) -> None:
+    """A transition of a read is tried like any other; of one that no profile tells of there is nothing to try."""
+    quote, revoke = CONTRACT.operations["quotePublicCartCheckout"], CONTRACT.operations["revokePublicCart"]
+    told = Transition(quote.id, "cart.open", after=(revoke.id,))
+    assert list(declared_transitions(profile("http://127.0.0.1:1", transitions=(told,)), quote).values()) == [told]
+    assert not declared_transitions(profile("http://127.0.0.1:1"), quote)
+    revoked: set[str] = set()
+
+    def script(arrived: Any) -> bytes:
+        cart, _, what = arrived.target.rpartition("/carts/")[2].partition("/")
+        if what == "revoke":
+            revoked.add(cart)
+        return bytes(answer(status if what == "checkout-quote" and cart in revoked else 200, {"data": {}}))
+
+    async def law(case: Case) -> None:
+        await a_state_conflict_is_answered_409(case, told)
+
+    credentials = {"full": Credential("full", SecretSource(env="X"), frozenset({"catalog:read", "checkout:quote"}))}
+    facts = OperationFacts(path={"cartId": "{cart.id}"})
+    result, _ = judged(
+        script,
+        law,
+        quote,
+        credentials=credentials,
+        operations={quote.id: facts, revoke.id: OperationFacts(body={"reason": "x"}, path=facts.path)},
+        transitions=(told,),
+    )
+    assert result.outcome is outcome, result

@@ -251,8 +251,10 @@ def _told(exchanges: list[Exchange], by_name: dict[str, OperationInfo]) -> list[
     found += [result("AUTH-3", o.id, Outcome.WARNED, **soft, level=Level.RECOMMENDED) for o in OPERATIONS[:5]]
     idle = {"message": "3 open carts are needed, 1 was left", "notes": ("the static list was used up",)}
     found += [result("IDEM-7", o.id, Outcome.INCONCLUSIVE, **idle) for o in OPERATIONS[10:13]]
-    found += [result("TEN-1", o.id, Outcome.INAPPLICABLE, fact="fixtures.foreign") for o in OPERATIONS[5:13]]
-    found += [result("RATE-1", o.id, Outcome.INAPPLICABLE, fact="rate_limit.provoke") for o in OPERATIONS[:3]]
+    lacking = {"message": "a fixture is needed: state fixtures.foreign", "fact": "fixtures.foreign"}
+    found += [result("TEN-1", o.id, Outcome.INAPPLICABLE, **lacking) for o in OPERATIONS[5:13]]
+    unsaid = {"message": "it must be allowed to: state rate_limit.provoke", "fact": "rate_limit.provoke"}
+    found += [result("RATE-1", o.id, Outcome.INAPPLICABLE, **unsaid) for o in OPERATIONS[:3]]
     found.append(result("OA-7", "exchangeOAuthToken", Outcome.UNTESTED, message="nothing was sent"))
     return found
 

@@ -241,7 +241,7 @@ def test_the_summary_tells_verdict_clause_evidence_and_command(small: Run) -> No
         assert needed in text
     assert "conformance run --profile profiles/staging.toml" in text
     assert "4 checks could not be judged because of it" in text
-    assert "`the profile does not state fixtures.foreign`" in text
+    assert "`a fixture is needed: state fixtures.foreign`" in text
 
 
 def test_the_summary_obeys_no_markup_of_the_target(hostile: Run) -> None:
@@ -284,7 +284,7 @@ def test_the_terminal_tells_cause_clause_and_command(small: Run) -> None:
         "conformance run",
     ):
         assert needed in text
-    assert "8 inapplicable: the profile does not state fixtures.foreign (TEN-1)" in text
+    assert "8 inapplicable: a fixture is needed: state fixtures.foreign (TEN-1)" in text
 
 
 def test_an_empty_run_is_written_in_every_format(tmp_path: Path) -> None:

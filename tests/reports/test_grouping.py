@@ -78,6 +78,18 @@ def test_inapplicable_results_are_grouped_by_the_fact_that_would_enable_them(sma
     assert [s.remedy for s in grouping.inapplicable(small)] == ["fixtures.foreign", "rate_limit.provoke"]
 
 
+def test_what_a_key_lacks_is_told_in_the_checks_own_words_where_they_agree() -> None:
+    """A key may be stated, and still not hold what a check needs: nobody is told that it is not stated."""
+
+    def told(*messages: str) -> list[str]:
+        lacking = [result("TEN-1", IDENTITY, Outcome.INAPPLICABLE, fact="oauth", message=said) for said in messages]
+        return [reason.reason for reason in grouping.inapplicable(run_of(lacking))]
+
+    assert told("the profile allows an hour", "the profile allows an hour") == ["the profile allows an hour"]
+    assert told(f"{IDENTITY} needs a client: state oauth") == ["the operation needs a client: state oauth"]
+    assert told("one", "another") == told("") == ["the profile does not state oauth, or not what these checks need"]
+
+
 def test_identities_are_stable_and_distinct() -> None:
     """The same result has the same name in every run; twins are numbered."""
     one = result("ERR-1", IDENTITY, Outcome.FAILED)

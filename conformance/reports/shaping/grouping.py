@@ -6,7 +6,7 @@ Every format groups by these functions, so that the terminal, the page and the p
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -240,13 +240,19 @@ def inapplicable(run: Run) -> tuple[Shortfall, ...]:
         if result.outcome is Outcome.INAPPLICABLE:
             found.setdefault((result.fact, "" if result.fact else result.message), []).append(result)
     return tuple(
-        Shortfall(
-            reason=f"the profile does not state {fact}" if fact else message or "not for this target",
-            results=tuple(members),
-            remedy=fact,
-        )
+        Shortfall(_lacking(fact, members) or message or "not for this target", tuple(members), fact)
         for (fact, message), members in sorted(found.items(), key=lambda item: -len(item[1]))
     )
+
+
+def _lacking(fact: str, members: Sequence[Result]) -> str:
+    """What is needed of a profile key, in the checks' own words where they agree: it may be stated, but otherwise."""
+    if not fact:
+        return ""
+    told = {general(member.message, member) for member in members}
+    if len(told) == 1 and told != {""}:
+        return told.pop()
+    return f"the profile does not state {fact}, or not what these checks need"
 
 
 def evidence(run: Run, result: Result, known: Mapping[str, Exchange] | None = None) -> tuple[Exchange, ...]:
