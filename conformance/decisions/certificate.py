@@ -84,7 +84,8 @@ def _check(run: Run, tier: str) -> None:
     if run.filtered:
         raise UsageError("a filtered run certifies nothing", hint="run every check")
     if not run.complete:
-        raise UsageError(f"the run was cut short by {run.interrupted or 'a crash'}", hint="run it to its end")
+        why = clean(one_line(run.interrupted)) or "it crashed"
+        raise UsageError(f"the run was cut short: {why}", hint="run it to its end")
     verdict = decide(run, Policy(tier=tier)).verdict
     if verdict is not Verdict.CONFORMANT:
         raise UsageError(f"the run is {verdict}" + ("" if tier == ALL else f" in the tier {tier}"), hint=hint)

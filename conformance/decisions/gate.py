@@ -134,7 +134,7 @@ def _short(run: Run) -> Iterable[str]:
     if run.filtered:
         yield "some checks were deselected: a filtered run certifies nothing"
     if run.interrupted:
-        yield f"the run was cut short by {run.interrupted}"
+        yield f"the run was cut short: {run.interrupted}"
     elif not run.complete:
         yield "the run did not reach its end"
 

@@ -51,6 +51,10 @@ class BudgetExhausted(Exception):
     """No more requests may be sent in this run; says which limit was reached."""
 
 
+class TargetSilent(BudgetExhausted):
+    """Nothing that can be read came for so long that nobody asks any more; says what came instead."""
+
+
 class Flow:
     """Sends requests for all checks of a run. Not thread-safe: it lives in the engine's event loop."""
 
@@ -90,6 +94,7 @@ class Flow:
         self._ids = count(1)
         self.nonce = ""
         self._silent = 0
+        self._trouble = ""
         self._began = time.perf_counter() - since_s
 
     @property
@@ -215,7 +220,8 @@ class Flow:
         if self.requests >= self._limits.max_requests:
             self.exhausted = f"max_requests = {self._limits.max_requests}"
         if self._silent >= _DEAD_AFTER:
-            self.exhausted = "the target stopped answering"
+            self.exhausted = f"the target stopped answering: {self._trouble}"
+            raise TargetSilent(self.exhausted)
         if self.exhausted:
             raise BudgetExhausted(self.exhausted)
 
@@ -239,6 +245,8 @@ class Flow:
         at = time.perf_counter() - self._began
         raw = await self._transport.send(wire)
         self._silent = self._silent + 1 if raw.status is None else 0
+        if self._silent == _DEAD_AFTER:
+            self._trouble = " ".join(self._secrets.clean(raw.trouble).split())[:200]
         answer = Answer(
             id=f"{self._prefix}{next(self._ids)}",
             request=request,

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from conformance.checks.runtime import Runtime, opened
 from conformance.client.journal import MemoryJournal, value_of
-from conformance.engine.flow import BudgetExhausted
+from conformance.engine.flow import BudgetExhausted, TargetSilent
 from conformance.model import Exchange
 from conformance.reach import reach
 from conformance.session import Options, Session
@@ -61,6 +61,8 @@ async def _asked(session: Session, told: Told, *, spend: bool) -> list[Fact]:
                     facts += await stage(runtime)
                     if any(fact.name == "authorization.format" and fact.state == "wrong" for fact in facts):
                         break  # nothing with a key can be said
+        except TargetSilent as error:
+            facts.append(wrong("base_url", str(error), "is there something between here and the service?"))
         except (TimeoutError, BudgetExhausted) as error:
             facts.append(unsure("limits", f"ended early: {error or 'the deadline was reached'}", "allow for more"))
     return facts
@@ -123,7 +125,7 @@ def _schemas(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]:
                 seen.setdefault(name, f"{exchange.operation}, {exchange.status}: {finding.message}")
     for name, message in seen.items():
         yield wrong(f"schemas.{name}", message, "is the schema right? If it is, a run will say that the target is not")
-    if not seen:
+    if not seen and looked:
         yield proven("schemas", f"{looked} answers validate")
 
 

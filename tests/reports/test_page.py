@@ -147,5 +147,5 @@ def test_less_than_a_whole_run_has_a_banner(small: Run, page: Page) -> None:
     """A filtered or interrupted run cannot be taken for a certificate."""
     text = Page(html.render(replace(small, filtered=True, interrupted="SIGINT"))).text
     assert "a filtered run certifies nothing" in text
-    assert "Cut short by SIGINT" in text
+    assert "Cut short: SIGINT" in text
     assert "certifies nothing" not in page.text

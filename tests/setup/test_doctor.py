@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socketserver
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -148,6 +150,33 @@ def test_an_absent_target_is_named(desk: Desk) -> None:
     done = desk.conformance("doctor", "--profile", REFERENCE, "--base-url", "http://127.0.0.1:9")
     assert done.code == 4, done.text
     assert done.out.splitlines()[0].startswith("✕ base_url")
+
+
+class _Unreadable(socketserver.StreamRequestHandler):
+    """Says that its answer comes in chunks, and sends none."""
+
+    def handle(self) -> None:
+        while (line := self.rfile.readline()) not in (b"\r\n", b""):
+            if line.lower().startswith(b"transfer-encoding"):
+                return
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n{}\r\n0\r\n\r\n")
+
+
+def test_answers_that_cannot_be_read_are_named(desk: Desk) -> None:
+    """Someone is there, and nothing that is sent can be understood: no set-up is proven by that; a run tells it too."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Unreadable) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base_url = f"http://127.0.0.1:{server.server_address[1]}"
+        given = ("--profile", REFERENCE, "--base-url", base_url, "--var", f"control={desk.service.control_url}")
+        done = desk.conformance("doctor", *given)
+        run = desk.conformance("run", *given, "-k", "AUTH-1", "--report-dir", "out")
+        server.shutdown()
+    assert done.code == 2, done.text
+    named = "the target stopped answering: "
+    assert re.match(rf"✕ base_url +{named}\S.*chunk", done.out), done.text
+    assert "answers validate" not in done.out
+    assert run.code == 3, run.text
+    assert re.search(rf"Cut short: {named}\S.*chunk", run.out), run.text
 
 
 def test_the_form_that_the_target_accepts_is_told(desk: Desk) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.exchanges import named
 from conformance.model import Exchange, Outcome, RequirementRow, Result, Run, Verdict, Waiver
-from conformance.reports.shaping.text import cut, milliseconds, plural
+from conformance.reports.shaping.text import clean, cut, milliseconds, one_line, plural
 
 TEXT_LIMIT = 8_000
 """Characters of one message, expectation or observation that any report repeats."""
@@ -312,7 +312,7 @@ def limits(run: Run) -> list[str]:
     if run.filtered:
         found.append("Some checks were deselected: a filtered run certifies nothing.")
     if run.interrupted:
-        found.append(f"Cut short by {run.interrupted}: what did not run is not judged.")
+        found.append(f"Cut short: {one_line(clean(run.interrupted), 300)}. What did not run is not judged.")
     elif not run.complete:
         found.append("The run did not reach its end.")
     return found
