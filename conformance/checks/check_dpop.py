@@ -43,6 +43,18 @@ def _other_host(url: str) -> str:
     return urlunsplit(urlsplit(url)._replace(netloc="other.example"))
 
 
+def _other_port(url: str) -> str:
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    bare = host.rpartition(":")[0] if parts.port else host  # of an IPv6 address, what stands in brackets stays
+    return urlunsplit(parts._replace(netloc=f"{bare}:{1 + (parts.port or 8442) % 65535}"))
+
+
+def _other_scheme(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(scheme="http" if parts.scheme == "https" else "https"))
+
+
 def _host_only(url: str) -> str:
     return urlunsplit(urlsplit(url)._replace(path="/"))
 
@@ -74,6 +86,8 @@ CONDITIONS: dict[str, Defect] = {
     "8-htm-get": _claims(htm="GET"),
     "8-htm-lower-case": _claims(htm="post"),
     "9-htu-other-host": _other_htu(_other_host),
+    "9-htu-other-port": _other_htu(_other_port),
+    "9-htu-other-scheme": _other_htu(_other_scheme),
     "9-htu-host-only": _other_htu(_host_only),
     "9-htu-longer-path": _other_htu(lambda url: url + "/more"),
     "9-htu-shorter-path": _other_htu(lambda url: url[:-1]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -45,22 +46,32 @@ async def a_plain_challenge_is_of_no_use(case: Case) -> None:
     await case.negative(request, request, REFUSED, "a code of a plain challenge", control=await case.arrange())
 
 
-_SWAPS = {
-    "client": ("other_client_id", "client_id_member"),
-    "redirect-uri": ("other_redirect_uri", "redirect_uri_member"),
+Swap = Callable[[str, str], str]
+"""The body's own value and the other registered one -> what is sent instead."""
+
+
+def _with_a_query(own: str, _: str) -> str:
+    return f"{own}{'&' if '?' in own else '?'}more=1"
+
+
+_SWAPS: Mapping[str, tuple[str, str, Swap]] = {
+    "client": ("other_client_id", "client_id_member", lambda own, other: other),
+    "redirect-uri": ("other_redirect_uri", "redirect_uri_member", lambda own, other: other),
+    "redirect-uri-with-a-query": ("other_redirect_uri", "redirect_uri_member", _with_a_query),
 }
 
 
 @check("OA-5", cases=_SWAPS)
-async def a_code_belongs_to_its_client_and_redirect_uri(case: Case, swap: tuple[str, str]) -> None:
+async def a_code_belongs_to_its_client_and_redirect_uri(case: Case, swap: tuple[str, str, Swap]) -> None:
     """A code is refused from another client, and with another redirect URI (RFC 6749 section 4.1.3)."""
     oauth = oauth_of(case)
-    other, where = (getattr(oauth, name) for name in swap)
+    other, where = (getattr(oauth, name) for name in swap[:2])
     case.need(other, f"oauth.{swap[0]}", "another registered value is needed")
     case.need(where, f"oauth.{swap[1]}", "the place of the member in the body is needed")
     request = await case.arrange()
     case.need(pointer.has(request.body, where), f"oauth.{swap[1]}", "the body has no such member")
-    bad = request.with_body(pointer.replace(request.body, where, other))
+    instead = swap[2](str(pointer.get(request.body, where)), other)
+    bad = request.with_body(pointer.replace(request.body, where, instead))
     await case.negative(
         request, bad, (*REFUSED, 403), f"another {swap[0]}", any_refusal=True, control=await case.arrange()
     )
