@@ -114,7 +114,8 @@ def run(asked: Asked, console: Console | None = None) -> int:
     if progress.run is not None:
         if not asked.quiet:
             console.print(summary(progress.run), highlight=False, soft_wrap=True)
-        _say(console, f"report: {made.directory / 'report.html'}")
+        if (page := made.directory / "report.html").exists():  # a full disk has no room for it
+            _say(console, f"report: {page}")
         if not asked.quiet and (hint := resuming.to_go_on(made, progress.run)):
             _say(console, hint)
     _judge_the_end(progress, status)

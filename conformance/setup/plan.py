@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -64,18 +65,24 @@ def plan(profile: Profile, contract: Contract, instances: Sequence[Instance], co
 
 def _needs(profile: Profile, costs: dict[str, Cost]) -> Iterator[Need]:
     """Fixtures by the profile's own names: a kind is known by the operation that uses it, a state by its name."""
-    total: dict[str, int] = {}
+    total: Counter[str] = Counter()
     for operation, cost in costs.items():
-        kinds = _kinds(profile, operation)
-        for name, count in cost.fixtures.items():
-            kind, _, state = name.partition(".")
-            own = _own(profile, kinds.get(kind, kind), state)
-            if own is not None:
-                total[own.name] = total.get(own.name, 0) + count
+        total += _drawn(profile, operation, cost)
     for kind_, states in profile.fixtures.items():
         for fixture in states.values():
             if most := ceil(MARGIN * total.get(f"{kind_}.{fixture.state}", 0)):
                 yield Need(fixture.name, 1 if fixture.reusable else most, len(fixture.values) or None)
+
+
+def _drawn(profile: Profile, operation: str, cost: Cost) -> Counter[str]:
+    """How many of each of the profile's fixtures the checks of one operation take."""
+    kinds, found = _kinds(profile, operation), Counter[str]()
+    for name, count in cost.fixtures.items():
+        kind, _, state = name.partition(".")
+        own = _own(profile, kinds.get(kind, kind), state)
+        if own is not None:
+            found[own.name] += count
+    return found
 
 
 def _own(profile: Profile, kind: str, state: str) -> Fixture | None:
@@ -111,8 +118,9 @@ def lines(made: Plan) -> Iterator[str]:
     yield f"{made.profile.base_url}, profile {made.profile.name}: nothing is sent now; a run would send at most about"
     yield f"{'':44} {'checks':>7} {'reads':>7} {'writes':>7}  fixtures"
     for operation, cost in made.costs.items():
-        drawn = ", ".join(f"{count} {name}" for name, count in sorted(cost.fixtures.items()))
-        yield f"  {operation:42} {cost.instances:7,} {cost.reads:7,} {cost.writes:7,}  {drawn}"
+        drawn = _drawn(made.profile, operation, cost)
+        shown = ", ".join(f"{count} {name}" for name, count in sorted(drawn.items()))
+        yield f"  {operation:42} {cost.instances:7,} {cost.reads:7,} {cost.writes:7,}  {shown}"
     checks = sum(cost.instances for cost in made.costs.values())
     pace = f"{made.profile.limits.rate:g} a second" if made.profile.limits.rate else f"{made.concurrency} at once"
     yield ""

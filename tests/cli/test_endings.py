@@ -202,6 +202,7 @@ def test_a_full_disk_is_the_suites_trouble(desk: Desk, limit: int, split: tuple[
     (line,) = err.splitlines()
     assert code == 5, out + err
     assert "out" in line and "File too large" in line
+    assert ("report: " in out) is (desk.place / "out" / "report.html").exists()
 
 
 @pytest.mark.parametrize(

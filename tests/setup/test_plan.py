@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import re
 import socket
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from conformance.checks.registry import all_checks
 from conformance.contract import load_contract
+from conformance.profile.model import Fixture, OperationFacts, Profile
 from conformance.reference.registry import variants
 from conformance.setup.costs import Cost, known_costs
+from conformance.setup.dry import Applicability
+from conformance.setup.plan import Plan, lines
 from tests.commands import REFERENCE, Desk, run_json, shared_reference
 
 
@@ -81,6 +85,25 @@ def test_an_empty_selection_plans_nothing(desk: Desk) -> None:
     """As for a run, it is a mistake of whoever typed it."""
     done = desk.conformance("run", *desk.target(), "-k", "no_such_check", "--plan")
     assert done.code == 2, done.text
+
+
+def test_fixtures_are_told_by_the_profiles_names() -> None:
+    """A kind is known by the operation that uses it, whatever it is called; of a derived one, its origin is drawn."""
+    origin = Fixture("basket", "full", values=({"id": "b1"},))
+    own = Profile(
+        name="own",
+        base_url="http://127.0.0.1:9",
+        authorization="{key}",
+        fixtures={"basket": {"full": origin, "priced": Fixture("basket", "priced", origin="full")}},
+        operations={"quotePublicCart": OperationFacts(path={"cartId": "{basket.id}"})},
+    )
+    costs = {
+        "quotePublicCart": Cost(1, 0, 7, Counter({"cart.open": 5, "cart.priced": 2})),
+        "getApiKeyIdentity": Cost(1, 1),
+    }
+    told = "\n".join(lines(Plan(own, costs, (), Applicability((), {}, ()), 1)))
+    assert "7 basket.full" in told
+    assert "cart." not in told
 
 
 def test_every_check_has_a_cost() -> None:
