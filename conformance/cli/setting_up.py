@@ -158,7 +158,7 @@ def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, 
     from conformance.errors import UsageError
     from conformance.reports.shaping.text import clean, one_line
     from conformance.setup.probe import probe as probed
-    from conformance.setup.probe_asked import Asked, key_source
+    from conformance.setup.probe_asked import Asked, from_there, key_source
 
     for pair in given["variables"]:
         if "=" not in pair:
@@ -168,7 +168,7 @@ def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, 
     asked = Asked(
         base_url=base_url,
         output=output,
-        keys=tuple(key_source(text) for text in keys),
+        keys=tuple(from_there(key_source(text), output.parent) for text in keys),
         **{**given, "variables": dict(pair.split("=", 1) for pair in given["variables"])},
     )
 

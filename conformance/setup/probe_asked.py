@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -96,6 +97,26 @@ def key_source(text: str) -> KeySource:
     except ValueError as error:
         raise UsageError(f"the command cannot be read: {error}", where="--key") from None
     return KeySource(name, {"command": words})
+
+
+def from_there(source: KeySource, directory: Path) -> KeySource:
+    """The source as a profile in that folder says it: a path of the command line begins where that was typed.
+
+    One that is there only as seen from the profile's folder is meant so, and stays.
+    """
+    if file := source.secret.get("file"):
+        return KeySource(source.name, {"file": _seen_from(directory, file)})
+    words = source.secret.get("command", ())
+    if words and "/" in words[0]:
+        return KeySource(source.name, {"command": [_seen_from(directory, words[0]), *words[1:]]})
+    return source
+
+
+def _seen_from(directory: Path, path: str) -> str:
+    if Path(path).is_absolute() or not Path(path).exists():
+        return path
+    seen = os.path.relpath(path, directory)
+    return seen if "/" in seen else f"./{seen}"
 
 
 def fetched(source: KeySource, directory: Path) -> str:

@@ -16,7 +16,7 @@ from conformance.contract import load_contract
 from conformance.errors import ProfileError, UsageError
 from conformance.profile.schemas import load_schemas
 from conformance.setup.probe_answers import generalized
-from conformance.setup.probe_asked import Asked, fetched, fragment, key_source
+from conformance.setup.probe_asked import Asked, KeySource, fetched, fragment, from_there, key_source
 from conformance.setup.probe_idempotency import FORMS, differences, telling_apart
 from conformance.setup.probe_openapi import described
 from conformance.setup.probe_search import Bound, bound
@@ -86,6 +86,29 @@ def test_a_key_comes_from_where_the_profile_will_look_for_it(tmp_path: Path, mon
     assert fetched(key_source("command:echo from a program"), tmp_path) == "from a program"
     with pytest.raises(ProfileError):
         fetched(key_source("env:NOT_SET_ANYWHERE"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("secret", "told"),
+    [
+        ({"file": "keys/full.txt"}, {"file": "../keys/full.txt"}),
+        ({"file": "profiles/near.txt"}, {"file": "./near.txt"}),
+        ({"file": "near.txt"}, {"file": "near.txt"}),
+        ({"file": "/etc/hostname"}, {"file": "/etc/hostname"}),
+        ({"command": ["keys/show", "keys/full.txt"]}, {"command": ["../keys/show", "keys/full.txt"]}),
+        ({"command": ["printenv", "KEY"]}, {"command": ["printenv", "KEY"]}),
+        ({"env": "KEY"}, {"env": "KEY"}),
+    ],
+)
+def test_a_path_of_the_command_line_begins_where_it_was_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: dict[str, Any], told: dict[str, Any]
+) -> None:
+    """In the profile it begins at that one's folder; what is only there is meant there."""
+    for name in ("keys/full.txt", "keys/show", "profiles/near.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    assert from_there(KeySource("full", secret), Path("profiles")) == KeySource("full", told)
 
 
 @pytest.mark.parametrize(
