@@ -167,8 +167,23 @@ class Case:
     def violated(
         self, message: str, *answers: Answer, expected: str = "", observed: str = "", level: Level | None = None
     ) -> Violated:
+        """What to raise. Raises Inconclusive where calls under one key were further apart than keys are kept."""
+        self._expect_in_time(answers)
         shown = observed or (answers[-1].summary if answers else "")
         return Violated(message, *answers, expected=expected, observed=shown, level=level)
+
+    def _expect_in_time(self, answers: Iterable[Answer]) -> None:
+        kept_s = self.profile.idempotency.retention_s if self.profile.idempotency else None
+        if kept_s is None:
+            return
+        first: dict[tuple[str, str | None], float] = {}
+        for answer in sorted(answers, key=lambda answer: answer.at):
+            request = answer.request
+            began = first.setdefault((request.operation.id, request.key), answer.at)
+            after_s = answer.at + answer.duration_s - began
+            if request.key is not None and after_s > kept_s:
+                told = f"an idempotency key was used again {after_s:.1f} s later, and is kept for {kept_s:g} s"
+                raise Inconclusive(told, answer, cause="idempotency.retention_s")
 
     def warn(self, message: str, *answers: Answer, expected: str = "") -> None:
         """Something worth a warning that does not end the check."""

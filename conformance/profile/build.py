@@ -113,6 +113,7 @@ def _idempotency(table: Table) -> Idempotency:
         format=form if isinstance(form, str) else "pattern",
         pattern="" if isinstance(form, str) else form["pattern"],
         missing_key=table.get("missing_key", ""),
+        retention_s=table.get("retention_s"),
         volatile=tuple(table.get("volatile", ())),
     )
 

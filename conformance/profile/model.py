@@ -68,6 +68,8 @@ class Idempotency:
     missing_key: str = ""
     """`refused`, `accepted`, or empty where not stated."""
     volatile: tuple[str, ...] = ()
+    retention_s: float | None = None
+    """How long a key is remembered at least; None where not stated."""
 
     @property
     def place(self) -> str:
