@@ -76,7 +76,7 @@ def erred(error: BaseException) -> str:
 
 
 def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or [""])[-1].removeprefix("E").strip()
+    return (text.strip().splitlines() or [""])[-1].removeprefix("E ").strip()
 
 
 class CheckFile(pytest.File):

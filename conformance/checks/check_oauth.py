@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping
 
 from conformance.checks.case import Case
 from conformance.checks.races import AT_ONCE, ROUNDS, together
 from conformance.checks.registry import check
 from conformance.client.answer import Answer
-from conformance.client.dpop import challenge_of
+from conformance.client.dpop import Proof, ProofKey, challenge_of
+from conformance.contract import Operation
 from conformance.model import Level
 from conformance.profile import pointer
-from conformance.profile.model import OAuth
+from conformance.profile.model import OAuth, Profile
 
 REFUSED = (400, 401)
 """RFC 6749 section 5.2 and RFC 9449 section 5; the interface does not choose between the two."""
@@ -44,6 +46,24 @@ async def the_exchange_answers_a_token_in_data(case: Case) -> None:
         raise case.violated(
             f"there is no token at {where}", answer, expected="a token", observed="none", level=Level.DECLARED
         )
+
+
+def _other_algorithms(profile: Profile, _: Operation) -> Mapping[str, str]:
+    """The first one signs every other proof of the run."""
+    return {name: name for name in profile.oauth.algorithms[1:]} if profile.oauth else {}
+
+
+@check("OA-1", cases=_other_algorithms)
+async def a_proof_of_each_declared_algorithm_is_accepted(case: Case, algorithm: str) -> None:
+    """A proof signed with any algorithm that the profile declares is as good as one signed with the first."""
+    key = await asyncio.to_thread(ProofKey.new, algorithm)
+    await case.runtime.controls.proven(case.operation)
+    request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
+    answer = await case.send(request.with_proof(Proof(key)), f"a proof of {algorithm}")
+    if not answer.ok:
+        await case.control(await case.arrange())
+        message = f"a proof of {algorithm}, which the profile declares, was refused"
+        raise case.violated(message, answer, expected="200", level=Level.DECLARED)
 
 
 _DEFECTIVE_VERIFIERS: dict[str, Callable[[str], str | None]] = {

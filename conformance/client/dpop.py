@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from joserfc.jwk import ECKey, OKPKey, RSAKey
 
 
-_CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
+_CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521", "ES256K": "secp256k1"}
 
 
 def encode(raw: bytes) -> str:

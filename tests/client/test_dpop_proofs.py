@@ -9,6 +9,7 @@ import json
 import time
 import uuid
 from dataclasses import replace
+from importlib import resources
 from typing import Any
 
 import pytest
@@ -23,7 +24,9 @@ from joserfc.jwk import import_key
 from conformance.client.dpop import Proof, ProofKey, challenge_of, encode
 
 URL = "https://shop.example/prefix/api/v1/oauth/token"
-ALGORITHMS = ["ES256", "ES384", "ES512", "PS256", "RS256", "EdDSA"]
+_SCHEMA = json.loads(resources.files("conformance.profile").joinpath("profile.schema.json").read_bytes())
+ALGORITHMS = _SCHEMA["properties"]["oauth"]["properties"]["algorithms"]["items"]["enum"]
+"""All that a profile may declare."""
 KEYS = {name: ProofKey.new(name) for name in ALGORITHMS}
 KEY = KEYS["ES256"]
 HASHES: dict[str, Any] = {"256": hashes.SHA256(), "384": hashes.SHA384(), "512": hashes.SHA512()}
@@ -49,11 +52,16 @@ def verified(compact: str) -> bool:
     public: Any
     try:
         if jwk["kty"] == "EC":
-            curve: Any = {"P-256": ec.SECP256R1(), "P-384": ec.SECP384R1(), "P-521": ec.SECP521R1()}[jwk["crv"]]
+            curve: Any = {
+                "P-256": ec.SECP256R1(),
+                "P-384": ec.SECP384R1(),
+                "P-521": ec.SECP521R1(),
+                "secp256k1": ec.SECP256K1(),
+            }[jwk["crv"]]
             public = ec.EllipticCurvePublicNumbers(number(jwk["x"]), number(jwk["y"]), curve).public_key()
             half = len(signature) // 2
             r, s = int.from_bytes(signature[:half], "big"), int.from_bytes(signature[half:], "big")
-            public.verify(encode_dss_signature(r, s), signed, ec.ECDSA(HASHES[algorithm[2:]]))
+            public.verify(encode_dss_signature(r, s), signed, ec.ECDSA(HASHES[algorithm[2:5]]))
         elif jwk["kty"] == "OKP":
             Ed25519PublicKey.from_public_bytes(b64(jwk["x"])).verify(signature, signed)
         else:
