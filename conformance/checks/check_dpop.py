@@ -71,6 +71,7 @@ CONDITIONS: dict[str, Defect] = {
     "1-two-headers": lambda request, url: replace(_proof(request), copies=2),
     "2-no-jwt": lambda request, url: replace(_proof(request), alter=lambda compact: "not-a-jwt"),
     "2-two-parts": lambda request, url: replace(_proof(request), alter=lambda compact: compact.rpartition(".")[0]),
+    "2-claims-no-object": lambda request, url: replace(_proof(request), payload=b'["jti", "htm", "htu", "iat"]'),
     "3-no-jti": _claims(jti=None),
     "3-no-htm": _claims(htm=None),
     "3-no-htu": _claims(htu=None),

@@ -67,7 +67,8 @@ class Proof:
     """What a proof says beyond the sound one: each field is one thing that a check may change.
 
     `header` and `claims` overwrite members, a value of None drops one; `alter` rewrites the finished compact form;
-    `copies` sends the header so many times; `jti` fixes the identifier, to send one proof twice.
+    `copies` sends the header so many times; `jti` fixes the identifier, to send one proof twice; `payload` stands
+    in the place of the claims, whatever it is.
     """
 
     key: ProofKey
@@ -79,6 +80,7 @@ class Proof:
     copies: int = 1
     age_s: float = 0.0
     """How long ago iat lies; negative lies ahead."""
+    payload: bytes | None = None
 
     def write(self, method: str, url: str, nonce: str, clock: Callable[[], float] = time.time) -> str:
         """The compact serialization for one request. `url` is the htu: without query and fragment."""
@@ -87,14 +89,15 @@ class Proof:
         if nonce:
             claims["nonce"] = nonce
         claims |= self.claims
+        told = json.dumps({name: value for name, value in claims.items() if value is not None}).encode()
         compact = self._sign(
             {name: value for name, value in header.items() if value is not None},
-            {name: value for name, value in claims.items() if value is not None},
+            told if self.payload is None else self.payload,
         )
         return self.alter(compact) if self.alter else compact
 
-    def _sign(self, header: dict[str, Any], claims: dict[str, Any]) -> str:
-        signed = f"{encode(json.dumps(header).encode())}.{encode(json.dumps(claims).encode())}"
+    def _sign(self, header: dict[str, Any], payload: bytes) -> str:
+        signed = f"{encode(json.dumps(header).encode())}.{encode(payload)}"
         if self.signing == "none":
             return f"{signed}."
         if self.signing == "hmac":

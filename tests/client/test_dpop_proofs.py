@@ -203,6 +203,13 @@ def test_the_finished_form_can_be_altered() -> None:
     assert Proof(KEY, alter=lambda compact: compact + ".x").write("POST", URL, "").count(".") == 3
 
 
+def test_another_payload_is_signed_like_claims() -> None:
+    """What is no JSON object is no set of claims, and that is all that is wrong with it."""
+    compact = Proof(KEY, payload=b"[]").write("POST", URL, "nonce")
+    assert parts(compact)[1] == []
+    assert verified(compact)
+
+
 @pytest.mark.parametrize("algorithm", ["HS256", "none", "ES999", ""])
 def test_only_asymmetric_algorithms_make_keys(algorithm: str) -> None:
     """RFC 9449 section 4.3, item 5: none and symmetric ones are no algorithms of a proof."""
