@@ -10,6 +10,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from conformance.checks.bounds import beyond
 from conformance.checks.case import Case
 from conformance.checks.check_bodies import refusals
 from conformance.checks.check_hostile import expect_survival
@@ -23,6 +24,7 @@ from conformance.profile.model import Schemas
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
+_MOST_BOUNDS = 60
 _FEW = 3
 """A property whose examples use fixtures up has this share of them."""
 _TELLING = 8
@@ -99,6 +101,24 @@ async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) ->
         case, breaking, law, examples=case.examples, show=_as_json, after=lambda: case.reproven(request),
         needs=(f"schemas ({name})", "a schema that some change of a good body breaks is needed"),
     )  # fmt: skip
+
+
+@check("BODY-4")
+async def nothing_beyond_a_bound_is_accepted(case: Case) -> None:
+    """Each length, number and count that the schema bounds, just beyond that: a bound off by one is one, too."""
+    schema, name = _schema(case), case.operation.request_schema
+    case.need(schema is not None, f"schemas ({name})", "a schema of the body is needed")
+    request = await case.arrange()
+    problem = case.runtime.validators.problem
+    found = beyond(request.body, schema, _kept(case), request.scope.values())
+    told = [one for one in found if problem(name, request.with_body(one.body).document)][:_MOST_BOUNDS]
+    case.need(
+        told and not problem(name, request.document), f"schemas ({name})", "bounds that a good body keeps are needed"
+    )
+    for one in told:
+        bad = request.with_proof(None).with_body(one.body).with_fresh_key()
+        await case.refusal(bad, refusals(case), f"a body beyond {one.bound} of {name} at {one.where}", any_refusal=True)
+    await case.reproven(request)
 
 
 def _breaking(request: Request, schema: Any, keep: frozenset[str]) -> SearchStrategy[Any]:
