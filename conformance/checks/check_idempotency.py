@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from conformance.checks.case import Case
 from conformance.checks.registry import check
@@ -111,7 +111,12 @@ async def a_key_on_another_resource_is_another_call(case: Case) -> None:
     if other.path == request.path:
         case.need(False, "fixtures", "two different resources are needed")
     second = await case.send(other, "the same key on another id")
-    await _expect_own_answer(case, other, (first, second))
+
+    async def a_call_of_its_own() -> tuple[Answer, Answer]:
+        alone = _with_like_body(case, await case.arrange(), other).with_fresh_key()
+        return first, await case.control(alone, "a call of its own")
+
+    await _expect_own_answer(case, (first, second), a_call_of_its_own)
 
 
 def _siblings(profile: Profile, operation: Operation) -> Mapping[str, str]:
@@ -130,7 +135,15 @@ async def a_key_on_another_operation_is_another_call(case: Case, sibling: str) -
     first = await case.control(before, f"control of {sibling}")
     request = request.with_path(**before.path).with_body(before.body).with_key(first.request.key)
     second = await case.send(request, f"the key of {sibling}")
-    await _expect_own_answer(case, request, (first, second))
+
+    async def a_call_of_its_own() -> tuple[Answer, Answer]:
+        """After the other operation on one resource, too, and by a key of its own."""
+        anew = await case.arrange(case.contract.operations[sibling])
+        other = await case.control(anew, f"another control of {sibling}")
+        alone = request.with_path(**anew.path).with_body(anew.body).with_fresh_key()
+        return other, await case.send(alone, "a call of its own")  # the other one may have left no room for it
+
+    await _expect_own_answer(case, (first, second), a_call_of_its_own)
 
 
 def _with_like_body(case: Case, request: Request, like: Request) -> Request:
@@ -138,8 +151,13 @@ def _with_like_body(case: Case, request: Request, like: Request) -> Request:
     return request if case.named_in_body else request.with_body(like.body)
 
 
-async def _expect_own_answer(case: Case, request: Request, pair: tuple[Answer, Answer]) -> None:
-    """Violated if a 200 to the re-used key is the first call's answer, and a call of its own is answered otherwise."""
+async def _expect_own_answer(
+    case: Case, pair: tuple[Answer, Answer], anew: Callable[[], Awaitable[tuple[Answer, Answer]]]
+) -> None:
+    """Violated if a 200 to the re-used key is the first call's answer, and a call of its own is answered otherwise.
+
+    `anew` gives the answers to both calls where each has a key of its own.
+    """
     first, second = pair
     if not second.ok:
         if second.status not in (400, 409) and not second.refused:
@@ -147,9 +165,8 @@ async def _expect_own_answer(case: Case, request: Request, pair: tuple[Answer, A
         return
     if not alike(case, first, second):
         return
-    alone = _with_like_body(case, await case.arrange(), request).with_fresh_key()
-    own = await case.control(alone, "a call of its own")
-    if alike(case, first, own):
+    other, own = await anew()
+    if alike(case, other, own):
         case.note("answers do not show which resource they are about")
         return
     raise case.violated(

@@ -48,4 +48,5 @@ async def patch_changes_only_what_it_names(case: Case) -> None:
             pointer.get(a.value, where) if pointer.has(a.value, where) else None for a in (created, answer)
         )
         if not strictjson.same(before, after):
-            raise case.violated(f"PATCH changed {where}, which it did not name", created, answer, expected="unchanged")
+            what = f"PATCH changed {where}" if pointer.has(answer.value, where) else f"PATCH's answer has no {where}"
+            raise case.violated(f"{what}, which it did not name", created, answer, expected="unchanged")

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import math
+from typing import Any, Final
 
 from conformance import strictjson
 from conformance.checks.case import Case
 from conformance.checks.signals import Inconclusive
+from conformance.client.answer import Answer
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
 from conformance.profile import pointer
 from conformance.profile.model import Effect
+
+_LATER_S: Final = (0.1, 0.2, 0.4, 0.8, 1.5)
+
+
+def _counted(value: Any) -> bool:
+    """Whether a value is a number, be it written as `2.0`."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def given_of(request: Request) -> dict[str, Members]:
@@ -53,9 +63,21 @@ class Oracle:
         before, self._last = self._last, await self._look()
         if self._effect.step is None:
             return int(not strictjson.same(before, self._last))
-        if not all(isinstance(value, int) for value in (before, self._last)):
+        if not (_counted(before) and _counted(self._last)):
             raise Inconclusive(f"effects.{self._request.operation.id} shows no number at {self._effect.pointer}")
         return int((self._last - before) // self._effect.step)
+
+    async def happened_once(self, case: Case, what: str, *answers: Answer) -> None:
+        """Violated unless there was one effect since the last look; what is observed may show it a moment later."""
+        count = await self.happened()
+        for pause_s in _LATER_S if not count else ():
+            await asyncio.sleep(pause_s)
+            if count := await self.happened():
+                break
+        if count != 1:
+            raise case.violated(
+                f"{what} took effect {count or 'no'} times", *answers, expected="1", observed=str(count)
+            )
 
     async def _look(self) -> Any:
         value = await self._answer()

@@ -15,8 +15,9 @@ from conformance.client.answer import Answer
 from conformance.client.request import Request
 from conformance.profile import pointer
 
-_SETTLE = (0.1, 0.2, 0.4, 0.8)
-"""Seconds between tries, while a key that was answered still says that it is in use."""
+_SETTLE_S = 1.5
+"""So long, and twice as long as a call takes, a key that was answered may still say that it is in use."""
+_LONGEST_PAUSE_S = 0.8
 
 
 def without(value: Any, volatile: tuple[str, ...]) -> Any:
@@ -74,10 +75,13 @@ async def replay(case: Case, request: Request, purpose: str = "replay") -> Answe
 
 async def _settled(case: Case, request: Request, purpose: str) -> Answer:
     answer = await case.send(request, purpose)
-    for pause in _SETTLE:
-        if answer.status != 409:
-            break
-        await asyncio.sleep(pause)
+    left_s = _SETTLE_S + 2 * min(
+        case.runtime.flow.slowest_s.get(request.operation.id, 0.0), case.profile.limits.timeout_s
+    )
+    pause_s = 0.1
+    while answer.status == 409 and left_s > 0:
+        await asyncio.sleep(pause_s)
+        left_s, pause_s = left_s - pause_s, min(_LONGEST_PAUSE_S, 2 * pause_s)
         answer = await case.send(request, purpose)
     return answer
 

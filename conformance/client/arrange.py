@@ -151,7 +151,8 @@ class Arranger:
         return render(template, request.scope)
 
     def unique(self) -> str:
-        return f"{self._run}-{next(self._counter)}"
+        """No one stands in another one: who looks for what was made finds that alone."""
+        return f"{self._run}-{next(self._counter):06}"
 
     def _stated(self, operation: Operation, facts: OperationFacts) -> frozenset[str]:
         if operation.id not in self._names:

@@ -34,6 +34,7 @@ USER_AGENT: Final = "commerce-conformance"
 _OWN_HEADERS: Final = (("User-Agent", USER_AGENT), ("Accept-Encoding", "gzip"))
 _NO_TLS: Final = Tls()
 _HEADER_BYTES: Final = 64 * 1024
+_MOST_HEADERS: Final = 4096
 _KEEP_S: Final = 4.0
 """How long an idle connection is kept: shorter than servers do, so that none is closed just as it is used."""
 
@@ -79,6 +80,7 @@ class Transport:
             timeout=aiohttp.ClientTimeout(total=None),
             max_line_size=_HEADER_BYTES,
             max_field_size=_HEADER_BYTES,
+            max_headers=_MOST_HEADERS,
         )
         session._retry_connection = False  # repeats are for the flow, which records them
         await self._stack.enter_async_context(session)

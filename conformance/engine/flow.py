@@ -35,7 +35,7 @@ HOPELESS_ATTEMPTS: Final = 4
 """Once repeating did not help several times: the trouble is tied to what is asked."""
 _JITTER: Final = random.Random()
 """Not the module's own, whose state hypothesis watches while it draws in another thread."""
-_CHALLENGES: Final = 3
+_CHALLENGES: Final = 2
 """So many DPoP nonces are followed for one answer: with several requests in flight the first may be spent already."""
 _LONGEST_WAIT_S: Final = 5.0
 _LONGEST_RETRY_AFTER_S: Final = 30.0
@@ -95,6 +95,8 @@ class Flow:
         self.nonce = ""
         self._silent = 0
         self._trouble = ""
+        self.slowest_s: dict[str, float] = {}
+        """By operation, how long its slowest 200 took."""
         self._began = time.perf_counter() - since_s
 
     @property
@@ -131,9 +133,9 @@ class Flow:
         patience = self._limits.patience_s if patience_s is None else patience_s
         limited = troubled = challenges = 0
         waited = 0.0
-        first, lost = "", False
+        first, lost, nonce = "", False, ""
         while True:
-            answer = await self._once(request, purpose, first, deliberate=429 in take)
+            answer = await self._once(request, purpose, first, nonce, deliberate=429 in take)
             if not first:
                 first = answer.id
                 self._met.append(answer.gateway_trouble)
@@ -148,7 +150,8 @@ class Flow:
                 lost = lost or answer.status is None
                 if troubled >= self._attempts:
                     break
-            elif self._challenged(answer) and challenges < _CHALLENGES:
+            elif (challenge := self._challenge(answer)) and challenges < _CHALLENGES:
+                nonce = challenge  # a server may want each one just once: of several requests each has its own
                 challenges += 1
                 continue
             else:
@@ -175,7 +178,7 @@ class Flow:
         await self._in_turn(deliberate=True)
         async with self.gate:
             self.requests += 1
-            wire, _ = self._written(request)
+            wire, _ = self._written(request, self.nonce)
             return await self._transport.abandon(wire, moment)
 
     def _back_off(self, answer: Answer, attempt: int) -> float:
@@ -183,13 +186,14 @@ class Flow:
         told = _retry_after(answer.header("Retry-After")) or 0.0
         return max(own, min(told, _LONGEST_RETRY_AFTER_S) + _JITTER.uniform(0, 0.05))
 
-    def _challenged(self, answer: Answer) -> bool:
-        """Whether a server demanded another nonce than the request had (RFC 9449 section 8). A new one is kept."""
+    def _challenge(self, answer: Answer) -> str:
+        """The nonce that a server demanded instead of the request's (RFC 9449 section 8), or nothing. It is kept."""
         nonce = answer.header("DPoP-Nonce")
         if nonce is None or not 0 < len(nonce) < 1024:
-            return False
+            return ""
         self.nonce = nonce
-        return answer.request.proof is not None and answer.status in (400, 401) and nonce != answer.nonce
+        demanded = answer.request.proof is not None and answer.status in (400, 401) and nonce != answer.nonce
+        return nonce if demanded else ""
 
     async def _in_turn(self, *, deliberate: bool) -> None:
         """Keeps the pace that the profile states, and the one that the target was found to bear."""
@@ -198,14 +202,17 @@ class Flow:
                 async with self.waiting.out(why):
                     await pace()
 
-    async def _once(self, request: Request, purpose: str, retry_of: str, *, deliberate: bool) -> Answer:
-        """`deliberate`: a 429 is what is wanted, and says nothing about how much the target bears."""
+    async def _once(self, request: Request, purpose: str, retry_of: str, nonce: str, *, deliberate: bool) -> Answer:
+        """`nonce`: of a proof, instead of the last one that was seen.
+
+        `deliberate`: a 429 is what is wanted, and says nothing about how much the target bears.
+        """
         self._check_budget(request)
         await self._in_turn(deliberate=deliberate)
         async with self.gate:
             self._check_budget(request)
             self.requests += 1
-            answer = await self._exchange(request, purpose)
+            answer = await self._exchange(request, purpose, nonce)
         if not deliberate:
             self.gate.tell(answer.status == 429)
             self.follow.tell(answer.status == 429)
@@ -225,13 +232,13 @@ class Flow:
         if self.exhausted:
             raise BudgetExhausted(self.exhausted)
 
-    def _written(self, request: Request) -> tuple[Wire, str]:
+    def _written(self, request: Request, nonce: str) -> tuple[Wire, str]:
         if self._guard is not None:
             self._guard.sent(request)
         wire = request.wire(self._transport.prefix)
         url = self._transport.origin + wire.target
         if request.proof is not None:
-            written = request.proof.write(wire.method, self._token_url or url.split("?")[0], self.nonce)
+            written = request.proof.write(wire.method, self._token_url or url.split("?")[0], nonce)
             signature = written.rpartition(".")[2]  # in every encoding of the whole proof that of its end stands, too
             proof = signature if len(signature) >= _PROOF else written
             self._secrets.passing("dpop.proof", [proof] if len(proof) >= _PROOF else [])
@@ -239,14 +246,17 @@ class Flow:
             wire = replace(wire, headers=headers, exact=wire.exact or request.proof.copies > 1)
         return wire, url
 
-    async def _exchange(self, request: Request, purpose: str) -> Answer:
-        wire, url = self._written(request)
-        nonce = self.nonce if request.proof is not None else ""
+    async def _exchange(self, request: Request, purpose: str, nonce: str) -> Answer:
+        nonce = (nonce or self.nonce) if request.proof is not None else ""
+        wire, url = self._written(request, nonce)
         at = time.perf_counter() - self._began
         raw = await self._transport.send(wire)
         self._silent = self._silent + 1 if raw.status is None else 0
         if self._silent == _DEAD_AFTER:
             self._trouble = " ".join(self._secrets.clean(raw.trouble).split())[:200]
+        if raw.status == 200:
+            name = request.operation.id
+            self.slowest_s[name] = max(raw.duration_s, self.slowest_s.get(name, 0.0))
         answer = Answer(
             id=f"{self._prefix}{next(self._ids)}",
             request=request,

@@ -24,6 +24,8 @@ from conformance.profile.model import Profile
 ERROR_SCHEMA: Final = "PublicErrorResponse"
 SHAPE_CODE: Final = "shape"
 """Findings of that code record an error's shape; they judge nothing by themselves (see `judge.rows`)."""
+UNREAD_CODE: Final = "too-long"
+"""Findings of that code say that nothing can be said: how long an answer may be is not shown."""
 _OVERSIZE: Final = 64 * 1024
 _OVERSIZE_STATUSES: Final = frozenset({413, 414, 431})
 _JSON_MEDIA: Final = re.compile(r"application/([\w.+-]+\+)?json\s*(;|$)", re.IGNORECASE)
@@ -75,7 +77,7 @@ class Invariants:
 
     def _is_json(self, answer: Answer) -> Findings:
         if answer.truncated:
-            yield Finding("ENV-1", "too-long", "the body is longer than any reader should take")
+            yield Finding("ENV-1", UNREAD_CODE, "the body was not read to its end, so long is it", Level.OBSERVED)
             return
         if answer.value is NO_VALUE:
             if answer.ok:
@@ -89,6 +91,8 @@ class Invariants:
         media_type = answer.header("Content-Type")
         if media_type is None:
             yield Finding("ENV-1", "no-media-type", "no Content-Type names JSON", Level.RECOMMENDED)
+        elif media_type.partition(";")[0].strip().lower() == "text/json":
+            yield Finding("ENV-1", "text-json", "JSON is sent as text/json, which nobody registered", Level.RECOMMENDED)
         elif not _JSON_MEDIA.match(media_type.strip()):
             yield Finding("ENV-1", "media-type", f"JSON is sent as {media_type[:100]}")
 

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from conformance.judge.invariants import SHAPE_CODE
+from conformance.judge.invariants import SHAPE_CODE, UNREAD_CODE
 from conformance.model import STATUSES, Exchange, Finding, Level, Outcome, Requirement, Result
 
 INVARIANTS = ("STA-1", "STA-2", "ENV-1", "ENV-2", "ENV-3", "ENV-4", "ERR-1", "ERR-2", "RATE-2")
@@ -90,8 +90,12 @@ def _judge(blank: Result, evidence: Evidence) -> Result:
         if finding.requirement == blank.requirement and finding.code != SHAPE_CODE
     ]
     own = [s for s in seen if (blank.operation, blank.requirement, s[1].code) not in evidence.explained]
+    telling = [s for s in own if s[1].code != UNREAD_CODE]
+    if telling:
+        return _violation(blank, telling)
     if own:
-        return _violation(blank, own)
+        exchange, finding = own[0]
+        return replace(blank, outcome=Outcome.INCONCLUSIVE, message=finding.message, exchanges=(exchange.id,))
     if seen:
         other = evidence.explained[blank.operation, blank.requirement, seen[0][1].code]
         message = f"what it saw is what {other.requirement} reports: {seen[0][1].message}"

@@ -100,7 +100,7 @@ def arrange(name: str, profile: Profile = PROFILE, secrets: Secrets | None = Non
 def test_placeholders_keep_the_type_of_what_they_stand_for() -> None:
     """A whole string becomes the value itself; inside a longer text it is written out; paths and headers are text."""
     request = arrange("quotePublicCart")
-    assert request.body == {"id": 0, "text": "cart 0", "deep": [{"tag": "t0"}], "run": "run7-1"}
+    assert request.body == {"id": 0, "text": "cart 0", "deep": [{"tag": "t0"}], "run": "run7-000001"}
     assert request.path == {"cartId": "0"}
     assert dict(request.headers) == {"X-Run": "run7-1", "X-Cart": "0"}
     assert request.wire("").target.endswith("/carts/0/quote")

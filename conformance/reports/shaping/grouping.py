@@ -6,6 +6,7 @@ Every format groups by these functions, so that the terminal, the page and the p
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -230,7 +231,7 @@ def shortfalls(run: Run) -> tuple[Shortfall, ...]:
 
 def general(text: str, result: Result) -> str:
     """What the text says whatever the operation: `quotePublicCart was refused` is `the operation was refused`."""
-    return text.replace(result.operation, "the operation") if result.operation else text
+    return re.sub(rf"(?<![\w.]){re.escape(result.operation)}\b", "the operation", text) if result.operation else text
 
 
 def inapplicable(run: Run) -> tuple[Shortfall, ...]:
