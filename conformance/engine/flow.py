@@ -155,6 +155,7 @@ class Flow:
                 challenges += 1
                 continue
             else:
+                self._learn(answer)
                 break
             waited += wait
             async with self.waiting.out(why, wait):
@@ -187,13 +188,14 @@ class Flow:
         return max(own, min(told, _LONGEST_RETRY_AFTER_S) + _JITTER.uniform(0, 0.05))
 
     def _challenge(self, answer: Answer) -> str:
-        """The nonce that a server demanded instead of the request's (RFC 9449 section 8), or nothing. It is kept."""
-        nonce = answer.header("DPoP-Nonce")
-        if nonce is None or not 0 < len(nonce) < 1024:
-            return ""
-        self.nonce = nonce
+        """The nonce that a server demanded instead of the request's (RFC 9449 section 8), or nothing."""
+        nonce = _told_nonce(answer)
         demanded = answer.request.proof is not None and answer.status in (400, 401) and nonce != answer.nonce
         return nonce if demanded else ""
+
+    def _learn(self, answer: Answer) -> None:
+        """Keeps for the next requests the nonce that comes with an answer (section 8.2), or that it was given for."""
+        self.nonce = _told_nonce(answer) or (answer.nonce if answer.ok else "") or self.nonce
 
     async def _in_turn(self, *, deliberate: bool) -> None:
         """Keeps the pace that the profile states, and the one that the target was found to bear."""
@@ -277,6 +279,11 @@ class Flow:
             return answer
         trouble = f"{len(answer.body):,} bytes are more than the suite holds beside other large answers"
         return replace(answer, status=None, headers=(), body=b"", trouble=trouble)
+
+
+def _told_nonce(answer: Answer) -> str:
+    nonce = answer.header("DPoP-Nonce") or ""
+    return nonce if len(nonce) < 1024 else ""
 
 
 def _retry_after(value: str | None) -> float | None:

@@ -102,7 +102,7 @@ def test_placeholders_keep_the_type_of_what_they_stand_for() -> None:
     request = arrange("quotePublicCart")
     assert request.body == {"id": 0, "text": "cart 0", "deep": [{"tag": "t0"}], "run": "run7-000001"}
     assert request.path == {"cartId": "0"}
-    assert dict(request.headers) == {"X-Run": "run7-1", "X-Cart": "0"}
+    assert dict(request.headers) == {"X-Run": "run7-000001", "X-Cart": "0"}
     assert request.wire("").target.endswith("/carts/0/quote")
 
 

@@ -334,6 +334,26 @@ def test_requests_in_flight_when_the_nonce_came_follow_it_too(through: Any, answ
     assert {item.status for item in given} == {200}
 
 
+def test_nonces_that_are_good_for_one_request_serve_several_at_once(through: Any, answer: Any) -> None:
+    """Each request is repeated with the nonce of its own challenge, and not with what another one was given."""
+    given_out: set[str] = set()
+
+    def script(arrived: Any) -> bytes:
+        if (nonce := nonce_of(arrived)) in given_out:
+            given_out.remove(str(nonce))
+            return answer(200)
+        given_out.add(fresh := f"n{len(arrived.head)}-{id(arrived)}")
+        return answer(401, DPoP_Nonce=fresh)
+
+    async def work(flow: Flow) -> list[Answer]:
+        first = await flow.send(TOKEN)
+        return [first, *await asyncio.gather(*(flow.send(TOKEN) for _ in range(12)))]
+
+    given, target, _, _ = through(script, work)
+    assert [one.status for one in given] == [200] * 13
+    assert len(target.arrived) == 26
+
+
 def test_the_same_nonce_is_no_new_challenge(through: Any, answer: Any) -> None:
     """A refusal that repeats the nonce which the proof had is a refusal."""
     given, target, _, _ = through(lambda arrived: answer(401, DPoP_Nonce="n1"), one(TOKEN))
