@@ -62,7 +62,7 @@ async def a_repeated_call_takes_effect_once(case: Case) -> None:
     request = await case.arrange()
     oracle = await Oracle.watching(case, request)
     first = await case.control(request)
-    if not await oracle.happened():
+    if not await oracle.happened_soon():
         case.need(False, f"effects.{case.operation.id}", "the effect of the first call cannot be seen")
     again = first
     for _ in range(2):

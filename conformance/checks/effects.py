@@ -67,14 +67,18 @@ class Oracle:
             raise Inconclusive(f"effects.{self._request.operation.id} shows no number at {self._effect.pointer}")
         return int((self._last - before) // self._effect.step)
 
-    async def happened_once(self, case: Case, what: str, *answers: Answer) -> None:
-        """Violated unless there was one effect since the last look; what is observed may show it a moment later."""
+    async def happened_soon(self) -> int:
+        """As `happened`, where something is expected: what is observed may show it a moment later."""
         count = await self.happened()
         for pause_s in _LATER_S if not count else ():
             await asyncio.sleep(pause_s)
             if count := await self.happened():
                 break
-        if count != 1:
+        return count
+
+    async def happened_once(self, case: Case, what: str, *answers: Answer) -> None:
+        """Violated unless there was one effect since the last look."""
+        if (count := await self.happened_soon()) != 1:
             raise case.violated(
                 f"{what} took effect {count or 'no'} times", *answers, expected="1", observed=str(count)
             )
@@ -108,5 +112,5 @@ async def has_no_effect(case: Case, request: Request, refused: Request, purpose:
             observed=f"{happened}",
         )
     await case.control(request)
-    if not await oracle.happened():
+    if not await oracle.happened_soon():
         raise Inconclusive("the effect of the control cannot be seen either", cause=f"effects.{case.operation.id}")

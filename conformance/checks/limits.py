@@ -292,7 +292,7 @@ async def _repeat(one: _Prepared, known: Provoked | None) -> Provoked:
         return known
     happened = await one.oracle.happened() if one.oracle else None
     retried = await one.case.send(one.spare, "after the limit", take=TAKEN)
-    after = await one.oracle.happened() if one.oracle else None
+    after = await one.oracle.happened_soon() if one.oracle else None
     return replace(known, happened=happened, retried=retried, after=after)
 
 
