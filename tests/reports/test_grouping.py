@@ -87,7 +87,20 @@ def test_what_a_key_lacks_is_told_in_the_checks_own_words_where_they_agree() -> 
 
     assert told("the profile allows an hour", "the profile allows an hour") == ["the profile allows an hour"]
     assert told(f"{IDENTITY} needs a client: state oauth") == ["the operation needs a client: state oauth"]
-    assert told("one", "another") == told("") == ["the profile does not state oauth, or not what these checks need"]
+    assert told("one", "another", "one") == ["one, and 1 more for another reason"]
+    assert told("") == ["the profile does not state oauth"]
+
+
+def test_operations_of_which_nothing_could_be_said_are_named() -> None:
+    """A profile that does not tell how to call them leaves a run without a verdict; nobody has to guess why."""
+    names = [operation.id for operation in OPERATIONS]
+    some = [result("STA-1", name, Outcome.PASSED) for name in names[:-2]]
+    rest = [result("STA-1", name, Outcome.INAPPLICABLE, fact="oauth") for name in names[-2:]]
+    (line,) = grouping.limits(replace(run_of([*some, *rest]), complete=True, filtered=False))
+    assert line.startswith("Nothing could be judged on 2 operations")
+    assert all(name in line for name in names[-2:])
+    whole = [*some, *(replace(one, outcome=Outcome.PASSED) for one in rest)]
+    assert grouping.limits(replace(run_of(whole), complete=True, filtered=False)) == []
 
 
 def test_identities_are_stable_and_distinct() -> None:

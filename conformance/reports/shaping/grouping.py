@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -247,13 +248,13 @@ def inapplicable(run: Run) -> tuple[Shortfall, ...]:
 
 
 def _lacking(fact: str, members: Sequence[Result]) -> str:
-    """What is needed of a profile key, in the checks' own words where they agree: it may be stated, but otherwise."""
+    """What is needed of a profile key, in the words of most of the checks: it may be stated, but otherwise."""
     if not fact:
         return ""
-    told = {general(member.message, member) for member in members}
-    if len(told) == 1 and told != {""}:
-        return told.pop()
-    return f"the profile does not state {fact}, or not what these checks need"
+    told = Counter(general(member.message, member) or f"the profile does not state {fact}" for member in members)
+    ((most, count),) = told.most_common(1)
+    others = len(members) - count
+    return most if not others else f"{most}, and {others:,} more for another reason"
 
 
 def evidence(run: Run, result: Result, known: Mapping[str, Exchange] | None = None) -> tuple[Exchange, ...]:
@@ -316,7 +317,20 @@ def limits(run: Run) -> list[str]:
         found.append(f"Cut short: {one_line(clean(run.interrupted), 300)}. What did not run is not judged.")
     elif not run.complete:
         found.append("The run did not reach its end.")
+    elif unasked := _unasked(run):
+        told = plural(len(unasked), "operation")
+        found.append(f"Nothing could be judged on {told}: the profile does not say how to call {_named(unasked)}.")
     return found
+
+
+def _unasked(run: Run) -> list[str]:
+    """The operations of which no check could say anything, for want of facts."""
+    asked = {r.operation for r in run.results if r.outcome not in (Outcome.INAPPLICABLE, Outcome.UNTESTED)}
+    return [operation.id for operation in run.operations if operation.id not in asked]
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def left_behind(run: Run) -> str:
