@@ -6,6 +6,7 @@ import re
 import secrets
 import string
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from conformance.checks.authorization import SPENT, cases
 from conformance.checks.case import Case
@@ -94,6 +95,31 @@ async def headers_of_a_gateway_open_no_way_around_authentication(case: Case) -> 
     }.items():
         bare = bare.with_header(name, value)
     await case.negative(request, bare, {400, 401, 403, 404}, "headers of a gateway and no credential", any_refusal=True)
+
+
+def _upper(path: str) -> str:
+    return "/".join(part if part.startswith("{") else part.upper() for part in path.split("/"))
+
+
+_SPELLINGS: Mapping[str, Callable[[str], str]] = {
+    "a slash behind it": lambda path: f"{path}/",
+    "a slash before it": lambda path: f"/{path}",
+    "capitals": _upper,
+}
+
+
+@check("AUTH-1")
+async def another_spelling_of_the_path_opens_no_way_around_authentication(case: Case) -> None:
+    """Whatever else a target takes for the operation's path, without a credential it does not succeed there either."""
+    request = await case.arrange()
+    for name, spell in _SPELLINGS.items():
+        elsewhere = replace(case.operation, path=spell(case.operation.path))
+        # a `raw_path` says that this is no operation of the interface: nothing but this is judged of its answer
+        detour = replace(request.with_authorization(), operation=elsewhere, raw_path={"": name}, exact=True)
+        answer = await case.stubborn(detour.with_fresh_key(), f"the path with {name}, no credential", request)
+        if answer.ok and isinstance(answer.data, dict):
+            raise case.violated(f"the path with {name} led past authentication", answer, expected="401 or 404")
+    await case.reproven(request)
 
 
 def _in_query(request: Request, key: str) -> Request:

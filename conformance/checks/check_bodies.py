@@ -43,6 +43,7 @@ NOT_JSON: Mapping[str, Change] = {
     "truncated": lambda request: request.with_raw_body(_text(request)[:-1]),
     "trailing-garbage": lambda request: request.with_raw_body(_text(request) + b"]"),
     "second-value": lambda request: request.with_raw_body(_text(request) + b" {}"),
+    "blank": lambda request: request.with_raw_body(b" \r\n "),
     "plain-text": lambda request: request.with_raw_body(b"not json at all"),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conformance.checks.case import Case
+from conformance.checks.effects import Oracle
 from conformance.checks.registry import check
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
@@ -34,11 +35,15 @@ async def expect_conflict(case: Case, transition: Transition | None) -> None:
     case.need(transition, "transitions", "an operation and a state in which it conflicts are needed")
     assert transition is not None
     request = await into_conflict(case, transition)
+    oracle = await Oracle.watching(case, request) if case.operation.id in case.profile.effects else None
     answer = await case.send(request, f"in the state {transition.fixture}")
     if answer.status == 404:
         case.warn("the state conflict was answered 404", answer, expected="409")
     elif answer.status != 409:
         raise case.violated("the state conflict was not answered 409", answer, expected="409")
+    if oracle is not None and (happened := await oracle.happened()):
+        what = f"the state conflict was answered {answer.summary} and yet took effect"
+        raise case.violated(what, answer, expected="no effect", observed=str(happened))
 
 
 @check("CONF-1", cases=declared_transitions)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 from conformance.checks.case import Case
-from conformance.checks.check_oauth import REFUSED, oauth_of
+from conformance.checks.check_oauth import REFUSED, oauth_of, other_algorithms
 from conformance.checks.registry import check
-from conformance.client.dpop import Proof
+from conformance.client.dpop import Proof, ProofKey
 from conformance.client.request import Request
 
 Defect = Callable[[Request, str], Proof | None]
@@ -108,6 +109,18 @@ async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
         case.need(False, "", "the target demands no nonce")
     bad = request.with_proof(defect(request, url))
     await case.negative(request, bad, REFUSED, "a defective proof", any_refusal=True, control=await case.arrange())
+
+
+@check("OA-6", cases=other_algorithms)
+async def a_signature_of_each_declared_algorithm_is_verified(case: Case, algorithm: str) -> None:
+    """A spoilt signature is refused, whichever of the declared algorithms made it (item 7 of section 4.3)."""
+    key = await asyncio.to_thread(ProofKey.new, algorithm)
+    await case.runtime.controls.proven(case.operation)
+    request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
+    bad = request.with_proof(Proof(key, alter=_spoilt))
+    good = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
+    control = good.with_proof(Proof(key))
+    await case.negative(request, bad, REFUSED, "a spoilt signature", any_refusal=True, control=control)
 
 
 @check("OA-8", cases={"hour-old": 3600.0, "hour-ahead": -3600.0})

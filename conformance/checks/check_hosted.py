@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from conformance.checks.case import Case
 from conformance.checks.check_conflicts import declared_transitions, expect_conflict
 from conformance.checks.check_public import needs_no_credential
+from conformance.checks.madeup import LEAST_MADE_UP, MADE_UP
 from conformance.checks.registry import check
 from conformance.contract import Operation
 from conformance.model import Level
+from conformance.profile import pointer
 from conformance.profile.model import Profile, Transition
 
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
@@ -44,6 +46,20 @@ async def a_ticket_opens_its_own_session_only(case: Case) -> None:
     case.need(named, f"operations.{case.operation.id}.body", "the body names no ticket")
     swapped = request.with_body(other.body)
     await case.negative(request, swapped, {400, 401, 403, 404, 409}, "the ticket of another session")
+
+
+@check("HO-3", on=_HOSTED, cases=MADE_UP)
+async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable[[str], str]) -> None:
+    """A ticket that is made up is refused, however much it is like a good one, which then still opens its session."""
+    request = await case.arrange()
+    of_it = [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
+    found = [
+        (at, leaf) for at, leaf in pointer.leaves(request.body) if leaf in of_it and leaf not in request.path.values()
+    ]
+    told = [(at, leaf) for at, leaf in found if isinstance(leaf, str) and len(leaf) >= LEAST_MADE_UP]
+    case.need(told, f"operations.{case.operation.id}.body", "the body names no ticket that could be made up")
+    bad = request.with_body(pointer.replace(request.body, told[0][0], change(told[0][1])))
+    await case.negative(request, bad, {400, 401, 403, 404, 409}, "a ticket of nobody's")
 
 
 def _orders(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:

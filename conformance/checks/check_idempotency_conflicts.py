@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from conformance.checks.case import Case
 from conformance.checks.check_bodies import template_of
 from conformance.checks.effects import Oracle
+from conformance.checks.races import together
 from conformance.checks.registry import check
 from conformance.checks.replays import free_leaves, variations
 from conformance.checks.signals import Inconclusive
@@ -152,3 +154,59 @@ async def another_valid_body_under_the_same_key_is_answered_409(case: Case, inde
     first = await case.control(request)
     again = await case.send(first.request.with_body(other(first.request)), "the other body under the same key")
     _judge(case, "body", alone, first, again)
+
+
+Pair = tuple[str, str]
+
+
+def _swapped(body: Any, pair: Pair) -> Any:
+    one, other = (pointer.get(body, where) for where in pair)
+    return pointer.replace(pointer.replace(body, pair[0], other), pair[1], one)
+
+
+def _moved(body: Any, pair: Pair) -> Any:
+    one, other = (pointer.get(body, where) for where in pair)
+    return pointer.replace(pointer.replace(body, pair[0], one[:-1]), pair[1], one[-1] + other)
+
+
+def _pairs(request: Request) -> list[Pair]:
+    """Neighbouring texts of the body that differ; none of an array, whose order may mean nothing."""
+    texts = [
+        (where, leaf)
+        for where, leaf in free_leaves(request)
+        if isinstance(leaf, str) and len(leaf) > 1 and not any(name.isdigit() for name in pointer.tokens(where))
+    ]
+    return [(one[0], other[0]) for one, other in pairwise(texts) if one[1] != other[1]]
+
+
+@check("IDEM-4", on="api-key idempotent", cases={"swapped": _swapped, "moved": _moved})
+async def the_same_values_in_other_places_are_another_payload(case: Case, change: Callable[[Any, Pair], Any]) -> None:
+    """Two texts of the body that change places, or a character that goes from one to the next: another payload."""
+    for pair in _pairs(await case.arrange())[:_TRIED]:
+        request = await case.arrange()
+        alone = await case.send(request.with_body(change(request.body, pair)), f"{' and '.join(pair)} changed, alone")
+        if alone.ok:
+            first = await case.control(await case.arrange())
+            other = first.request.with_body(change(first.request.body, pair))
+            again = await case.send(other, f"{' and '.join(pair)} changed under the same key")
+            _judge(case, " and ".join(pair), alone, first, again)
+            return
+    case.need(False, "", "no two texts of the body may hold each other's value")
+
+
+@check("IDEM-4", on="api-key idempotent")
+async def of_two_payloads_at_once_one_is_answered_200(case: Case) -> None:
+    """Under one key, and whichever of them comes first: the other one is not answered as if it were that."""
+    leaves = list(_leaves(case.profile, case.operation).values())
+    case.need(leaves[0], f"operations.{case.operation.id}.body", "a valid body with a member is needed")
+    request = await case.arrange()
+    free = {found for found, _ in free_leaves(request)}
+    where = next((leaf for leaf in leaves if leaf in free), leaves[0])
+    index, alone = await _meaningful(case, where)
+    case.need(alone.ok, f"operations.{case.operation.id}.bodies", "another body that is good alone is needed")
+    changed = request.with_body(variations(case, request, where)[index])
+    answers = await together(case, [request, changed] * 3, "two payloads at once")
+    good = [next((one for one in some if one.ok), None) for some in (answers[::2], answers[1::2])]
+    if good[0] is not None and good[1] is not None:
+        message = f"two payloads that differ in {where} were both answered 200 under one key"
+        raise case.violated(message, alone, good[0], good[1], expected="409 for one of them")

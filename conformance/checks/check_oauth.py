@@ -48,12 +48,12 @@ async def the_exchange_answers_a_token_in_data(case: Case) -> None:
         )
 
 
-def _other_algorithms(profile: Profile, _: Operation) -> Mapping[str, str]:
+def other_algorithms(profile: Profile, _: Operation) -> Mapping[str, str]:
     """The first one signs every other proof of the run."""
     return {name: name for name in profile.oauth.algorithms[1:]} if profile.oauth else {}
 
 
-@check("OA-1", cases=_other_algorithms)
+@check("OA-1", cases=other_algorithms)
 async def a_proof_of_each_declared_algorithm_is_accepted(case: Case, algorithm: str) -> None:
     """A proof signed with any algorithm that the profile declares is as good as one signed with the first."""
     key = await asyncio.to_thread(ProofKey.new, algorithm)

@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.checks.case import Case
 from conformance.checks.check_oauth import REFUSED, access_token, oauth_of
+from conformance.checks.madeup import LEAST_MADE_UP, MADE_UP
 from conformance.checks.registry import check
 from conformance.checks.replays import alike
 from conformance.checks.signals import Inconclusive
@@ -57,6 +58,7 @@ def _with_a_query(own: str, _: str) -> str:
 _SWAPS: Mapping[str, tuple[str, str, Swap]] = {
     "client": ("other_client_id", "client_id_member", lambda own, other: other),
     "redirect-uri": ("other_redirect_uri", "redirect_uri_member", lambda own, other: other),
+    "redirect-uri-with-a-longer-path": ("other_redirect_uri", "redirect_uri_member", lambda own, _: f"{own}/more"),
     "redirect-uri-with-a-query": ("other_redirect_uri", "redirect_uri_member", _with_a_query),
 }
 
@@ -75,6 +77,19 @@ async def a_code_belongs_to_its_client_and_redirect_uri(case: Case, swap: tuple[
     await case.negative(
         request, bad, (*REFUSED, 403), f"another {swap[0]}", any_refusal=True, control=await case.arrange()
     )
+
+
+@check("OA-5", cases=MADE_UP)
+async def a_code_that_nobody_issued_is_refused(case: Case, change: Callable[[str], str]) -> None:
+    """A code that is made up is exchanged for nothing, however much it is like a good one (RFC 6749 section 5.2)."""
+    where = oauth_of(case).code
+    case.need(where, "oauth.code", "the place of the code in the body is needed")
+    request = await case.arrange()
+    code = pointer.get(request.body, where) if pointer.has(request.body, where) else ""
+    long_enough = isinstance(code, str) and len(code) >= LEAST_MADE_UP
+    case.need(long_enough, "", "codes are so short that one that is made up may be another one's")
+    bad = request.with_body(pointer.replace(request.body, where, change(code)))
+    await case.negative(request, bad, REFUSED, "a code of nobody's", any_refusal=True, control=await case.arrange())
 
 
 @check("OA-7")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 from conformance.checks.case import Case
@@ -16,6 +16,7 @@ from conformance.contract import Operation
 from conformance.profile import pointer
 from conformance.profile.model import Profile
 
+_PAGES = 4
 _REQUIRED = ("q", "locale", "market", "sort", "page", "pageSize")
 
 
@@ -100,33 +101,38 @@ async def a_filter_narrows_the_result(case: Case, names: tuple[str, ...]) -> Non
     request = await case.arrange()
     told = " and ".join(f"{name}={value}" for name, value in values.items())
     answer = await case.control(request.with_query(**values), told)
-    for item, name in product(_items(answer), names):
+    first = _first_page(case)
+    further = await case.send(answer.request.with_query(page=str(first + 1), pageSize="1"), f"{told}, page {first + 1}")
+    for item, name in product([*_items(answer), *(_items(further) if further.ok else ())], names):
         found = pointer.get(item, places[name]) if pointer.has(item, places[name]) else None
         if found != values[name] and not (isinstance(found, list) and values[name] in found):
             what = f"an item of another {name} is listed"
-            raise case.violated(what, answer, expected=str(values[name]), observed=str(found))
+            raise case.violated(what, answer, further, expected=str(values[name]), observed=str(found))
     if not answer.data and len(names) == 1:  # of two, no item need have both
         raise Inconclusive(f"no item has the {names[0]} {values[names[0]]!r}", answer)
 
 
 @check("SRCH-6")
 async def another_page_shows_other_items(case: Case) -> None:
-    """With a stable order, two pages have no item in common, be they of one item or of two."""
+    """With a stable order, no two pages have an item in common, be they of one item or of two."""
     search = case.profile.search
     case.need(search.stable_sort, "search.stable_sort", "an order that does not change is needed")
     case.need(search.item_id, "search.item_id", "the place of an item's id is needed")
     request = await case.arrange()
     for size in (1, 2):
-        first, second = [await _page(case, request, _first_page(case) + n, size) for n in range(2)]
-        if not (first.ok and second.ok) or not _items(first) or not _items(second):
+        pages = [await _page(case, request, _first_page(case) + number, size) for number in range(_PAGES)]
+        shown = [page for page in pages if page.ok and _items(page)]
+        if len(shown) < 2:
             if size == 1:
-                raise Inconclusive("there are not two pages of one item", first, second)
+                raise Inconclusive("there are not two pages of one item", *pages[:2])
             case.note("there are not two pages of two items")
             break
-        ids = [{str(pointer.get(item, search.item_id)) for item in _items(a)} for a in (first, second)]
-        if ids[0] & ids[1]:
-            observed = str(ids[1])
-            raise case.violated("two pages show the same item", first, second, expected="others", observed=observed)
+        ids = [{str(pointer.get(item, search.item_id)) for item in _items(page)} for page in shown]
+        for one, other in combinations(range(len(shown)), 2):
+            if ids[one] & ids[other]:
+                observed = str(ids[other])
+                what = "two pages show the same item"
+                raise case.violated(what, shown[one], shown[other], expected="others", observed=observed)
 
 
 _ODD = {"plus": ("page", "+1"), "zeros": ("page", "01"), "blank": ("page", ""), "zero": ("page", "0"),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.checks.case import Case
-from conformance.checks.check_oauth import _other_algorithms, a_proof_of_each_declared_algorithm_is_accepted
+from conformance.checks.check_oauth import a_proof_of_each_declared_algorithm_is_accepted, other_algorithms
 from conformance.model import Level, Outcome
 from conformance.profile.model import Fixture, OAuth, OperationFacts
 from tests.checks.conftest import CONTRACT, profile
@@ -62,5 +62,5 @@ def test_what_is_declared_is_accepted(
 def test_the_first_one_needs_no_check_of_its_own() -> None:
     """It signs every other proof. A profile that declares one, or no client, misses nothing."""
     told = profile("http://127.0.0.1:1", oauth=OAuth("client", "https://client.example/back", algorithms=DECLARED))
-    assert list(_other_algorithms(told, EXCHANGE)) == ["PS256", "EdDSA", "ES256K"]
-    assert not _other_algorithms(profile("http://127.0.0.1:1"), EXCHANGE)
+    assert list(other_algorithms(told, EXCHANGE)) == ["PS256", "EdDSA", "ES256K"]
+    assert not other_algorithms(profile("http://127.0.0.1:1"), EXCHANGE)
