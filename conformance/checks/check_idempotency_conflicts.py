@@ -11,7 +11,7 @@ from conformance.checks.check_bodies import template_of
 from conformance.checks.effects import Oracle
 from conformance.checks.races import together
 from conformance.checks.registry import check
-from conformance.checks.replays import free_leaves, variations
+from conformance.checks.replays import alike, free_leaves, variations
 from conformance.checks.signals import Inconclusive
 from conformance.client.answer import Answer
 from conformance.client.request import Request
@@ -208,5 +208,8 @@ async def of_two_payloads_at_once_one_is_answered_200(case: Case) -> None:
     answers = await together(case, [request, changed] * 3, "two payloads at once")
     good = [next((one for one in some if one.ok), None) for some in (answers[::2], answers[1::2])]
     if good[0] is not None and good[1] is not None:
+        equal = [one for one in await together(case, [await case.arrange()] * 6, "equal calls at once") if one.ok]
+        if any(not alike(case, equal[0], one) for one in equal[1:]):
+            raise Inconclusive("equal calls at once are not one call either", *equal[:2], cause="IDEM-7")
         message = f"two payloads that differ in {where} were both answered 200 under one key"
         raise case.violated(message, alone, good[0], good[1], expected="409 for one of them")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from typing import Any
@@ -210,3 +211,18 @@ def test_a_page_further_on_shows_others_too(judged: Any, answer: Any, third: int
     facts = Search(query=query, page_base=1, stable_sort=True, item_id="/id")
     result, _ = judged(script, another_page_shows_other_items, SEARCH, search=facts)
     assert result.outcome is (Outcome.PASSED if third == 2 else Outcome.FAILED), result
+
+
+def test_where_equal_calls_at_once_are_several_it_is_not_about_payloads(judged: Any, answer: Any) -> None:
+    """A target without any lock carries everything out: that is IDEM-7's row, and one is enough."""
+    count = itertools.count()
+    facts = replace(BOTH, bodies=({"reason": "too early", "actor": "somebody"},))
+    law = of_two_payloads_at_once_one_is_answered_200
+    result, _ = judged(
+        lambda arrived: bytes(answer(200, {"data": {"number": next(count)}})),
+        law,
+        QUOTE,
+        fixtures=CARTS,
+        operations={QUOTE.id: facts},
+    )
+    assert result.outcome is Outcome.INCONCLUSIVE, result
