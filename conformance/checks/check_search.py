@@ -127,6 +127,8 @@ async def another_page_shows_other_items(case: Case) -> None:
                 raise Inconclusive("there are not two pages of one item", *pages[:2])
             case.note("there are not two pages of two items")
             break
+        if longer := [page for page in shown if len(_items(page)) > size]:
+            raise Inconclusive("a page is longer than pageSize", *longer[:1], cause="SRCH-4")
         ids = [{str(pointer.get(item, search.item_id)) for item in _items(page)} for page in shown]
         for one, other in combinations(range(len(shown)), 2):
             if ids[one] & ids[other]:
