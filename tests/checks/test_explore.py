@@ -136,6 +136,28 @@ def test_what_must_hold_at_the_end_comes_before_a_violation(judged: Any, answer:
     assert result.outcome is Outcome.INCONCLUSIVE
 
 
+def test_what_was_answered_200_needs_no_control_any_more(judged: Any, answer: Any) -> None:
+    """A bad body that was carried out has used up what the control rests on: that must not hide what was seen."""
+    spent: list[bool] = []
+
+    def script(arrived: Any) -> bytes:
+        spent.append("n=" in arrived.target)
+        return bytes(answer(200 if any(spent) else 409, {"data": {}}))
+
+    async def check(case: Case) -> None:
+        request = await case.arrange(proven=False)
+
+        async def law(number: int) -> None:
+            await case.refusal(request.with_query(n=str(number)), {400}, "a bad one")
+
+        async def after() -> None:
+            raise Inconclusive("the control fails")
+
+        await explore(case, lambda: st.integers(0, 9), law, examples=8, after=after)
+
+    assert judged(script, check)[0].outcome is Outcome.FAILED
+
+
 def test_a_target_that_answers_now_so_now_so_is_no_trouble(judged: Any, answer: Any) -> None:
     """A violation that does not come back is told as it was seen; hypothesis' complaint about it is not."""
     seen: list[str] = []
