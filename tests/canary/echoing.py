@@ -13,6 +13,7 @@ import json
 import random
 import re
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +26,7 @@ ODD = "/+=&\"<~'%7A"
 """Behind every ticket and token, so that no two encodings spell it alike."""
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _LONG = 16
+_ARRIVED_S = 1.0
 
 
 @dataclass
@@ -37,7 +39,8 @@ class Echo:
     seen: dict[str, str] = field(default_factory=dict)
     """What was secret in requests and answers -> what it was."""
     lock: threading.Lock = field(default_factory=threading.Lock)
-    last: list[str] = field(default_factory=list)
+    last: list[tuple[float, str]] = field(default_factory=list)
+    """The tokens that were given out, and when."""
 
     def note(self, name: str, value: Any) -> None:
         if isinstance(value, str) and len(value) >= _LONG and value.isascii() and value.isprintable():
@@ -96,12 +99,14 @@ class Echo:
         value["refresh_token"] = "rt-" + base64.b64encode(drawn).decode()
         self.note("access token", data["accessToken"])
         self.note("refresh token", value["refresh_token"])
-        self.last += [data["accessToken"], value["refresh_token"]]
+        self.last += [(time.monotonic(), token) for token in (data["accessToken"], value["refresh_token"])]
         return replace(answer, body=json.dumps(value).encode())
 
     def _echoing(self, asked: Message, answer: Message, secrets: list[tuple[str, str]]) -> Message:
         """The answer, with the echo where there is room for it: headers, error messages, beside `data`."""
-        spelt = list(_all_forms([value for _, value in secrets if isinstance(value, str)] + self.last[-2:], asked))
+        # nobody can know a token whose own answer is still on its way, while another one that holds it has arrived
+        given = [token for at, token in self.last if time.monotonic() - at > _ARRIVED_S][-2:]
+        spelt = list(_all_forms([value for _, value in secrets if isinstance(value, str)] + given, asked))
         value = answer.json
         if isinstance(value, dict) and isinstance(value.get("error"), dict):
             value["error"]["message"] = f"not good: {' '.join(spelt)}"
