@@ -50,9 +50,13 @@ def complete(session: Session, selected: Iterable[Instance]) -> Run:
 
 def patched_profile(options: Options, patch: Mapping[str, Any]) -> Profile:
     """The options' profile with a patch merged into its document: tables deeply, and None takes a key away."""
-    document = tomllib.loads(options.profile.read_text(encoding="utf-8"))
+    return document_profile(options, merged(tomllib.loads(options.profile.read_text(encoding="utf-8")), patch))
+
+
+def document_profile(options: Options, document: Mapping[str, Any]) -> Profile:
+    """The profile that a document states, for the options' target. Raises ProfileError."""
     return profile_from_document(
-        _merged(document, patch),
+        document,
         directory=options.profile.parent,
         path=options.profile,
         base_url=options.base_url,
@@ -60,16 +64,17 @@ def patched_profile(options: Options, patch: Mapping[str, Any]) -> Profile:
     )
 
 
-def _merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(document)
+def merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with a patch: tables are merged, lists and exclusions replace, and None takes a key away."""
+    found = dict(document)
     for name, value in patch.items():
         if value is None:
-            merged.pop(name, None)
-        elif isinstance(value, Mapping) and isinstance(merged.get(name), Mapping):
-            merged[name] = _merged(merged[name], value)
+            found.pop(name, None)
+        elif isinstance(value, Mapping) and isinstance(found.get(name), Mapping) and "none" not in value:
+            found[name] = merged(found[name], value)
         else:
-            merged[name] = value
-    return merged
+            found[name] = value
+    return found
 
 
 def reference_options(base_url: str, control_url: str, target: str, profile: Path, report_dir: Path) -> Options:

@@ -6,6 +6,7 @@ ConformanceError                 something a person can mend; carries what, wher
 ├── ProfileError                 the profile cannot be believed                      exit 2
 ├── FixtureError                 a fixture provider did not deliver                  never a verdict on the target
 ├── Unreachable                  no HTTP conversation with the target at all         exit 4
+├── CertificateError             a certificate is not what was signed                exit 1
 └── JournalError                 a journal cannot be read back                       exit 2
 
 BudgetExhausted and the outcome signals of a check are no errors: they live where they are raised.
@@ -58,6 +59,10 @@ class FixtureError(ConformanceError):
 
 class Unreachable(ConformanceError):
     exit_code = 4
+
+
+class CertificateError(ConformanceError):
+    exit_code = 1
 
 
 class JournalError(ConformanceError):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.client import journal as journals
-from conformance.errors import ReportDirError
+from conformance.errors import JournalError, ReportDirError
 from conformance.judge.run import assemble_located, load
 from conformance.model import Run
 
@@ -72,7 +72,16 @@ def records_of(directory: Path) -> Iterator[dict[str, Any]]:
 
     Raises JournalError where one cannot be read.
     """
-    return chain.from_iterable(journals.read(path) for path in _journals(directory))
+    own, *parts = _journals(directory)
+    return chain(_headed(journals.read(own), own), chain.from_iterable(journals.read(path) for path in parts))
+
+
+def _headed(records: Iterator[dict[str, Any]], path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a run's own journal. Raises JournalError before the rest of something else is read."""
+    for number, record in enumerate(records):
+        if not number and record["kind"] != "run":
+            raise JournalError("has no first line that says which run it is", where=str(path))
+        yield record
 
 
 def _journals(directory: Path) -> tuple[Path, ...]:

@@ -17,7 +17,7 @@ from conformance.client.secrets import clean_of_all
 from conformance.engine.engine import Stopped
 from conformance.errors import JournalError
 from conformance.judge.verdict import EXIT_CODES
-from conformance.model import Outcome, Result, Run, Verdict
+from conformance.model import OPEN, Outcome, Result, Run, Verdict
 from conformance.session import Session
 
 BROKEN = EXIT_CODES[Verdict.BROKEN]
@@ -76,7 +76,7 @@ def erred(error: BaseException) -> str:
 
 
 def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or [""])[-1].removeprefix("E ").strip()
+    return (clean_of_all(text).strip().splitlines() or [""])[-1].removeprefix("E ").strip()
 
 
 class CheckFile(pytest.File):
@@ -121,7 +121,7 @@ class CheckItem(pytest.Item):
             pytest.exit(str(error), returncode=BROKEN)
         if result.outcome in (Outcome.FAILED, Outcome.BROKEN):
             raise CheckFailed(describe(result))
-        if result.outcome in (Outcome.INCONCLUSIVE, Outcome.INAPPLICABLE, Outcome.UNTESTED):
+        if result.outcome in (*OPEN, Outcome.INAPPLICABLE):
             pytest.skip(f"{result.outcome.value}: {result.message}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002
@@ -158,7 +158,7 @@ def report_invariant(config: pytest.Config, result: Result) -> None:
     nodeid = f"conformance/checks/invariants.py::{result.requirement}[{result.operation}]"
     location = ("conformance/checks/invariants.py", None, f"{result.requirement}[{result.operation}]")
     failed = result.outcome in (Outcome.FAILED, Outcome.BROKEN)
-    skipped = result.outcome in (Outcome.INCONCLUSIVE, Outcome.INAPPLICABLE, Outcome.UNTESTED)
+    skipped = result.outcome in (*OPEN, Outcome.INAPPLICABLE)
     longrepr: Any = describe(result) if failed else (location[0], 0, result.message) if skipped else None
     config.hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
     for when in ("setup", "call", "teardown"):

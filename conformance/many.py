@@ -21,8 +21,9 @@ from rich.console import Console
 
 from conformance import interrupts, running
 from conformance.environment import as_it_was, own_processes
-from conformance.errors import ConformanceError, UsageError
+from conformance.errors import ConformanceError, Unreachable, UsageError
 from conformance.judge.verdict import EXIT_INTERRUPTED
+from conformance.model import OPEN, Outcome
 from conformance.progress import to_a_person
 from conformance.running import Asked
 from conformance.session import new_seed
@@ -197,29 +198,32 @@ def _code(exit_code: int | None, *, stopping: bool) -> int:
 
 def _told(one: _Ended, console: Console, *, quiet: bool) -> _Ended:
     if not quiet:
-        why = "" if one.told else f": {one.last_line}"
+        why = "" if one.told and one.code != Unreachable.exit_code else f": {one.last_line}"
         _say(console, f"{one.target.name}: {_word(one)} in {one.seconds:.1f} s{why}")
     return one
 
 
 def _word(one: _Ended) -> str:
-    return str(one.told.get("verdict", "")) or _WORDS.get(one.code, "broken")
+    verdict = "" if one.code == Unreachable.exit_code else str(one.told.get("verdict", ""))
+    return verdict or _WORDS.get(one.code, "broken")
 
 
 def table(ended: Sequence[_Ended]) -> list[str]:
     """A line a target, and a head."""
-    rows: list[tuple[str, ...]] = [("target", "verdict", "failed", "warned", "open", "passed", "requests", "seconds")]
+    head = ("target", "verdict", "failed", "warned", "open", "passed", "requests", "seconds", "scope")
+    rows: list[tuple[str, ...]] = [head]
     for one in sorted(ended, key=lambda one: one.target.name):
         told = one.told
         counts = told.get("counts", {})
         requests = told.get("traffic", {}).get("requests", 0)
-        still_open = counts.get("inconclusive", 0) + counts.get("untested", 0) + counts.get("broken", 0)
+        still_open = sum(counts.get(outcome, 0) for outcome in (*OPEN, Outcome.BROKEN))
+        scope = str(told.get("scope", {}).get("summary", ""))
         figures = (counts.get("failed", 0), counts.get("warned", 0), still_open, counts.get("passed", 0), requests)
-        rows.append((one.target.name, _word(one), *(f"{n:,}" for n in figures), f"{one.seconds:.1f}"))
+        rows.append((one.target.name, _word(one), *(f"{n:,}" for n in figures), f"{one.seconds:.1f}", scope))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(
-            cell.ljust(width) if column < 2 else cell.rjust(width)
+            cell.ljust(width) if column < 2 or column == len(head) - 1 else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows

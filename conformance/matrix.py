@@ -29,20 +29,22 @@ from typing import Any
 
 import yaml
 
-from conformance import embedded
+from conformance import drawn_profile, embedded
 from conformance.collector import calm_collector
-from conformance.direct import judge, patched_profile, reference_options
+from conformance.direct import document_profile, judge, merged, patched_profile, reference_options
 from conformance.environment import own_processes
 from conformance.errors import ConformanceError, UsageError
 from conformance.model import Level, Outcome, Result, Run, Verdict
-from conformance.reference.drawn.choices import Drawn, drawn_from
+from conformance.reference.drawn.choices import ALL_FACTS, Drawn, drawn_from
 from conformance.reference.drawn.strategy import drawn
 from conformance.reference.drawn.telling import profile_of, schemas_of
-from conformance.reference.registry import Fault, faults, variants
+from conformance.reference.registry import Fault, faults, unknown, variants
 from conformance.session import Options
 
 _RED = (Outcome.FAILED, Outcome.WARNED)
-DRAWN = 200
+DRAWN = 300
+_SOUND = {"incomplete": "sound"}
+"""What a drawn target is called of which nothing failed, and too little was stated for a verdict."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,9 @@ def chosen(words: Sequence[str], *, with_variants: bool, only_drawn: bool = Fals
     Raises UsageError on an unknown id.
     """
     known = [*faults(), *variants()]
-    unknown = [word for word in words if word not in known]
-    if unknown:
-        raise UsageError(f"there is no fault or variant {unknown[0]!r}", hint=f"they are {known[0]} to {known[-1]}")
+    for word in words:
+        if word not in known:
+            raise unknown(word)
     everything = [*(() if only_drawn else faults()), *(variants() if with_variants else ())]
     return [Subject(name) for name in words or everything]
 
@@ -167,6 +169,10 @@ def _judged(subject: Subject, service: embedded.Embedded, folder: Path) -> Row:
     judged = _drawn_row if subject.drawn else _row
     try:
         return judged(subject, service, folder)
+    except Exception as error:  # noqa: BLE001 - one subject that cannot be judged must not end the other 500
+        problem = f"{type(error).__name__}: {error}"
+        choices = subject.drawn.differences() if subject.drawn else None
+        return Row(subject.id, "", "all", False, "broken", (), (), 0, 0, 0.0, problem, choices)
     finally:
         gc.collect()  # a run is full of circles: 30 MB a target, each a little slower than the one before
 
@@ -195,6 +201,7 @@ def _drawn_row(subject: Subject, service: embedded.Embedded, folder: Path) -> Ro
     except ConformanceError as error:
         return Row(subject.id, title, "all", False, "broken", (), (), 0, 0, 0.0, str(error), choices)
     row = _told(_Reading(subject.id, title), run, time.monotonic() - started)
+    row = replace(row, fine=drawn_profile.is_sound(target, run) and not row.problem)
     return replace(row, choices=choices, failing=() if row.fine else _failing(run))
 
 
@@ -233,7 +240,12 @@ def drawn_run(target: Drawn, name: str, service: embedded.Embedded, folder: Path
     file.write_text(json.dumps(schemas_of(target, schemas)), encoding="utf-8")
     options = replace(_options(service, name, folder), examples=examples)
     patch = {**profile_of(target, document), "schemas": {"file": str(file.resolve())}}
-    return judge(options, profile=patched_profile(options, patch), keep=False)
+    own = merged(document, patch)
+    if target.silence == "excluded":
+        own = drawn_profile.with_exclusions(target, own, document)
+    if target.facts != ALL_FACTS:
+        own = drawn_profile.reduced(own, target.facts, options)
+    return judge(options, profile=document_profile(options, own), keep=False)
 
 
 @cache
@@ -287,7 +299,11 @@ def unjudged(run: Run) -> tuple[str, ...]:
 def line(row: Row) -> str:
     """A row as a line of text; below a drawn target that is not conformant, what failed and how to draw it again."""
     fault = row.id in faults()
-    word = ("killed" if row.fine else "SURVIVED") if fault else ("conformant" if row.fine else row.verdict.upper())
+    word = (
+        ("killed" if row.fine else "SURVIVED")
+        if fault
+        else (_SOUND.get(row.verdict, row.verdict) if row.fine else row.verdict.upper())
+    )
     others = f", also {' '.join(row.collateral)}" if row.collateral else ""
     problem = f" ({row.problem})" if row.problem else ""
     told = (
@@ -338,6 +354,7 @@ def last_line(told: Mapping[str, Any]) -> str:
     """A summary as a line of text."""
     return (
         f"{told['killed']} of {told['faults']} faults killed, {told['conformant']} of {told['variants']} variants "
-        f"conformant, {told['drawn_conformant']} of {told['drawn']} drawn targets conformant; other requirements red "
-        f"per fault: median {told['collateral_median']}, mean {told['collateral_mean']}; {told['requests']:,} requests"
+        f"conformant, {told['drawn_conformant']} of {told['drawn']} drawn targets judged soundly; "
+        "other requirements red per fault: "
+        f"median {told['collateral_median']}, mean {told['collateral_mean']}; {told['requests']:,} requests"
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 STATUSES = (200, 400, 401, 403, 404, 409, 429)
 """The statuses that the interface declares for every operation (Endpoints, rule 1)."""
 
@@ -31,8 +31,11 @@ class Outcome(StrEnum):
     FAILED = "failed"
     WARNED = "warned"
     INCONCLUSIVE = "inconclusive"
-    INAPPLICABLE = "inapplicable"
     UNTESTED = "untested"
+    UNSTATED = "unstated"
+    """The profile could state a fact that is needed, and does not."""
+    INAPPLICABLE = "inapplicable"
+    """It does not exist on this target: by the interface, or because the profile says so."""
     BROKEN = "broken"
 
 
@@ -41,11 +44,15 @@ WORST_FIRST = (
     Outcome.FAILED,
     Outcome.INCONCLUSIVE,
     Outcome.UNTESTED,
+    Outcome.UNSTATED,
     Outcome.WARNED,
     Outcome.PASSED,
     Outcome.INAPPLICABLE,
 )
 """How several outcomes of one cell are summed up: the first of these that occurs."""
+OPEN = (Outcome.INCONCLUSIVE, Outcome.UNTESTED, Outcome.UNSTATED)
+"""The outcomes of what was not judged and could have been: on a required requirement they keep a verdict open."""
+JUDGED = (Outcome.PASSED, Outcome.FAILED, Outcome.WARNED)
 
 
 class Verdict(StrEnum):
@@ -165,16 +172,27 @@ class Result:
     cause: str = ""
     """What it rests on and failed because of, where that is another thing: `control:getApiKeyIdentity`."""
     fact: str = ""
-    """For `inapplicable`: the profile key that would enable it."""
+    """For `unstated`: the profile key that would enable it. For an exclusion: the key that it stands at."""
+    exclusion: str = ""
+    """For `inapplicable`: the profile's reason, where the profile excludes the fact (`none = "reason"`)."""
+    further: bool = False
+    """For `inapplicable`: a further case that this target cannot have; other checks carry the requirement."""
+    waived_by: int | None = None
+    """The place in the run's `waivers` of the active one that accepts this failure or gap. The judge writes it."""
     signature: str = ""
     """For `failed` and `warned`: names this failure across runs, whatever its ids and times; waivers cite it."""
     notes: tuple[str, ...] = ()
     """Observations that judge nothing."""
 
+    @property
+    def keeps_open(self) -> bool:
+        """Whether it keeps a verdict open: a required requirement that was not judged, and that no waiver accepts."""
+        return self.level is Level.REQUIRED and self.outcome in OPEN and self.waived_by is None
+
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """An accepted failure. `until` is an ISO date, the last day it holds; `state` is filled in by the judgement."""
+    """An accepted failure or gap. `until` is an ISO date, the last day it holds; the judge fills in `state`."""
 
     requirement: str
     reason: str
@@ -187,8 +205,8 @@ class Waiver:
     state: str = ""
     """What became of it in a run.
 
-    `active`: it excuses a failure; `expired`: its day has passed; `mismatch`: another failure than it excuses;
-    `unneeded`: what it names did not fail; `unmatched`: there is nothing of that name.
+    `active`: it excuses a failure or a gap; `expired`: its day has passed; `mismatch`: another failure than it excuses;
+    `unneeded`: what it names neither failed nor stayed open; `unmatched`: there is nothing of that name.
     """
 
 
@@ -205,9 +223,55 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """A required requirement that was not judged on an operation, and is neither excluded nor waived."""
+
+    requirement: str
+    operation: str
+    outcome: Outcome
+    fact: str = ""
+    """The profile key that would enable it, where one is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """What the profile says is not there or cannot be seen, and what was not judged because of it."""
+
+    fact: str
+    """The dotted key of the profile that says so."""
+    reason: str
+    requirements: tuple[str, ...]
+    results: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a verdict rests on. A verdict is never shown without its `summary`.
+
+    `requirements` counts the requirements that are about this target, without those that are only observed; `judged`
+    names those that were judged on every operation they are about, but for exclusions.
+    """
+
+    operations: int
+    proven: tuple[str, ...]
+    """Operations of which a good request was answered 200."""
+    unproven: tuple[str, ...]
+    requirements: int
+    judged: tuple[str, ...]
+    open: tuple[Gap, ...]
+    """What keeps the verdict open, beside operations without a proven control."""
+    exclusions: tuple[Exclusion, ...]
+    waived: int
+    """Results that active waivers accept."""
+    summary: str
+    """`20 of 20 operations, 74 of 75 requirements, 12 exclusions`"""
+
+
+@dataclass(frozen=True, slots=True)
 class Tier:
     verdict: Verdict
     counts: Mapping[str, int]
+    scope: Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +347,7 @@ class Run:
     finished_at: str
     complete: bool
     verdict: Verdict
+    scope: Scope
     tiers: Mapping[str, Tier]
     counts: Mapping[str, int]
     requirements: tuple[RequirementRow, ...]

@@ -20,7 +20,7 @@ from conformance.checks.registry import Instance
 from conformance.client.secrets import clean_of_all
 from conformance.codec import from_json
 from conformance.environment import as_it_was
-from conformance.errors import ConformanceError, JournalError, UsageError
+from conformance.errors import ConformanceError, JournalError, Unreachable, UsageError
 from conformance.failfast import FirstFailure
 from conformance.gateway import LINES, Outbox
 from conformance.items import (
@@ -45,7 +45,7 @@ from conformance.session import Options, Session
 from conformance.splitting import asked_of, in_shard, parsed_shard
 
 _CHECKS = Path(conformance.checks.__path__[0])
-_SHORT = {"warned": "W", "inconclusive": "I", "inapplicable": "-", "untested": "U", "broken": "B"}
+_SHORT = {"warned": "W", "inconclusive": "I", "inapplicable": "-", "unstated": "?", "untested": "U", "broken": "B"}
 USAGE = UsageError.exit_code
 _N = TypeVar("_N", int, float)
 
@@ -144,11 +144,24 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if session_key in config.stash:  # the commands bring their own
         return
     try:
-        config.stash[session_key] = prepared(options_of(config), collect_only=config.option.collectonly)
+        own = prepared(options_of(config), collect_only=config.option.collectonly)
+        if own.unreachable:
+            _report_unreachable(own, own.unreachable)
+            raise own.unreachable
+        config.stash[session_key] = own
     except ConformanceError as error:
         pytest.exit(clean_of_all(str(error)), returncode=error.exit_code)
     except Exception as error:  # noqa: BLE001 a crash of the suite has an exit status of its own
         pytest.exit(erred(error), returncode=BROKEN)
+
+
+def _report_unreachable(own: Session, why: Unreachable) -> None:
+    """The reports of a run of which nothing was sent, before any item is collected or a worker starts."""
+    from conformance.reports import write_reports
+
+    own.write_head(own.instances)
+    own.finish(str(why))
+    write_reports(own.assembled(), own.directory)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -222,6 +235,8 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
         if checks is not None:
             with interrupts.deferred():
                 own.write_head(checks, asked_of(session.config))
+                if own.unreachable:
+                    raise own.unreachable
                 own.start(ordered(checks) if own.options.fail_fast else checks)
                 outcome = yield
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from conformance.errors import Unreachable
 from conformance.gateway import Outbox
 from conformance.reach import reaching
 from conformance.resuming import Held
@@ -17,10 +18,10 @@ def prepared(
     held: Held | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> Session:
-    """A session that may begin: the profile is sound, the target answers, a report folder is claimed.
+    """A session that may begin: the profile is sound, the target was asked, a report folder is claimed.
 
-    `held` is the run that it goes on with, if any. `meanwhile` is done while the target is waited for. Raises
-    ConformanceError.
+    Where the target did not answer, the session has that error, and is there to report it. `held` is the run that it
+    goes on with, if any. `meanwhile` is done while the target is waited for. Raises ConformanceError.
     """
     made = Session(options, journal=held.journal if held else None if options.keys is None else Outbox())
     if held:
@@ -34,7 +35,12 @@ def prepared(
     if reached:
         if meanwhile:
             meanwhile()
-        reached()
+        try:
+            reached()
+        except Unreachable as error:
+            if held:  # its folder has a journal, to which nothing is added
+                raise
+            made.unreachable = error
         made.claim()
         if held:
             held.tidy()

@@ -18,6 +18,7 @@ import pytest
 from execnet.gateway_bootstrap import HostNotFound
 
 from conformance.checks.registry import check_set_digest
+from conformance.client.secrets import clean_of_all
 from conformance.environment import own_processes
 from conformance.errors import UsageError
 from conformance.gateway import LINES, VERSIONS, WORK, packed
@@ -130,4 +131,4 @@ def _dest(name: str) -> str:
 
 
 def _line(text: object) -> str:
-    return (str(text).strip().splitlines() or [type(text).__name__])[-1][:300]
+    return (clean_of_all(str(text)).strip().splitlines() or [type(text).__name__])[-1][:300]

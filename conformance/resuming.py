@@ -109,7 +109,7 @@ def hold(directory: Path) -> Held:
     journal = Journal(path, wait_s=_PATIENCE_S if parts_of(directory) else 0.0)
     for part in parts_of(directory):
         Journal(part, wait_s=_PATIENCE_S).close()
-    if not any(record["kind"] == "run" for record in journals.read(path)):
+    if next(journals.read(path), {"kind": ""})["kind"] != "run":
         what = "there is nothing to go on with: the run was ended before it sent anything"
         raise UsageError(what, where=str(directory), hint="start it anew, in another folder")
     head, earlier = head_and_earlier(records_of(directory), str(path))

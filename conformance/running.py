@@ -21,6 +21,7 @@ from conformance.elsewhere import elsewhere
 from conformance.environment import environment
 from conformance.errors import ConformanceError, UsageError
 from conformance.judge.verdict import EXIT_CODES, EXIT_INTERRUPTED
+from conformance.model import Run
 from conformance.places import cache_folder
 from conformance.preparing import prepared
 from conformance.profile.shares import check_shareable
@@ -101,6 +102,8 @@ def run(asked: Asked, console: Console | None = None) -> int:
         made.elsewhere = second
         if asked.workers.isdigit():
             _check_shareable(made, int(asked.workers))
+        if made.unreachable:
+            asked = replace(asked, workers="", gateways=(), quiet=True)
         progress = ProgressLine(console, made, quiet=asked.quiet)
         try:
             status = int(_through_pytest(arguments(asked), progress))
@@ -111,15 +114,20 @@ def run(asked: Asked, console: Console | None = None) -> int:
         finally:
             progress.close()
             made.forget()
-    if progress.run is not None:
-        if not asked.quiet:
-            console.print(summary(progress.run), highlight=False, soft_wrap=True)
-        if (page := made.directory / "report.html").exists():  # a full disk has no room for it
-            _say(console, f"report: {page}")
-        if not asked.quiet and (hint := resuming.to_go_on(made, progress.run)):
-            _say(console, hint)
-    _judge_the_end(progress, status)
+    if progress.run is not None and not made.unreachable:
+        _show(progress.run, made, console, quiet=asked.quiet)
+    _judge_the_end(progress, status, f"report: {made.directory}" if made.unreachable else "")
     return status
+
+
+def _show(run: Run, made: Session, console: Console, *, quiet: bool) -> None:
+    """What a person reads at the end; with `quiet`, only where the report is."""
+    if not quiet:
+        console.print(summary(run), highlight=False, soft_wrap=True)
+    if (page := made.directory / "report.html").exists():  # a full disk has no room for it
+        _say(console, f"report: {page}")
+    if not quiet and (hint := resuming.to_go_on(made, run)):
+        _say(console, hint)
 
 
 def plan(asked: Asked) -> list[str]:
@@ -252,15 +260,15 @@ def _through_pytest(given: list[str], part: ProgressLine | Selection) -> int:
         return int(pytest.main(given, plugins=[part]))
 
 
-def _judge_the_end(progress: ProgressLine, status: int) -> None:
-    """Raises Ended where pytest's status is no verdict."""
+def _judge_the_end(progress: ProgressLine, status: int, hint: str = "") -> None:
+    """Raises Ended where pytest's status is no verdict; `hint`: where there is something to be read about it."""
     ending, crash = progress.ending, progress.crash
     if ending is None or not progress.finished:  # pytest never came to run anything; it has said why
         if progress.interrupted:
             raise Ended(_BEFORE, EXIT_INTERRUPTED)
         raise Ended("nothing was run", plugin.USAGE if status != pytest.ExitCode.INTERNAL_ERROR else items.BROKEN)
     if ending.failure:
-        hint = f"the traceback is in {crash}" if crash else ""
+        hint = f"the traceback is in {crash}" if crash else hint
         raise Ended(ending.failure, status, hint=hint)
     if progress.run is None and (ending.interrupted or progress.interrupted):
         raise Ended(_BEFORE, EXIT_INTERRUPTED)

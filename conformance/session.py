@@ -22,6 +22,7 @@ from conformance.checks import runner
 from conformance.checks.registry import Instance, all_checks, check_set_digest, instances
 from conformance.checks.runtime import Runtime, Settings, load_sender, opened
 from conformance.client import journal as journals
+from conformance.client.guard import public_names
 from conformance.client.journal import Journal
 from conformance.client.recorder import TOLD
 from conformance.client.secrets import Secrets
@@ -29,7 +30,7 @@ from conformance.codec import to_json
 from conformance.contract import Contract, load_contract
 from conformance.elsewhere import Elsewhere
 from conformance.engine.engine import Engine, Job
-from conformance.errors import ConformanceError, JournalError
+from conformance.errors import ConformanceError, JournalError, Unreachable
 from conformance.folder import claim_directory, parts_of, remove_empty
 from conformance.judge.coverage import unreachable
 from conformance.judge.parts import Earlier
@@ -85,10 +86,9 @@ class Options:
 
 
 def suite_version() -> str:
-    try:
+    with contextlib.suppress(PackageNotFoundError):
         return version("commerce-conformance")
-    except PackageNotFoundError:
-        return "0+unknown"
+    return "0+unknown"
 
 
 def now() -> str:
@@ -116,8 +116,8 @@ class Session:
         self.profile: Profile = share_of(unspent(whole, self.earlier.spent if self.earlier else {}), *self.share)
         self.contract: Contract = load_contract()
         self.seed = self._seed() if options.seed is None else options.seed
-        taken = self.earlier.names if self.earlier else ()
-        self.run = options.run or next(name for name in iter(run_name, "") if name not in taken)
+        used = self.earlier.names if self.earlier else ()
+        self.run = options.run or next(name for name in iter(run_name, "") if name not in used)
         self.directory = Path()
         self.alarm = Alarm(self.contract.requirements, self.profile.waivers) if options.fail_fast else None
         self.planned = 0
@@ -125,11 +125,13 @@ class Session:
         self._started_at = now()
         self._began = time.monotonic()
         self._made: list[Path] = []
-        self.secrets = Secrets()
+        self.secrets = Secrets(public_names(self.profile, self.contract))
         credentials = {} if options.dry else self.profile.credentials
         self.keys = options.keys or {name: resolve_secret(one) for name, one in credentials.items()}
         for name, key in self.keys.items():
             self.secrets.lasting(name, key)
+        self.unreachable: Unreachable | None = None
+        """Why nothing can be sent; the run is reported all the same."""
         self.at_first: Sequence[Instance] = ()
         """What is begun, where nothing is yet, when the first result is asked for."""
         self.elsewhere: Elsewhere | None = None
@@ -180,8 +182,8 @@ class Session:
     @cached_property
     def again(self) -> str:
         """The command that runs this profile against this target once more."""
-        if self.options.command:
-            return self.options.command
+        if told := self.options.command:
+            return told if "--seed" in shlex.split(told) else f"{told} --seed {self.seed}"
         given = [f"--profile {shlex.quote(shown(self.options.profile))}"]
         given += [f"--base-url {shlex.quote(self.profile.base_url)}"]
         given += [f"--var {shlex.quote(f'{name}={value}')}" for name, value in self.options.variables.items()]
@@ -226,15 +228,18 @@ class Session:
             ),
             "seed": self.seed,
             "examples": self.options.examples or DEFAULT_EXAMPLES,
-            "variables": dict(self.options.variables),
-            "limits": dict(self.options.limits),
-            "again": self.again,
+            "variables": self.secrets.deep(dict(self.options.variables)),
+            "limits": self.secrets.deep(dict(self.options.limits)),
+            "again": again,
             "run": self.run,
             "started_at": self._started_at,
             "filtered": everything != {instance.id for instance in selected},
             "requirements": [to_json(requirement) for requirement in self.contract.requirements.values()],
             "operations": [to_json(operation.info) for operation in self.contract.all],
             "unreachable": {operation.id: unreachable(operation) for operation in self.contract.all},
+            "exclusions": {clean(key): clean(reason) for key, reason in self.profile.exclusions.items()},
+            "provokes": self.profile.rate_limit.provoke,
+            "answer_schemas": {operation.id: operation.response_schema for operation in self.contract.all},
             "waivers": [to_json(waiver) for waiver in self.profile.waivers],
             "planned": [_planned(instance, self.contract, again) for instance in selected],
         }
@@ -299,7 +304,9 @@ class Session:
         """Begins to run everything that need not run alone, in the order given; chains first, unless time is short."""
         load_sender()
         chosen = list(selected)
-        settings = self.settings_for(chosen)
+        spent_s = time.monotonic() - self._began
+        left_s = None if self.deadline_s is None else max(0.0, self.deadline_s - spent_s)
+        settings = replace(self.settings_for(chosen), left_s=left_s, fail_fast=self.options.fail_fast)
 
         @contextlib.asynccontextmanager
         async def open_runtime() -> Any:
@@ -308,8 +315,6 @@ class Session:
                 self._runtime = runtime
                 yield runtime
 
-        spent_s = time.monotonic() - self._began
-        left_s = None if self.deadline_s is None else max(0.0, self.deadline_s - spent_s)
         chains = [instance for instance in chosen if instance.check.chain]
         lanes = self.concurrency + _SPARE_LANES + len(chains)
         self._engine = Engine(open_runtime, workers=lanes, deadline_s=self.deadline_s, left_s=left_s)
@@ -368,7 +373,7 @@ class Session:
                 {
                     "finished_at": now(),
                     **({"worker": self.options.worker} if self.options.worker else {}),
-                    "interrupted": interrupted,
+                    "interrupted": self.secrets.clean_torn(interrupted),
                     **(flow.borne if flow else {}),
                     "fixtures": dict(self._runtime.fixtures.handed) if self._runtime else {},
                 },

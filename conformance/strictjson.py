@@ -16,6 +16,11 @@ _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 """A string that never ends is one token too: looked for again from each of its quotes, it would cost its square."""
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _MAX_INT_DIGITS: Final = 4000
+_LONE: Final = re.compile("[\ud800-\udfff]")
+"""A surrogate code point: a pair of them was joined when the text was decoded."""
+_PRIVATE_USE: Final = 0x100000
+"""Plane 16 is for private use (Unicode section 23.5): U+DC80 becomes U+10DC80."""
+_MAY_BE_LONE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class JsonError(ValueError):
@@ -102,6 +107,21 @@ def _decode(decoder: json.JSONDecoder, raw: bytes, encoding: str) -> Any:
         raise JsonError(str(error) or "cannot be parsed") from None
     if end != len(stripped):
         raise JsonError(f"goes on after the value, at character {end}")
+    return as_unicode(value) if _MAY_BE_LONE.search(raw) else value
+
+
+def as_unicode(value: Any) -> Any:
+    """A JSON value with each lone surrogate, which no encoding has a form for, as a character for private use.
+
+    RFC 8259 section 8.2 allows the escape; what compares, hashes or prints a text afterwards needs Unicode. One
+    character stays one, and different ones stay different, so that lengths and equality are judged as they were sent.
+    """
+    if isinstance(value, str):
+        return _LONE.sub(lambda match: chr(_PRIVATE_USE + ord(match[0])), value)
+    if isinstance(value, dict):
+        return {as_unicode(name): as_unicode(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_unicode(item) for item in value]
     return value
 
 

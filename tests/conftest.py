@@ -26,6 +26,7 @@ LONG = {
     "setup/test_drafts_of": 20,
     "setup/test_plan.py": 3,
     "setup/test_setting_up_commands.py": 3,
+    "strangers/test_drawn_profiles.py": 15,
 }
 
 

@@ -55,6 +55,20 @@ def test_the_reference_is_conformant(demo: Demo) -> None:
     assert [r for r in demo.run["results"] if r["level"] == "required" and r["outcome"] in undecided] == []
 
 
+def test_public_operations_are_called_without_credentials(demo: Demo) -> None:
+    """Everywhere but in the check that is about a credential on them."""
+    public = {operation.id for operation in load_contract().public}
+    sent = [line for line in demo.journal if line["kind"] == "exchange" and line["operation"] in public]
+    named = {name.lower() for line in sent for name, _ in line["request"]["headers"]}
+    keyed = [line for line in sent if any(name.lower() == "authorization" for name, _ in line["request"]["headers"])]
+    assert {line["check"].partition("[")[0] for line in keyed} == {
+        "check_public::a_bogus_credential_on_a_public_operation_is_recorded"
+    }
+    assert len(sent) > 500
+    assert "accept" in named
+    assert not any(line["credential"] for line in sent)
+
+
 def test_it_says_how_far_it_is_and_where_the_report_lies(demo: Demo) -> None:
     """One line at the start, one every few seconds, the verdict, and the report's path last."""
     lines = demo.done.out.splitlines()

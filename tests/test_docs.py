@@ -16,7 +16,7 @@ from conformance.checks.registry import all_checks
 from conformance.cli import main
 from conformance.contract import load_contract
 from conformance.model import Verdict
-from conformance.reference.registry import faults
+from conformance.reference.registry import faults, variants
 from conformance.reports import FORMATS
 
 ROOT = Path(__file__).parent.parent
@@ -44,6 +44,17 @@ def test_every_option_in_the_readme_exists(command: str) -> None:
         option for parameter in main.commands[name].params for option in (*parameter.opts, *parameter.secondary_opts)
     }
     assert {word for word in words if word.startswith("-")} <= known
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "profiles").glob("*.toml")))
+def test_every_command_in_a_profiles_comments_exists(name: str) -> None:
+    """`conformance reference serve` was none."""
+    comments = re.findall(r"#.*", (ROOT / "profiles" / name).read_text(encoding="utf-8"))
+    said = [found for comment in comments for found in re.findall(r"`conformance ([\w-]+)([^`]*)`", comment)]
+    assert {command for command, _ in said} <= set(main.commands)
+    for command, rest in said:
+        known = {option for parameter in main.commands[command].params for option in parameter.opts}
+        assert {word for word in rest.split() if word.startswith("-")} <= known
 
 
 @pytest.mark.parametrize(
@@ -123,6 +134,14 @@ def test_what_list_says_is_killed_are_the_faults_that_there_are() -> None:
     assert {name: row["title"] for name, row in recorded.items()} == {n: fault.title for n, fault in faults().items()}
     assert [name for name, fault in faults().items() if fault.requirement not in recorded[name]["by"]] == []
     assert f"of {len(recorded)} faults {len(recorded)} are killed" in " ".join(README.split())
+
+
+def test_list_shows_the_faults_and_variants_by_words() -> None:
+    """It is what a message about an unknown id points at; the same ids as the registry's."""
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance.cli", "list", "--faults"], capture_output=True, text=True, check=True
+    )
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [*faults(), *variants()]
 
 
 def test_list_shows_what_kills_what() -> None:

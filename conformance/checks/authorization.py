@@ -43,6 +43,17 @@ def names(profile: Profile, operation: Operation, wanted: str) -> list[str]:
     return [name for name, credential in profile.credentials.items() if cell(profile, operation, credential) == wanted]
 
 
+def lacking(profile: Profile, operation: Operation) -> list[str]:
+    """The valid keys of the home installation that lack an operation's scope."""
+    home = home_of(profile)
+    return [name for name in names(profile, operation, LACKING) if profile.credentials[name].installation == home]
+
+
+def suits(profile: Profile, operation: Operation, wanted: str) -> Callable[[Credential], bool]:
+    """Whether a credential is of one class: for what the profile says does not exist."""
+    return lambda credential: cell(profile, operation, credential) == wanted
+
+
 def cases(wanted: str) -> Callable[[Profile, Operation], Mapping[str, str]]:
     """Cases for a check: one for each credential of a class; one that is empty where there is none."""
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from conformance.checks.runtime import Runtime, control_failed, is_read
-from conformance.checks.signals import Inconclusive, Violated
+from conformance.checks.signals import Inapplicable, Inconclusive, Violated
 from conformance.client.answer import Answer, Counted
 from conformance.client.arrange import MissingFact
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
 from conformance.contract import Contract, Operation
 from conformance.model import Level
-from conformance.profile.model import OperationFacts, Profile
+from conformance.profile.model import Credential, OperationFacts, Profile
 from conformance.profile.render import placeholders
 
 
@@ -52,18 +52,33 @@ class Case:
     # Facts
 
     def need(self, held: object, key: str, why: str) -> None:
-        """Inapplicable, naming the profile key, unless the fact is there."""
+        """Unstated, naming the profile key that would enable the check, unless the fact is there."""
         if not held:
             raise MissingFact(key, why)
 
+    def need_credential(self, held: object, why: str, suits: Callable[[Credential], bool]) -> None:
+        """Unstated unless there is a credential; `suits` says which ones the profile may exclude instead."""
+        if not held:
+            raise MissingFact("credentials", why, suits)
+
+    def exists(self, there: object, why: str) -> None:
+        """Inapplicable unless what the check is about exists, by the interface or by what the profile states."""
+        if not there:
+            raise Inapplicable(why)
+
+    def further(self, there: object, why: str) -> None:
+        """Inapplicable, as a further case, unless this target can have it; other checks carry the requirement."""
+        if not there:
+            raise Inapplicable(why, further=True)
+
     def need_plenty(self) -> None:
-        """Inapplicable where the operation's fixtures are a list that is used up: what is generated takes too many."""
+        """Inapplicable where the operation's fixtures are a list that is used up: generated inputs take too many."""
         templates = (dict(self.facts.path), self.facts.body)
         for name in frozenset().union(*(placeholders(part) for part in templates if part is not None)):
             kind, _, rest = name.partition(".")
             fixture = self.runtime.fixtures.find(kind, rest.rpartition(".")[0] or None)
             if fixture is not None and fixture.values and not fixture.reusable:
-                self.need(False, f"fixtures.{fixture.name}.http", "fixtures that are made when needed are needed")
+                self.further(False, f"fixtures.{fixture.name} is a list that is used up, which generated inputs exceed")
 
     @property
     def named_in_body(self) -> frozenset[str]:
@@ -109,12 +124,16 @@ class Case:
         return self.runtime.arranger.as_credential(request, name)
 
     def stranger(self) -> str:
-        """The name of an active key of another installation, with the operation's scope. Inapplicable without one."""
+        """The name of an active key of another installation, with the operation's scope. Unstated without one."""
         home, scope = self.runtime.arranger.home, self.operation.scope
         for credential in self.profile.credentials.values():
             if credential.active and credential.installation != home and (not scope or scope in credential.scopes):
                 return credential.name
-        raise MissingFact("credentials", "an active key of a second installation is needed")
+        raise MissingFact(
+            "credentials",
+            "an active key of a second installation is needed",
+            lambda one: one.active and one.installation != home,
+        )
 
     # Sending
 
@@ -122,6 +141,7 @@ class Case:
         """One answer to judge. Inconclusive where the target only ever limits, or does not answer at all."""
         taken = frozenset(take)
         answer = await self.runtime.flow.send(request, purpose, take=taken)
+        self.runtime.signs.wrote(answer)
         self.answers.append(answer.counted)
         if answer.status in taken:
             return answer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conformance.checks.authorization import lacking
 from conformance.checks.case import Case
-from conformance.checks.check_scopes import lacking
 from conformance.checks.registry import check
 from conformance.contract import Operation
 from conformance.profile.model import OperationFacts, Profile
@@ -23,7 +23,7 @@ def _states(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, s
 
 
 async def _look(case: Case, told: tuple[str, str] | None) -> None:
-    case.need(told, f"operations.{case.operation.id}.path", "a fixture in the path is needed")
+    case.further(told, "no path value comes from a fixture, whose states could be tried")
     assert told is not None
     answer = await case.send(await case.arrange(use={told[0]: told[1]}), f"{told[0]} in the state {told[1]}")
     case.note(f"{told[0]} in the state {told[1]}: {answer.summary}")
@@ -61,9 +61,9 @@ async def defects_of_different_rows_have_different_statuses(case: Case) -> None:
         defective["no scope"] = case.as_credential(request, names[0])
     if case.operation.has_body:
         defective["no body"] = request.without_body()
-    if known := dict(case.facts.unknown):
-        defective["no resource"] = request.with_path(**known)
-    case.need(len(defective) > 1, "credentials", "a second kind of defect is needed")
+    if unknown := await case.runtime.arranger.unknown(request):
+        defective["no resource"] = request.with_path(**unknown)
+    case.further(len(defective) > 1, "this operation can have one kind of defect only")
     answers = [await case.send(bad.with_fresh_key(), what) for what, bad in defective.items()]
     await case.control(request)
     if len({answer.status for answer in answers}) == 1:

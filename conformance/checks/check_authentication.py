@@ -8,7 +8,7 @@ import string
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from conformance.checks.authorization import SPENT, cases
+from conformance.checks.authorization import SPENT, cases, suits
 from conformance.checks.case import Case
 from conformance.checks.registry import check
 from conformance.client.request import Request
@@ -157,6 +157,7 @@ async def a_401_names_its_scheme(case: Case) -> None:
 @check("AUTH-4", cases=cases(SPENT))
 async def a_revoked_or_expired_key_is_answered_401(case: Case, credential: str) -> None:
     """A key that the profile calls revoked or expired is refused on every operation."""
-    case.need(credential, "credentials", "a key with status revoked or expired is needed")
+    absent = suits(case.profile, case.operation, SPENT)
+    case.need_credential(credential, "a key with status revoked or expired is needed", absent)
     request = await case.arrange()
     await case.negative(request, case.as_credential(request, credential), {401}, f"the key {credential!r}")

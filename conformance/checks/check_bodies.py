@@ -55,9 +55,9 @@ async def a_body_that_is_no_json_is_answered_400(case: Case, change: Change) -> 
     await case.negative(request, change(request), refusals(case), "a body that is no JSON", any_refusal=True)
 
 
-def _flat_bodies(case: Case, request: Request) -> list[dict[str, str]]:
+async def _flat_bodies(case: Case, request: Request) -> list[dict[str, str]]:
     """Bodies of nothing but strings, of which a form says the same: valid ones of the profile, or what is left."""
-    bodies = [request.body, *(case.runtime.arranger.rendered(request, template) for template in case.facts.bodies)]
+    bodies = [request.body, *[await case.runtime.arranger.rendered(request, other) for other in case.facts.bodies]]
     flat = [body for body in bodies if isinstance(body, dict) and all(isinstance(item, str) for item in body.values())]
     reduced = {name: item for name, item in request.body.items() if isinstance(item, str)}
     return [*flat, reduced] if reduced else flat
@@ -66,16 +66,16 @@ def _flat_bodies(case: Case, request: Request) -> list[dict[str, str]]:
 @check("BODY-2")
 async def a_form_is_answered_400(case: Case) -> None:
     """What is good as JSON is refused as a form. At the token endpoint a warning: RFC 6749 asks for one there."""
-    case.need(isinstance(case.facts.body, dict), f"operations.{case.operation.id}.body", "a JSON object is needed")
+    case.further(isinstance(case.facts.body, dict), "the profile's body is no JSON object")
     for index in range(1 + len(case.facts.bodies)):
         tried = await case.arrange()
-        bodies = _flat_bodies(case, tried)
+        bodies = await _flat_bodies(case, tried)
         if index < len(bodies) and (await case.send(tried.with_body(bodies[index]), "flat body, as JSON")).ok:
             break
     else:
-        case.need(False, f"operations.{case.operation.id}.bodies", "a valid body of nothing but strings is needed")
+        case.further(False, "no valid body is known that holds nothing but strings, as a form does")
     request = await case.arrange()
-    request = request.with_body(_flat_bodies(case, request)[index])
+    request = request.with_body((await _flat_bodies(case, request))[index])
     form = request.with_raw_body(urlencode(request.document).encode(), "application/x-www-form-urlencoded")
     level = Level.RECOMMENDED if case.operation.auth == "oauth" else None
     await case.negative(request, form, refusals(case), "a form", any_refusal=True, level=level)
@@ -149,13 +149,14 @@ def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tupl
 async def a_body_that_breaks_its_schema_is_answered_400(case: Case, broken: tuple[str, Change] | None) -> None:
     """A member that the profile's schema requires may not be missing, nor have another type."""
     schema = case.operation.request_schema
-    case.need(broken, f"schemas ({schema})", "a schema that requires or types a member of the body is needed")
+    case.need(schema in case.profile.schemas.by_name, f"schemas.{schema}", "a schema of the body is needed")
+    case.exists(broken, f"{schema} neither requires nor types a member of the body")
     assert broken is not None
     where, change = broken
     request = await case.arrange()
     bad = change(request)
     if not case.runtime.validators.problem(schema, bad.document):
-        case.need(False, f"schemas ({schema})", f"the schema allows that change of {where}")
+        case.further(False, f"{schema} allows that change of {where}")
     await case.negative(request, bad, refusals(case), f"a body that breaks {schema} at {where}", any_refusal=True)
 
 
@@ -184,6 +185,6 @@ async def other_media_types_are_recorded(case: Case, media_type: str | None) -> 
 async def unknown_members_are_recorded(case: Case) -> None:
     """Whether an unknown member is ignored or refused is recorded."""
     request = await case.arrange()
-    case.need(isinstance(request.body, dict), f"operations.{case.operation.id}.body", "a JSON object is needed")
+    case.exists(isinstance(request.body, dict), "the profile's body is no JSON object")
     answer = await case.send(request.with_body({**request.body, "xConformanceProbe": True}), "unknown member")
     case.note(f"an unknown member is answered {answer.summary}")

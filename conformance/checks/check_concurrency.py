@@ -85,7 +85,10 @@ def _single_winners(profile: Profile, operation: Operation) -> Mapping[str, str]
 @check("CONF-2", cases=_single_winners)
 async def one_of_several_at_once_wins(case: Case, fixture: str) -> None:
     """Several calls at once, each with a key of its own, for a transition that only one may make: at most one 200."""
-    case.need(fixture, "transitions.single_winner", "a transition that only one of several may win is needed")
+    stated = any(t.operation == case.operation.id and t.single_winner is False for t in case.profile.transitions)
+    case.exists(fixture or not stated, "the profile says that several calls at once may succeed")
+    what = "a transition that only one of several may win is needed"
+    case.need(fixture, f"transitions.{case.operation.id}.single_winner", what)
     request = await into_conflict(case, Transition(case.operation.id, fixture))
     answers = await together(case, [request.with_fresh_key() for _ in range(AT_ONCE)], "rival at once")
     winners = [answer for answer in answers if answer.ok]
@@ -132,7 +135,10 @@ def _exclusions(profile: Profile, operation: Operation) -> Mapping[str, tuple[st
 async def one_of_two_that_rule_each_other_out_wins(case: Case, told: tuple[str, str]) -> None:
     """Different operations at once on one resource: by the profile's states, some order explains their answers."""
     fixture, other = told
-    case.need(fixture, "transitions", "two operations that conflict with each other, in either order, are needed")
+    known = any(one.operation == case.operation.id for one in case.profile.transitions)
+    what = "two operations that conflict with each other, in either order, are needed"
+    case.need(fixture or known, f"transitions.{case.operation.id}", what)
+    case.exists(fixture, "the profile's transitions of this operation rule no other operation out")
     request = await into_conflict(case, Transition(case.operation.id, fixture))
     kind = fixture.partition(".")[0]
     rival = await case.arrange(case.contract.operations[other], given={kind: case.fixture_of(request, kind)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conformance.checks.case import Case
-from conformance.checks.effects import Oracle
+from conformance.checks.effects import Oracle, shown
 from conformance.checks.registry import check
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
@@ -26,13 +26,14 @@ async def into_conflict(case: Case, transition: Transition) -> Request:
     members: Members = case.fixture_of(request, kind)
     for name in transition.after:
         operation = case.contract.operations[name]
-        await case.control(await case.arrange(operation, given={kind: members}), f"{name} before")
+        await shown(case, await case.arrange(operation, given={kind: members}), f"{name} before")
     return request
 
 
 async def expect_conflict(case: Case, transition: Transition | None) -> None:
     """409 in a state that conflicts; 404 is a warning: the resource may count as gone."""
-    case.need(transition, "transitions", "an operation and a state in which it conflicts are needed")
+    what = "a state in which the operation conflicts is needed"
+    case.need(transition, f"transitions.{case.operation.id}", what)
     assert transition is not None
     request = await into_conflict(case, transition)
     oracle = await Oracle.watching(case, request) if case.operation.id in case.profile.effects else None

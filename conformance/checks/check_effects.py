@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from conformance.checks.authorization import LACKING, SPENT, lacking, suits
 from conformance.checks.case import Case
 from conformance.checks.check_bodies import contract_breaks
-from conformance.checks.check_scopes import lacking
 from conformance.checks.effects import Oracle, has_no_effect
 from conformance.checks.registry import check
 from conformance.checks.replays import replay
+from conformance.checks.signals import Inconclusive
 from conformance.profile import pointer
 
 _KEYED = ("api-key idempotent",)
@@ -18,7 +19,8 @@ async def a_refused_write_has_no_effect(case: Case, held: str) -> None:
     """A write that is refused with 401 or 403 leaves everything as it was."""
     spent = [credential.name for credential in case.profile.credentials.values() if not credential.active]
     names = {"no key": [""], "a revoked key": spent}.get(held, lacking(case.profile, case.operation))
-    case.need(names, "credentials", f"{held} is needed; the scope is {case.operation.scope or 'none'}")
+    absent = suits(case.profile, case.operation, SPENT if held == "a revoked key" else LACKING)
+    case.need_credential(names, f"{held} is needed; the scope is {case.operation.scope or 'none'}", absent)
     request = await case.arrange()
     bad = case.as_credential(request, names[0]) if names[0] else request.with_authorization()
     await has_no_effect(case, request, bad.with_fresh_key(), f"a write with {held}")
@@ -46,14 +48,14 @@ async def a_body_that_turns_bad_at_its_end_has_no_effect(case: Case) -> None:
     """What stands before the member that breaks the schema is not carried out either."""
     breaks = [told for told in contract_breaks(case.profile, case.operation).values() if told]
     schema = case.operation.request_schema
-    case.need(breaks, f"schemas ({schema})", "a schema that types a member of the body is needed")
+    case.need(schema in case.profile.schemas.by_name, f"schemas.{schema}", "a schema of the body is needed")
     request = await case.arrange()
     for where, change in reversed(breaks):
         bad = change(request)
         if pointer.has(bad.body, where) and case.runtime.validators.problem(schema, bad.document):
             await has_no_effect(case, request, bad.with_fresh_key(), f"a write that breaks {schema} at {where}")
             return
-    case.need(False, f"schemas ({schema})", "a schema that types a member of the body is needed")
+    case.further(False, f"{schema} types no member of the body")
 
 
 @check("IDEM-2")
@@ -63,7 +65,7 @@ async def a_repeated_call_takes_effect_once(case: Case) -> None:
     oracle = await Oracle.watching(case, request)
     first = await case.control(request)
     if not await oracle.happened_soon():
-        case.need(False, f"effects.{case.operation.id}", "the effect of the first call cannot be seen")
+        raise Inconclusive("the effect of the first call cannot be seen", first, cause=f"effects.{case.operation.id}")
     again = first
     for _ in range(2):
         again = await replay(case, first.request)

@@ -18,7 +18,8 @@ from conformance.checks.check_hostile import expect_survival
 from conformance.checks.explore import explore
 from conformance.checks.registry import check
 from conformance.checks.replays import expect_same, pinned, replay
-from conformance.client.request import Request
+from conformance.checks.signals import Inconclusive
+from conformance.client.request import Request, well_formed
 from conformance.judge.schemas import Validators
 from conformance.profile.model import Schemas
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 _MOST_BOUNDS = 60
+_KEYS_DRAWN = 50
+"""So many keys are drawn until one has a well-formed neighbour."""
 _BASE64 = re.compile("[A-Za-z0-9+/]+")
 _TO_BASE64 = str.maketrans("-_", "+/")
 _FEW = 3
@@ -88,11 +91,10 @@ async def no_generated_body_breaks_the_answer(case: Case) -> None:
 async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) -> None:
     """What the profile's schema refuses, at whatever place and for whatever reason, the target refuses."""
     schema, name = _schema(case), case.operation.request_schema
-    case.need(schema is not None, f"schemas ({name})", "a schema of the body is needed")
+    case.need(schema is not None, f"schemas.{name}", "a schema of the body is needed")
     request = await case.arrange()
-    case.need(isinstance(request.body, dict), f"operations.{case.operation.id}.body", "a JSON object is needed")
-    fits = not case.runtime.validators.problem(name, request.document)
-    case.need(fits, f"schemas ({name})", "the good body breaks the schema, too: one of them is not the target's")
+    case.exists(isinstance(request.body, dict), "the profile's body is no JSON object")
+    _expect_fit(case, name, request)
 
     breaking = partial(_breaking, request.with_proof(None), schema, _kept(case))
 
@@ -102,22 +104,27 @@ async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) ->
 
     await explore(
         case, breaking, law, examples=case.examples, show=_as_json, after=lambda: case.reproven(request),
-        needs=(f"schemas ({name})", "a schema that some change of a good body breaks is needed"),
+        needs=f"no change of a good body breaks {name}",
     )  # fmt: skip
+
+
+def _expect_fit(case: Case, name: str, request: Request) -> None:
+    if problem := case.runtime.validators.problem(name, request.document):
+        what = f"the profile's body of {case.operation.id} breaks its own schema {name}: {problem}"
+        raise Inconclusive(what, cause=f"schemas.{name}")
 
 
 @check("BODY-4")
 async def nothing_beyond_a_bound_is_accepted(case: Case) -> None:
     """Each length, number and count that the schema bounds, just beyond that: a bound off by one is one, too."""
     schema, name = _schema(case), case.operation.request_schema
-    case.need(schema is not None, f"schemas ({name})", "a schema of the body is needed")
+    case.need(schema is not None, f"schemas.{name}", "a schema of the body is needed")
     request = await case.arrange()
     problem = case.runtime.validators.problem
     found = beyond(request.body, schema, _kept(case), request.scope.values())
     told = [one for one in found if problem(name, request.with_body(one.body).document)][:_MOST_BOUNDS]
-    case.need(
-        told and not problem(name, request.document), f"schemas ({name})", "bounds that a good body keeps are needed"
-    )
+    _expect_fit(case, name, request)
+    case.further(told, f"{name} has no bound that a good body keeps")
     for one in told:
         bad = request.with_body(one.body).with_fresh_key()
         await case.refusal(bad, refusals(case), f"a body beyond {one.bound} of {name} at {one.where}", any_refusal=True)
@@ -150,7 +157,7 @@ async def a_generated_call_is_repeated_alike(case: Case) -> None:
 
     await explore(
         case, partial(fitting_documents, sample.body, _schema(case), _kept(case)), law, examples=case.examples // _FEW,
-        show=_as_json, needs=(f"operations.{case.operation.id}.body", "a body with a member that may vary is needed"),
+        show=_as_json, needs="the body has no member that may vary",
     )  # fmt: skip
 
 
@@ -174,7 +181,7 @@ async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> N
 
     await explore(
         case, partial(meaningful_changes, sample.body, _schema(case), _kept(case)), law, examples=case.examples // _FEW,
-        show=_as_json, needs=(f"operations.{case.operation.id}.body", "a body with a member that may vary is needed"),
+        show=_as_json, needs="the body has no member that may vary",
     )  # fmt: skip
 
 
@@ -288,9 +295,13 @@ async def keys_that_differ_are_different_calls(case: Case, position: int | None)
 
     async def law(at: int) -> None:
         request, other = await case.arrange(), await case.arrange()
-        key = request.key or ""
-        almost = neighbour_of(key, at)
-        if almost == key or not _well_formed(case, almost):
+        for _ in range(_KEYS_DRAWN):
+            key = request.key or ""
+            almost = neighbour_of(key, at) if key else ""
+            if almost != key and well_formed(case.profile.idempotency, almost):
+                break
+            request = request.with_fresh_key()
+        else:
             return
         first = await case.control(request, "a well-formed key")
         second = await case.send(other.with_key(almost), "a key that is almost the same")
@@ -300,19 +311,10 @@ async def keys_that_differ_are_different_calls(case: Case, position: int | None)
 
     if position is not None:
         await law(position)
-        case.need(case.answers, "idempotency.format", f"a key whose {where} character can be another is needed")
+        case.further(case.answers, f"no key of the stated format has another {where} character")
     else:
         await explore(case, positions, law, examples=case.examples // 2)
-
-
-def _well_formed(case: Case, key: str) -> bool:
-    """Whether a key that was a well-formed one before a character changed still is."""
-    idempotency = case.profile.idempotency
-    if idempotency is None or idempotency.format == "any":
-        return True
-    if idempotency.format == "pattern":
-        return re.fullmatch(idempotency.pattern, key) is not None
-    return key[14] == "4" and key[19] in "89ab"
+        case.further(case.answers, "no key of the stated format has a neighbour")
 
 
 def _as_json(value: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from conformance.checks.case import Case
 from conformance.checks.check_conflicts import declared_transitions, expect_conflict
-from conformance.checks.check_public import needs_no_credential
+from conformance.checks.check_public import needs_no_credential, needs_no_credential_with
 from conformance.checks.madeup import LEAST_MADE_UP, MADE_UP
 from conformance.checks.registry import check
 from conformance.contract import Operation
@@ -23,12 +23,17 @@ async def a_hosted_operation_needs_no_credential(case: Case) -> None:
     await needs_no_credential(case)
 
 
+@check("HO-1", on=_HOSTED)
+async def a_hosted_operation_needs_no_credential_with_a_query_parameter(case: Case) -> None:
+    """A query parameter, as a browser's link may carry one, does not make a hosted operation ask for a key."""
+    await needs_no_credential_with(case, {"locale": "en-US"})
+
+
 @check("HO-2", on=_HOSTED[:1])
 async def a_ticket_is_consumed_once(case: Case) -> None:
     """A second consumption, with a key of its own, is refused; binding where the profile says single-use."""
     declared = case.profile.hosted.tickets_single_use
-    if declared is False:
-        case.need(False, "hosted.tickets_single_use = true", "the profile says that tickets may be used again")
+    case.exists(declared is not False, "the profile says that tickets may be used again")
     request = await case.arrange()
     first = await case.control(request)
     second = await case.send(request.with_fresh_key(), "the same ticket again")
@@ -41,9 +46,10 @@ async def a_ticket_is_consumed_once(case: Case) -> None:
 async def a_ticket_opens_its_own_session_only(case: Case) -> None:
     """The ticket of one session is refused on another, which its own ticket then still opens."""
     request, other = await case.arrange(), await case.arrange()
-    case.need(request.path != other.path, "fixtures.session", "two different sessions are needed")
+    key = f"operations.{case.operation.id}"
+    case.need(request.path != other.path, f"{key}.path (from a fixture)", "two different sessions are needed")
     named = case.named_in_body and request.body != other.body  # what is new in every body is no ticket
-    case.need(named, f"operations.{case.operation.id}.body", "the body names no ticket")
+    case.need(named, f"{key}.body (from a fixture)", "a body that names the ticket of its session is needed")
     swapped = request.with_body(other.body)
     await case.negative(request, swapped, {400, 401, 403, 404, 409}, "the ticket of another session")
 
@@ -57,7 +63,7 @@ async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable
         (at, leaf) for at, leaf in pointer.leaves(request.body) if leaf in of_it and leaf not in request.path.values()
     ]
     told = [(at, leaf) for at, leaf in found if isinstance(leaf, str) and len(leaf) >= LEAST_MADE_UP]
-    case.need(told, f"operations.{case.operation.id}.body", "the body names no ticket that could be made up")
+    case.further(told, "the body names no ticket that could be made up")
     bad = request.with_body(pointer.replace(request.body, told[0][0], change(told[0][1])))
     await case.negative(request, bad, {400, 401, 403, 404, 409}, "a ticket of nobody's")
 
@@ -81,8 +87,7 @@ async def consume_and_cancel_keep_their_order(case: Case, transition: Transition
 @check("HO-5", on=_HOSTED[:1])
 async def both_hosted_operations_answer_one_projection(case: Case) -> None:
     """Ticket consume and cancel answer the same schema: what they have in common is more than nothing."""
-    if case.profile.hosted.projection_shared is False:
-        case.need(False, "hosted.projection_shared = true", "the profile says that the projections differ")
+    case.exists(case.profile.hosted.projection_shared is not False, "the profile says that the projections differ")
     consumed = await case.control(await case.arrange(), "consume")
     cancelled = await case.control(await case.arrange(case.contract.operations[_HOSTED[1]]), "cancel")
     shapes = [set(answer.data) if isinstance(answer.data, dict) else set() for answer in (consumed, cancelled)]

@@ -48,8 +48,9 @@ async def a_replay_outlives_other_calls(case: Case) -> None:
 async def a_conflict_does_not_replace_the_record(case: Case) -> None:
     """Original, another payload under the same key, original again: the original is replayed."""
     request = pinned(await case.arrange())
-    other = next((body for where in _leaves_of(request) for body in variations(case, request, where)), None)
-    case.need(other is not None, f"operations.{case.operation.id}.body", "a valid body with a member is needed")
+    leaves = _leaves_of(request)
+    case.further(leaves, "the body has no member that may be changed")
+    other = (await variations(case, request, leaves[0]))[0]
     first = await case.control(request)
     await case.send(first.request.with_body(other), "another payload under the same key")
     expect_same(case, first, await replay(case, first.request))
@@ -75,7 +76,7 @@ async def a_text_of_any_script_is_replayed(case: Case) -> None:
         if first.ok:
             answered = True
             expect_same(case, first, await replay(case, first.request))
-    case.need(answered, f"operations.{case.operation.id}.body", "a member that takes any text is needed")
+    case.further(answered, "no member of the body takes a text of every script")
 
 
 def _leaves_of(request: Request) -> list[str]:
@@ -93,8 +94,7 @@ async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
     idempotency = case.profile.idempotency
     case.need(idempotency, "idempotency", "the key's carrier is needed")
     assert idempotency is not None
-    if idempotency.missing_key == "accepted":
-        case.need(False, 'idempotency.missing_key = "refused"', "the profile says that a missing key is accepted")
+    case.exists(idempotency.missing_key != "accepted", "the profile says that a missing key is accepted")
     level = Level.DECLARED if idempotency.missing_key == "refused" else None
     request = await case.arrange()
     what = "an empty idempotency key" if empty else "no idempotency key"
@@ -104,12 +104,11 @@ async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
 @check("IDEM-5")
 async def a_key_on_another_resource_is_another_call(case: Case) -> None:
     """A key that was used on one path id does not replay its answer on another."""
-    case.need(case.operation.path_parameters, "", "the operation names no resource in its path")
+    case.exists(case.operation.path_parameters, "the operation names no resource in its path")
     request = await case.arrange()
     first = await case.control(request)
     other = _with_like_body(case, await case.arrange(), first.request).with_key(first.request.key)
-    if other.path == request.path:
-        case.need(False, "fixtures", "two different resources are needed")
+    case.further(other.path != request.path, "the profile has one resource of this kind only")
     second = await case.send(other, "the same key on another id")
 
     async def a_call_of_its_own() -> tuple[Answer, Answer]:

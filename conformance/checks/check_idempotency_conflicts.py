@@ -38,13 +38,22 @@ async def a_changed_leaf_under_the_same_key_is_answered_409(case: Case, where: s
     The changed payload is first sent alone. Where it is good alone, only 409 is right under the used key; where it is
     refused alone, the target does look at that leaf, and a 200 under the used key is the first payload's answer.
     """
-    case.need(where, f"operations.{case.operation.id}.body", "a valid body with a member is needed")
+    _expect_other_payload(case, where)
     index, alone = await _meaningful(case, where)
     request = await case.arrange()
     first = await case.control(request)
-    changed = variations(case, first.request, where)[index]
+    changed = (await variations(case, first.request, where))[index]
     again = await case.send(first.request.with_body(changed), f"another {where} under the same key")
     _judge(case, where, alone, first, again)
+
+
+def _expect_other_payload(case: Case, where: str) -> None:
+    """Another payload is needed: by a member that may be changed, or else by another body that the profile states."""
+    if where or not case.facts.bodies:
+        fact = "body" if case.facts.body is None else "bodies"
+        what = "a valid body with a member, or a second valid body, is needed"
+        case.need(where, f"operations.{case.operation.id}.{fact}", what)
+    case.further(where, "the body has no member that may be changed")
 
 
 async def _meaningful(case: Case, where: str) -> tuple[int, Answer]:
@@ -53,7 +62,7 @@ async def _meaningful(case: Case, where: str) -> tuple[int, Answer]:
     index = 0
     while True:
         request = await case.arrange()
-        bodies = variations(case, request, where)
+        bodies = await variations(case, request, where)
         if index >= len(bodies):
             break
         answer = await case.send(request.with_body(bodies[index]), f"another {where}, alone")
@@ -71,7 +80,7 @@ async def _meaningful(case: Case, where: str) -> tuple[int, Answer]:
 async def a_conflict_has_no_effect(case: Case) -> None:
     """Another payload that is refused under a used key is not carried out either."""
     leaves = list(_leaves(case.profile, case.operation).values())
-    case.need(leaves[0], f"operations.{case.operation.id}.body", "a valid body with a member is needed")
+    _expect_other_payload(case, leaves[0])
     request = await case.arrange()
     free = {found for found, _ in free_leaves(request)}
     where = next((leaf for leaf in leaves if leaf in free), leaves[0])
@@ -80,7 +89,7 @@ async def a_conflict_has_no_effect(case: Case) -> None:
     first = await case.control(request)
     if not await oracle.happened_soon():
         raise Inconclusive("the effect of the control cannot be seen", cause=f"effects.{case.operation.id}")
-    changed = variations(case, first.request, where)[index]
+    changed = (await variations(case, first.request, where))[index]
     again = await case.send(first.request.with_body(changed), f"another {where} under the same key")
     if again.refused and (happened := await oracle.happened()):
         message = f"another payload under a used key was answered {again.summary} and yet took effect"
@@ -113,7 +122,7 @@ def _judge(case: Case, where: str, alone: Answer, first: Answer, again: Answer) 
 async def a_change_past_the_first_kibibyte_is_answered_409(case: Case) -> None:
     """Two payloads that are equal for more than a kibibyte, and differ after it, are two payloads."""
     where = await _roomy(case)
-    case.need(where, f"operations.{case.operation.id}.body", f"a member that takes {_LONG:,} characters is needed")
+    case.further(where, f"no member of the body takes {_LONG:,} characters")
     alone = await case.control(_padded(await case.arrange(), where, "b"), "the second payload, alone")
     first = await case.control(_padded(await case.arrange(), where, "a"))
     again = await case.send(_padded(first.request, where, "b"), "another ending under the same key")
@@ -142,17 +151,16 @@ def _other_bodies(profile: Profile, operation: Operation) -> Mapping[str, int | 
 @check("IDEM-4", cases=_other_bodies)
 async def another_valid_body_under_the_same_key_is_answered_409(case: Case, index: int | None) -> None:
     """Another of the profile's valid bodies conflicts with the key's first one."""
-    case.need(index is not None, f"operations.{case.operation.id}.bodies", "a second valid body is needed")
+    case.further(index is not None, f"the profile states no other valid body (operations.{case.operation.id}.bodies)")
     assert index is not None
 
-    def other(request: Request) -> Any:
-        return case.runtime.arranger.rendered(request, case.facts.bodies[index])
+    async def other(request: Request) -> Request:
+        return request.with_body(await case.runtime.arranger.rendered(request, case.facts.bodies[index]))
 
-    single = await case.arrange()
-    alone = await case.control(single.with_body(other(single)), "the other body, alone")
+    alone = await case.control(await other(await case.arrange()), "the other body, alone")
     request = await case.arrange()
     first = await case.control(request)
-    again = await case.send(first.request.with_body(other(first.request)), "the other body under the same key")
+    again = await case.send(await other(first.request), "the other body under the same key")
     _judge(case, "body", alone, first, again)
 
 
@@ -191,20 +199,20 @@ async def the_same_values_in_other_places_are_another_payload(case: Case, change
             again = await case.send(other, f"{' and '.join(pair)} changed under the same key")
             _judge(case, " and ".join(pair), alone, first, again)
             return
-    case.need(False, "", "no two texts of the body may hold each other's value")
+    case.further(False, "no two texts of the body may hold each other's value")
 
 
 @check("IDEM-4", on="api-key idempotent")
 async def of_two_payloads_at_once_one_is_answered_200(case: Case) -> None:
     """Under one key, and whichever of them comes first: the other one is not answered as if it were that."""
     leaves = list(_leaves(case.profile, case.operation).values())
-    case.need(leaves[0], f"operations.{case.operation.id}.body", "a valid body with a member is needed")
+    _expect_other_payload(case, leaves[0])
     request = await case.arrange()
     free = {found for found, _ in free_leaves(request)}
     where = next((leaf for leaf in leaves if leaf in free), leaves[0])
     index, alone = await _meaningful(case, where)
-    case.need(alone.ok, f"operations.{case.operation.id}.bodies", "another body that is good alone is needed")
-    changed = request.with_body(variations(case, request, where)[index])
+    case.further(alone.ok, "no other body is known that is good alone")
+    changed = request.with_body((await variations(case, request, where))[index])
     answers = await together(case, [request, changed] * 3, "two payloads at once")
     good = [next((one for one in some if one.ok), None) for some in (answers[::2], answers[1::2])]
     if good[0] is not None and good[1] is not None:

@@ -6,15 +6,17 @@ import uuid
 from collections.abc import Callable, Mapping
 
 from conformance import strictjson
+from conformance.checks.authorization import LACKING, SPENT, lacking, suits
 from conformance.checks.case import Case
-from conformance.checks.check_scopes import lacking
 from conformance.checks.effects import given_of
 from conformance.checks.registry import check
 from conformance.checks.replays import alike, without
+from conformance.checks.runtime import control_failed
 from conformance.checks.signals import Inconclusive
-from conformance.client.request import Request, new_key
+from conformance.client.request import Request, malformed_key, new_key, well_formed
 from conformance.contract import Operation
-from conformance.profile.model import Profile
+from conformance.model import Level
+from conformance.profile.model import Idempotency, Profile
 
 _KEYED = ("api-key idempotent",)
 _SCOPED = ("scoped idempotent",)
@@ -45,13 +47,15 @@ def _bad_credential(case: Case, request: Request) -> Request:
 
 def _unscoped(case: Case, request: Request) -> Request:
     names = lacking(case.profile, case.operation)
-    case.need(names, "credentials", f"a key without the scope {case.operation.scope} is needed")
+    absent = suits(case.profile, case.operation, LACKING)
+    case.need_credential(names, f"a key without the scope {case.operation.scope} is needed", absent)
     return case.as_credential(request, names[0])
 
 
 def _revoked(case: Case, request: Request) -> Request:
     names = [c.name for c in case.profile.credentials.values() if not c.active]
-    case.need(names, "credentials", "a key with status revoked is needed")
+    absent = suits(case.profile, case.operation, SPENT)
+    case.need_credential(names, "a key with status revoked or expired is needed", absent)
     return case.as_credential(request, names[0])
 
 
@@ -106,14 +110,42 @@ async def every_well_formed_key_is_accepted(case: Case, make: Callable[[], str] 
     """A key of the format that the profile declares is accepted; what becomes of another is recorded."""
     case.need(make, "idempotency.format", "the key's format is needed")
     assert make is not None
+    key, idempotency = make(), case.profile.idempotency
+    assert idempotency is not None
+    case.further(well_formed(idempotency, key), "no key of the stated pattern could be made")
     request = await case.arrange()
-    answer = await case.send(request.with_key(make()), "a well-formed key")
+    answer = await case.send(request.with_key(key), "a well-formed key")
     if not answer.ok:
         await case.control(await case.arrange())
         raise case.violated("a well-formed idempotency key was refused", answer, expected="200")
-    if case.profile.idempotency and case.profile.idempotency.format != "any":
-        odd = await case.send((await case.arrange()).with_key("no such format"), "a key of another format")
+    if other := malformed_key(idempotency) if idempotency.format != "any" else "":
+        odd = await case.send((await case.arrange()).with_key(other), "a key of another format")
         case.note(f"a key of another format is answered {odd.summary}")
+
+
+def _with_key(read: Request, idempotency: Idempotency) -> Request:
+    """A request of an operation without idempotency, with a key where the others carry theirs."""
+    key = new_key(idempotency)
+    if idempotency.carrier == "header":
+        return read.with_header(idempotency.name, key)
+    return read.with_query(**{idempotency.name: key})
+
+
+@check("IDEM-11", on="plain")
+async def a_plain_operation_needs_no_key(case: Case) -> None:
+    """An operation without idempotency is answered without an idempotency key, and does not ask for one."""
+    request = await case.arrange(proven=False)
+    answer = await case.send(request, "no idempotency key")
+    if answer.ok:
+        return
+    idempotency = case.profile.idempotency
+    if idempotency is None or idempotency.carrier == "body":
+        raise control_failed(answer)
+    keyed = await case.send(_with_key(request, idempotency), "an idempotency key")
+    again = await case.send(request, "no idempotency key again")
+    if again.ok or not keyed.ok:
+        raise control_failed(answer)
+    raise case.violated("an idempotency key is asked for", keyed, again, expected="200", level=Level.REQUIRED)
 
 
 @check("IDEM-11", on=("api-key read",))
@@ -122,16 +154,13 @@ async def a_key_on_a_read_changes_nothing(case: Case) -> None:
     idempotency = case.profile.idempotency
     case.need(idempotency, "idempotency", "the key's carrier is needed")
     assert idempotency is not None
-    case.need(idempotency.carrier != "body", "", "a read has no body to carry a key")
+    case.exists(idempotency.carrier != "body", "a read has no body to carry a key")
+    case.need(case.profile.effects, "effects", "a way to see an effect is needed")
     writers = [name for name, effect in case.profile.effects.items() if effect.operation == case.operation.id]
-    case.need(writers, "effects", "an operation whose effect this read shows is needed")
+    case.exists(writers, "no effect that the profile names is seen through this read")
     write = await case.arrange(case.contract.operations[writers[0]])
     read = await case.arrange(given=given_of(write), proven=False)
-    keyed = (
-        read.with_header(idempotency.name, new_key(idempotency))
-        if idempotency.carrier == "header"
-        else (read.with_query(**{idempotency.name: new_key(idempotency)}))
-    )
+    keyed = _with_key(read, idempotency)
     before = await case.control(keyed, "a read with a key")
     await case.control(write, "a change")
     fresh, again = await case.control(read, "a read without a key"), await case.control(keyed, "the keyed read again")

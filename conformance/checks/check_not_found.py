@@ -38,7 +38,7 @@ def like_but_unknown(known: str) -> str:
 async def an_unknown_id_is_answered_404(case: Case) -> None:
     """A well-formed id that names nothing is not found; 400 will do where the id is only our guess at the grammar."""
     request = await case.arrange()
-    declared = dict(case.facts.unknown)
+    declared = await case.runtime.arranger.unknown(request)
     unknown = {name: like_but_unknown(value) for name, value in request.path.items()} | declared
     await case.negative(request, request.with_path(**unknown), _allowed(case, bool(declared)), "an unknown id")
 
@@ -48,7 +48,7 @@ async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
     """What begins with a good id and goes on names nothing; numbers are left out, since a longer one may be another."""
     request = await case.arrange()
     longer = {name: f"{value}zz" for name, value in request.path.items() if not value.isdigit()}
-    case.need(longer, "", "ids that are no numbers are needed")
+    case.further(longer, "every id is a number, and a longer one may be another resource")
     await case.negative(request, request.with_path(**longer), _allowed(case, False), "an id with more behind it")
 
 

@@ -83,6 +83,8 @@ async def a_defective_verifier_is_refused(case: Case, defect: Callable[[str], st
     where = oauth_of(case).code_verifier
     case.need(where, "oauth.code_verifier", "the place of the verifier in the body is needed")
     request = await case.arrange()
+    key = "oauth.code_verifier (where the body has it)"
+    case.need(pointer.has(request.body, where), key, f"the body has no member at {where}: its verifier is needed")
     verifier = defect(request.scope["pkce.verifier"])
     body = pointer.remove(request.body, where) if verifier is None else pointer.replace(request.body, where, verifier)
     await case.negative(
@@ -99,8 +101,7 @@ async def a_defective_verifier_is_refused(case: Case, defect: Callable[[str], st
 async def a_code_is_exchanged_once(case: Case) -> None:
     """A used code, with a key and a proof of their own, is refused; binding where the profile says single-use."""
     declared = oauth_of(case).codes_single_use
-    if declared is False:
-        case.need(False, "oauth.codes_single_use = true", "the profile says that codes may be used again")
+    case.exists(declared is not False, "the profile says that codes may be used again")
     request = await case.arrange()
     first = await case.control(request)
     second = await case.send(request.with_fresh_key(), "the same code again")
@@ -113,8 +114,7 @@ async def a_code_is_exchanged_once(case: Case) -> None:
 async def a_code_is_exchanged_once_of_several_times_at_once(case: Case, number: int) -> None:
     """Exchanges of one code at once, each with a key and a proof of its own: one token at most."""
     declared = oauth_of(case).codes_single_use
-    if declared is False:
-        case.need(False, "oauth.codes_single_use = true", "the profile says that codes may be used again")
+    case.exists(declared is not False, "the profile says that codes may be used again")
     request = await case.arrange()
     answers = await together(case, [request.with_fresh_key() for _ in range(AT_ONCE)], "the same code at once")
     winners = [answer for answer in answers if answer.ok]

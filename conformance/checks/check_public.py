@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from conformance.checks.case import Case
 from conformance.checks.registry import check
 from conformance.checks.runtime import control_failed
+from conformance.client.answer import Answer
+from conformance.client.request import Request
+from conformance.contract import Operation
 from conformance.model import Level
+from conformance.profile.model import Profile
 
 _CATALOG = (
     "searchPublicProducts",
@@ -19,20 +24,52 @@ _CATALOG = (
 
 async def needs_no_credential(case: Case) -> None:
     """Sent without Authorization, the control is not refused for want of one."""
-    request = await case.arrange(proven=False)
-    answer = await case.send(request.with_authorization(), "no Authorization")
+    answer = await _without_credential(case, await case.arrange(proven=False), "no Authorization")
+    if not answer.ok:
+        raise control_failed(answer)
+
+
+async def needs_no_credential_with(case: Case, parameters: Mapping[str, str]) -> None:
+    """The same with further query parameters: whether they are accepted is not shown, but no key is asked for."""
+    request = (await case.arrange()).with_query(**parameters)
+    answer = await _without_credential(case, request, f"no Authorization, with {', '.join(parameters)}")
+    case.note(f"with {', '.join(parameters)}: {answer.summary}")
+
+
+async def _without_credential(case: Case, request: Request, purpose: str) -> Answer:
+    answer = await case.send(request.with_authorization(), purpose)
     if answer.status in (401, 403):
         raise case.violated(
             f"a public operation was answered {answer.status} without Authorization", answer, expected="200"
         )
-    if not answer.ok:
-        raise control_failed(answer)
+    return answer
 
 
 @check("PUB-1", on=_CATALOG)
 async def a_public_operation_needs_no_credential(case: Case) -> None:
     """A public operation answers without an Authorization header."""
     await needs_no_credential(case)
+
+
+def _further(profile: Profile, operation: Operation) -> Mapping[str, Mapping[str, str]]:
+    """Ordinary query parameters beyond those of the control."""
+    search = profile.search
+    filters = {"category": search.category or "shoes", "merchant": search.merchant or "acme"}
+    paging = {"page": str((1 if search.page_base is None else search.page_base) + 1)}
+    if not operation.query_parameters:
+        return {
+            "paging": {**paging, "pageSize": "2"},
+            "filters": filters,
+            "locale": {"locale": "en-US", "market": "US"},
+        }
+    single = {name: {name: value} for name, value in filters.items()}
+    return {**single, "both-filters": filters, "second-page": paging, "filtered-page": {**filters, **paging}}
+
+
+@check("PUB-1", on=_CATALOG, cases=_further)
+async def no_query_parameter_asks_for_a_credential(case: Case, parameters: Mapping[str, str]) -> None:
+    """Filters, pages and other query parameters of a public operation do not make it ask for a key."""
+    await needs_no_credential_with(case, parameters)
 
 
 @check("PUB-2", on="public")
@@ -52,7 +89,8 @@ async def a_bogus_credential_on_a_public_operation_is_recorded(case: Case) -> No
 async def an_unknown_merchant_is_answered_404(case: Case) -> None:
     """A slug that names nobody is not found. An empty list is a warning: the text does not tie slugs to 404."""
     request = await case.arrange()
-    unknown = dict.fromkeys(case.operation.path_parameters, "no-such-merchant-7f3a") | dict(case.facts.unknown)
+    unknown = dict.fromkeys(case.operation.path_parameters, "no-such-merchant-7f3a")
+    unknown |= await case.runtime.arranger.unknown(request)
     answer = await case.stubborn(request.with_path(**unknown), "unknown slug", request)
     if answer.ok and answer.data == []:
         case.warn("an unknown slug is answered with an empty list", answer, expected="404")

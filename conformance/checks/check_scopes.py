@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from conformance.checks.authorization import ALLOWED, LACKING, cases, home_of, names
+from conformance.checks.authorization import ALLOWED, LACKING, cases, suits
 from conformance.checks.case import Case
 from conformance.checks.registry import check
 from conformance.checks.runtime import control_failed
-from conformance.contract import Operation
-from conformance.profile.model import Profile
-
-
-def lacking(profile: Profile, operation: Operation) -> list[str]:
-    """The valid keys of the home installation that lack an operation's scope."""
-    home = home_of(profile)
-    return [name for name in names(profile, operation, LACKING) if profile.credentials[name].installation == home]
 
 
 @check("SCO-1", cases=cases(LACKING))
 async def a_key_without_the_scope_is_answered_403(case: Case, credential: str) -> None:
     """A valid key that lacks the operation's scope is refused with 403, whatever other scopes it has."""
-    case.need(credential, "credentials", f"a key without the scope {case.operation.scope} is needed")
+    absent = suits(case.profile, case.operation, LACKING)
+    case.need_credential(credential, f"a key without the scope {case.operation.scope} is needed", absent)
     request = await case.arrange()
     await case.negative(request, case.as_credential(request, credential), {403}, f"the key {credential!r}")
 
@@ -38,7 +31,9 @@ async def any_valid_key_may_introspect(case: Case, credential: str) -> None:
 
 async def _is_not_forbidden(case: Case, credential: str) -> None:
     scope = case.operation.scope
-    case.need(credential, "credentials", f"an active key{f' with the scope {scope}' if scope else ''} is needed")
+    absent = suits(case.profile, case.operation, ALLOWED)
+    what = f"an active key{f' with the scope {scope}' if scope else ''} is needed"
+    case.need_credential(credential, what, absent)
     request = await case.arrange(credential=credential, proven=False)
     answer = await case.send(request, f"the key {credential!r}")
     if answer.status == 403:

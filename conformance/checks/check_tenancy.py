@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.checks.authorization import STRANGER, cases
+from conformance.checks.authorization import STRANGER, cases, suits
 from conformance.checks.case import Case
 from conformance.checks.registry import check
 from conformance.profile.render import placeholders
@@ -16,7 +16,8 @@ async def an_object_of_another_installation_is_out_of_reach(case: Case) -> None:
     """A good key gets nothing of an object that belongs to another installation: neither 200 nor a different error."""
     kinds = {name.partition(".")[0] for name in placeholders(dict(case.facts.path))}
     foreign = [kind for kind in sorted(kinds) if case.runtime.fixtures.find(kind, "foreign")]
-    case.need(foreign, "fixtures.KIND.foreign", "an object of another installation is needed")
+    case.need(kinds, f"operations.{case.operation.id}.path (from a fixture)", "an id of a fixture is needed")
+    case.need(foreign, f"fixtures.{min(kinds)}.foreign", "an object of another installation is needed")
     request = await case.arrange()
     theirs = await case.arrange(use=dict.fromkeys(foreign, "foreign"))
     stranger = request.with_path(**theirs.path)
@@ -26,7 +27,8 @@ async def an_object_of_another_installation_is_out_of_reach(case: Case) -> None:
 @check("TEN-1", on=_ON_OBJECTS, cases=cases(STRANGER))
 async def a_key_of_another_installation_reaches_nothing_here(case: Case, credential: str) -> None:
     """A good key of another installation, whatever its scopes, gets nothing of an object of this one."""
-    case.need(credential, "credentials", "an active key of a second installation is needed")
+    absent = suits(case.profile, case.operation, STRANGER)
+    case.need_credential(credential, "an active key of a second installation is needed", absent)
     request = await case.arrange()
     await case.negative(
         request, case.as_credential(request, credential), _HIDDEN, "a key of another installation", any_refusal=True
@@ -42,7 +44,7 @@ async def a_list_shows_nothing_of_another_installation(case: Case) -> None:
     values = [str(value) for value in (await case.runtime.fixtures.shared(fixture, {})).values()]
     # a number may be the id of something else there: each kind of thing is often numbered by itself
     theirs = [value for value in values if len(value) > 5 and not value.isdecimal()]
-    case.need(theirs, "fixtures.webhook.foreign", "an id that cannot stand there by chance is needed")
+    case.further(theirs, "the id of the other installation's endpoint may stand there by chance")
     answer = await case.control(await case.arrange())
     if any(value in answer.body.decode("utf-8", "replace") for value in theirs):
         raise case.violated("an endpoint of another installation is listed", answer, expected="nothing of it")

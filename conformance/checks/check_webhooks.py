@@ -41,7 +41,7 @@ async def patch_changes_only_what_it_names(case: Case) -> None:
     case.need(webhooks.patch, "webhooks.patch", "a partial update is needed")
     case.need(webhooks.kept, "webhooks.kept", "members that the update leaves alone are needed")
     created, update = await _created(case)
-    partial = update.with_body(case.runtime.arranger.rendered(update, webhooks.patch))
+    partial = update.with_body(await case.runtime.arranger.rendered(update, webhooks.patch))
     answer = await case.control(partial, "partial update")
     for where in webhooks.kept:
         before, after = (

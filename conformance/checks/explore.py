@@ -134,12 +134,12 @@ async def explore(
     examples: int,
     show: Callable[[Any], str] = repr,
     after: Callable[[], Awaitable[Any]] | None = None,
-    needs: tuple[str, str] | None = None,
+    needs: str = "",
 ) -> None:
     """Sends `examples` generated values; raises Violated with the smallest of those that violate the law.
 
-    `after` is what must hold at the end for anything to be said: the control, proven again. `needs` is the fact, as
-    profile key and reason, without which there are no values at all. `strategy` is drawn in another process if it is
+    `after` is what must hold at the end for anything to be said: the control, proven again. `needs` says what is
+    missing where there are no values at all. `strategy` is drawn in another process if it is
     made of functions of a module and of plain values.
     """
     examples = max(1, examples)  # a share of few is one
@@ -148,7 +148,7 @@ async def explore(
     for begun, number in batches(examples):
         search = strategy, seeded + begun, number
         values = await drawing(case, partial(_drawn, *search))
-        case.need(begun or values or not needs, *(needs or ("", "")))
+        case.further(begun or values or not needs, needs)
         exhausted = len(values) < number
         found.known.clear()
         await spread(found, values, law, show)
@@ -297,5 +297,5 @@ async def conclude(case: Case, found: Exploration, after: Callable[[], Awaitable
         await after()
     if found.smallest is not None:
         shown, violated = found.smallest
-        violated.message += f"; the smallest found: {shown[:_SHOWN]}"
+        violated.message += f"; the smallest found: {case.runtime.settings.secrets.excerpt(shown, _SHOWN)}"
         raise violated

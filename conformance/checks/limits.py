@@ -1,49 +1,59 @@
-"""Provoking the rate limit of every operation, once in a run: what RATE-1, RATE-3, RATE-4 and IDEM-8 look at.
+"""Provoking the rate limit of every operation, once in a run: what the checks of rate limits look at.
 
-All operations are limited, and only then is anything waited for: one recovery, not twenty. They are asked together, as
-long as that finds another one limited no more; one that still is then is asked by itself, with nothing else sent
-meanwhile, so that asking does not keep the limit up.
+All operations are limited, and only then is anything waited for: one recovery, not twenty.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from conformance.checks.bursts import TAKEN, Burst, at_once, exceeds, is_small, send_burst, too_slow
 from conformance.checks.case import Case
 from conformance.checks.effects import Oracle
-from conformance.checks.signals import Signal
-from conformance.client.answer import GATEWAY, Answer
+from conformance.checks.recovery import Wait, settle, wait_for
+from conformance.checks.registry import cause_of
+from conformance.checks.retry_after import SLACK_S, answered_in_time, stated_s
+from conformance.checks.separate_counts import Separation, observe, other_request
+from conformance.checks.signals import Inconclusive, Signal, Violated
+from conformance.client.answer import Answer
 from conformance.client.arrange import MissingFact
 from conformance.client.fixtures import NotSent
 from conformance.client.recorder import current_check
 from conformance.client.request import Request
+from conformance.engine.flow import StillLimited
 from conformance.engine.gate import hurried
 from conformance.errors import FixtureError
 
-TAKEN = GATEWAY | {429}
-_AT_ONCE = 10
-_LAST_ASKED = 3
+_BURSTS = 6
+"""At most, for one operation, until a good request was limited."""
+_AROUND = 4
+"""Requests of a burst before and behind a good one that is to be limited among them."""
 _DEFAULT_RECOVERY_S = 2.0
-_STUCK = 3
-"""So many operations that never answered again, each left alone for as long as the bound, and the others are asked at
-once: they had all that time, and whether the target conforms is no question any more."""
+_RETRY_AFTER_WAITS = 2
+"""Operations whose Retry-After is waited for by itself; once it was wrong for as many, it is known to be."""
 _MEMORY = "limits"
 
-Failure = Signal | MissingFact | NotSent | FixtureError
+Failure = Signal | MissingFact | NotSent | FixtureError | StillLimited
+FAILURES = (Signal, MissingFact, NotSent, FixtureError, StillLimited)
 
 
 @dataclass(frozen=True)
 class Provoked:
-    """What a burst brought: the first 429, and how long it took until the operation answered again."""
+    """What the bursts for one operation brought, and what came after them."""
 
-    limited: Answer
-    limited_at: float
+    burst: Burst
+    """The first one."""
+    limited: Answer | None = None
+    """A 429; None where no burst met any."""
+    limited_at: float = 0.0
     recovered_after_s: float | None = None
     last: Answer | None = None
+    waited_s: float = 0.0
+    """How long it was waited for with nothing sent, at most."""
     spare: Answer | None = None
     """A 429 to a good request that nothing else was sent of, where there was one."""
     happened: int | None = None
@@ -52,6 +62,9 @@ class Provoked:
     """The same request, after the limit."""
     after: int | None = None
     """Effects of that retry."""
+    retry_after: tuple[Answer, ...] = ()
+    """A 429 and the answer after its Retry-After, where that was waited for by itself."""
+    separation: Separation | Failure | None = None
 
 
 @dataclass
@@ -68,57 +81,95 @@ class _Prepared:
             self.oracle = await Oracle.watching(self.case, self.spare)
 
 
+_Outcomes = dict[str, Provoked | Failure]
 _Step = Callable[[_Prepared, Provoked | None], Awaitable[Provoked]]
 
 
 async def provoke(case: Case) -> Provoked:
     """What became of the case's operation. Raises what stood in the way of limiting it."""
+    provoked = await measure(case)
+    if provoked.limited is None:
+        raise _never_limited(case, provoked.burst)
+    case.answers.append(provoked.limited.counted)
+    return provoked
+
+
+async def measure(case: Case) -> Provoked:
+    """As `provoke`, where a burst that met no 429 is an answer as well.
+
+    A limiter that answers otherwise than 429 violates RATE-1, and leaves nothing to say for the others.
+    """
     case.need(case.profile.rate_limit.provoke, "rate_limit.provoke = true", "permission to send a burst is needed")
     memory = case.runtime.memory
     if _MEMORY not in memory:
         memory[_MEMORY] = await _limit_all(case)
-    told = memory[_MEMORY]
-    assert isinstance(told, Mapping)
-    outcome: Provoked | Failure = told[case.operation.id]
+    known = memory[_MEMORY]
+    assert isinstance(known, Mapping)
+    outcome: Provoked | Failure = known[case.operation.id]
+    if isinstance(outcome, Violated):
+        raise Inconclusive(outcome.message, *outcome.answers, cause=cause_of("RATE-1")) from outcome
     if not isinstance(outcome, Provoked):
         raise outcome
-    case.answers.append(outcome.limited.counted)
     return outcome
 
 
-async def _limit_all(case: Case) -> dict[str, Provoked | Failure]:
+def _never_limited(case: Case, burst: Burst) -> Failure:
+    """What to raise where no burst met a 429."""
+    facts = case.profile.rate_limit
+    if facts.limit is None or facts.window_s is None:
+        lacking = "limit" if facts.limit is None else "window_s"
+        what = "a limit and its window, or a higher rate_limit.max_requests, are needed"
+        return MissingFact(f"rate_limit.{lacking}", f"no 429 was met ({burst.measure}): {what}")
+    if exceeds(facts, burst):
+        return Inconclusive(
+            f"the declared limit is not enforced: {burst.measure}", burst.last, cause=cause_of("RATE-5")
+        )
+    return Inconclusive(too_slow(case, burst), burst.last, cause="rate limit")
+
+
+async def expect_no_lasting_limit(case: Case, requirement: str) -> None:
+    """Violated where a limit of the operation that violates this requirement was found while the run went on."""
+    watch = case.runtime.flow.limit_watch
+    if watch.is_suspect(case.operation.id):
+        await case.runtime.flow.examine_limits()
+    if limit := watch.violation(case.operation.id, requirement):
+        raise case.violated(limit.message, limit.first, limit.last, expected="another answer than 429")
+
+
+async def _limit_all(case: Case) -> _Outcomes:
     """Every operation that the run's exclusive checks ask about."""
     wanted = {*case.runtime.settings.exclusive_operations, case.operation.id}
     cases = [Case(case.runtime, operation) for operation in case.contract.all if operation.id in wanted]
     facts, fixtures = case.profile.rate_limit, case.runtime.fixtures
-    outcomes: dict[str, Provoked | Failure] = {}
+    outcomes: _Outcomes = {}
     ready = await asyncio.gather(*(_prepare(own, outcomes) for own in cases))
     prepared = [one for one in ready if one is not None]
+    wait = wait_for(
+        _DEFAULT_RECOVERY_S if facts.recovery_s is None else facts.recovery_s,
+        case.runtime.flow.limit_watch.longest_silence_s,
+    )
     if facts.prepare:
         await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
     try:
         # as many bursts as can be on their way whole, if they may meet at all
-        bursts = asyncio.Semaphore(max(1, case.runtime.settings.concurrency // _AT_ONCE))
-        at_once = len(prepared) if _is_small(facts.limit) else 1
-        await _each(prepared, outcomes, partial(_overrun, bursts=bursts), at_once=at_once)
-        await _settled(prepared, outcomes, _ask, _still_limited)
+        bursts = asyncio.Semaphore(max(1, case.runtime.settings.concurrency // at_once(case)))
+        together = len(prepared) if is_small(facts.limit) else 1
+        await _each(prepared, outcomes, partial(_overrun, bursts=bursts), at_once=together)
+        await _settle(prepared, outcomes, partial(_ask, wait=wait), _still_limited, wait)
+        await _wait_as_stated(prepared, outcomes)
+        if facts.restore:
+            await _each(prepared, outcomes, _separate, at_once=1)
     finally:
         if facts.restore:
             await fixtures.http(facts.restore, {}, "rate_limit.restore")
-    await _settled(prepared, outcomes, _repeat, _still_refused)
+    await _settle(prepared, outcomes, _repeat, _still_refused, replace(wait, silence_s=0.0))
+    if not facts.restore:
+        await _each(prepared, outcomes, _separate, at_once=1)
     return outcomes
 
 
-def _is_small(limit: int | None) -> bool:
-    """Whether the first requests of a burst exceed the limit: a greater one, or one that nobody declared, is met by an
-    operation only that has the line for itself until it is done with it."""
-    return limit is not None and 0 < limit < _AT_ONCE
-
-
-async def _each(
-    prepared: Sequence[_Prepared], outcomes: dict[str, Provoked | Failure], step: _Step, *, at_once: int
-) -> None:
-    room = asyncio.Semaphore(at_once)
+async def _each(prepared: Sequence[_Prepared], outcomes: _Outcomes, step: _Step, *, at_once: int) -> None:
+    room = asyncio.Semaphore(max(1, at_once))
 
     async def own(one: _Prepared) -> None:
         async with room:
@@ -127,65 +178,54 @@ async def _each(
     await asyncio.gather(*(own(one) for one in prepared))
 
 
-async def _settled(
-    prepared: Sequence[_Prepared],
-    outcomes: dict[str, Provoked | Failure],
-    step: _Step,
-    still: Callable[[Provoked], bool],
+async def _settle(
+    prepared: Sequence[_Prepared], outcomes: _Outcomes, step: _Step, still: Callable[[Provoked], bool], wait: Wait
 ) -> None:
-    """All together, as long as that lets some of them through; for they may share a limit, each that is `still` limited
-    then by itself: patiently, until several were so after all."""
+    """Until no operation is `still` limited, or one was waited for in vain."""
 
     def is_left(one: _Prepared) -> bool:
         outcome = outcomes[one.case.operation.id]
-        return isinstance(outcome, Provoked) and still(outcome)
+        return isinstance(outcome, Provoked) and outcome.limited is not None and still(outcome)
 
-    left, before = list(prepared), len(prepared) + 1
-    while 0 < len(left) < before:
-        before = len(left)
-        await _each(left, outcomes, step, at_once=before)
-        left = [one for one in left if is_left(one)]
-    stuck = 0
-    for one in left:
-        await _guarded(one, outcomes, partial(_insist, step=step, still=still, patient=stuck < _STUCK))
-        stuck += is_left(one)
+    some = [one for one in prepared if isinstance(outcomes[one.case.operation.id], Provoked)]
+    await settle(some, lambda one: _guarded(one, outcomes, step), is_left, wait)
 
 
-async def _insist(
-    one: _Prepared, known: Provoked | None, *, step: _Step, still: Callable[[Provoked], bool], patient: bool
-) -> Provoked:
-    """Until it is no more by chance that it is limited, or by what else was sent."""
-    assert known is not None
-    for wait in _waits(one, patient=patient):
-        if not still(known):
-            break
-        await asyncio.sleep(wait)
-        known = await step(one, known)
-    return known
+async def _wait_as_stated(prepared: Sequence[_Prepared], outcomes: _Outcomes) -> None:
+    """Where an operation recovered later than its 429 said, a 429 whose Retry-After nothing disturbs."""
+    late = []
+    for one in prepared:
+        known = outcomes[one.case.operation.id]
+        if isinstance(known, Provoked) and known.limited is not None and known.recovered_after_s is not None:
+            stated = stated_s(known.limited)
+            if stated is not None and known.recovered_after_s > stated + SLACK_S:
+                late.append(one)
+    if late and late[0].case.profile.rate_limit.retry_after:
+        await _each(late[:_RETRY_AFTER_WAITS], outcomes, _wait_alone, at_once=1)
 
 
-async def _prepare(case: Case, outcomes: dict[str, Provoked | Failure]) -> _Prepared | None:
-    """Everything that must exist beforehand: while the limit is up, nothing can be made."""
+async def _prepare(case: Case, outcomes: _Outcomes) -> _Prepared | None:
+    """Everything that must exist before the bursts: while the limit is up, nothing can be made."""
     current_check.set(f"check_rate_limit[{case.operation.id}]")
     try:
         one = _Prepared(case, _with_spare_credential(case, await case.arrange()))
         if case.operation.idempotent:
             await one.find_spare()
         return one
-    except (Signal, MissingFact, NotSent, FixtureError) as error:
+    except FAILURES as error:
         outcomes[case.operation.id] = error
         return None
 
 
-async def _guarded(one: _Prepared, outcomes: dict[str, Provoked | Failure], step: _Step) -> None:
+async def _guarded(one: _Prepared, outcomes: _Outcomes, step: _Step) -> None:
     name = one.case.operation.id
     known = outcomes.get(name)
-    if known is not None and not isinstance(known, Provoked):
+    if known is not None and (not isinstance(known, Provoked) or known.limited is None):
         return
     current_check.set(f"check_rate_limit[{name}]")
     try:
         outcomes[name] = await step(one, known)
-    except (Signal, MissingFact, NotSent, FixtureError) as error:
+    except FAILURES as error:
         outcomes[name] = error
 
 
@@ -200,49 +240,46 @@ def _with_spare_credential(case: Case, request: Request) -> Request:
 
 
 async def _overrun(one: _Prepared, _: Provoked | None, *, bursts: asyncio.Semaphore) -> Provoked:
-    """The first 429 to a repeated request, and one to a good request that nothing else was sent of.
+    """Bursts until a good request was limited that nothing else was sent of, where the operation has such ones.
 
-    Violated if the limiter answers otherwise, inapplicable if there is none. `bursts`: the room that there is for them.
+    `bursts`: the room that there is for them, kept until the good request was sent: the limit may soon be over.
     """
-    most = left = one.case.profile.rate_limit.max_requests
     provoked: Provoked | None = None
-    while left and (provoked is None or await _another_spare(one)):
+    for number in range(_BURSTS):
+        if number and not await _another_spare(one):
+            break
         async with bursts:
-            limited, left = await _burst(one, left, first=provoked is None)
-        if limited is None:
+            burst = await _burst(one)
+            provoked = provoked or Provoked(burst)
+            missed = await _missed(one, among=number) if burst.limited else None
+        if burst.limited is None:
             break
-        missed = await _missed(one)
-        provoked = Provoked(limited, time.monotonic(), spare=missed if missed and missed.status == 429 else None)
-        if missed is None or provoked.spare is not None:
-            break
-    if provoked is None:
-        raise MissingFact("rate_limit.max_requests", f"{most} requests provoked no 429")
+        provoked = replace(provoked, limited=burst.limited, limited_at=time.monotonic())
+        if missed is None or missed.status == 429:
+            return replace(provoked, spare=missed)
+    assert provoked is not None
     return provoked
 
 
-async def _burst(one: _Prepared, most: int, *, first: bool) -> tuple[Answer | None, int]:
-    """One of the 429s, if any came, and how many requests are left; the room is kept until then: a limit is one of
-    requests in some time."""
-    case, left = one.case, most
-    while left:
-        now = min(_AT_ONCE, left)
-        answers = await asyncio.gather(*(case.send(one.request, "burst", take=TAKEN) for _ in range(now)))
-        left -= now
-        if limited := next((answer for answer in answers if answer.status == 429), None):
-            return limited, left
-        refused = [answer for answer in answers if answer.status in GATEWAY]
-        if first and len(refused) > now // 2:
-            raise case.violated("a limited request was answered as by a broken gateway", refused[-1], expected="429")
-    return None, 0
+async def _burst(one: _Prepared) -> Burst:
+    """Where repeats of one call pass that should not, calls of their own: a replay need not count."""
+    burst = await send_burst(one.case, one.request)
+    if one.request.key and (burst.limited is None or exceeds(one.case.profile.rate_limit, burst)):
+        return await send_burst(one.case, one.request, fresh_keys=True)
+    return burst
 
 
-async def _missed(one: _Prepared) -> Answer | None:
-    """The good request, before what others still burst with: the limit may be over soon."""
+async def _missed(one: _Prepared, *, among: int) -> Answer | None:
+    """The answer to the good request, sent before what others still burst with: the limit may be over soon. From the
+    second burst on it is sent among more requests."""
     if one.spare is None:
         return None
+    around = [one.request] * _AROUND if among else []
     before = hurried.set(True)
     try:
-        return await one.case.send(one.spare, "good and limited", take=TAKEN)
+        requests = [*around, one.spare, *around]
+        answers = await asyncio.gather(*(one.case.send(r, "good and limited", take=TAKEN) for r in requests))
+        return answers[len(around)]
     finally:
         hurried.reset(before)
 
@@ -251,38 +288,23 @@ async def _another_spare(one: _Prepared) -> bool:
     """Where the good request came through, since the limit was over before it was sent."""
     try:
         await one.find_spare()
-    except (Signal, MissingFact, NotSent, FixtureError):
+    except FAILURES:
         return False
     return True
 
 
-async def _ask(one: _Prepared, known: Provoked | None) -> Provoked:
-    """Whether the operation answers again by now."""
+async def _ask(one: _Prepared, known: Provoked | None, *, wait: Wait) -> Provoked:
+    """Whether the operation answers again by now. From the second time on under another key too: one may be used up."""
     assert known is not None
     answer = await one.case.send(one.request, "recovery", take=TAKEN)
+    if answer.status in TAKEN and one.request.key and known.last is not None:
+        answer = await one.case.send(one.request.with_fresh_key(), "recovery, another key", take=TAKEN)
     elapsed = None if answer.status in TAKEN else time.monotonic() - known.limited_at
-    return replace(known, recovered_after_s=elapsed, last=answer)
+    return replace(known, recovered_after_s=elapsed, last=answer, waited_s=wait.silence_s)
 
 
 def _still_limited(known: Provoked) -> bool:
     return known.recovered_after_s is None
-
-
-def _waits(one: _Prepared, *, patient: bool) -> Iterator[float]:
-    """The pauses before each question, ever longer, until the bound has passed.
-
-    In the end it is left alone for as long as the bound, and asked some more: asking may have kept the limit up, one
-    answer may be limited by chance, and a slow one may have been late.
-    """
-    bound = one.case.profile.rate_limit.recovery_s or _DEFAULT_RECOVERY_S
-    yield 0.0
-    if patient:
-        passed, pause = 0.0, 0.05
-        while passed < bound:
-            yield pause
-            passed, pause = passed + pause, min(pause * 1.5, 1.0)
-        yield bound
-    yield from (0.05,) * _LAST_ASKED
 
 
 async def _repeat(one: _Prepared, known: Provoked | None) -> Provoked:
@@ -290,11 +312,31 @@ async def _repeat(one: _Prepared, known: Provoked | None) -> Provoked:
     assert known is not None
     if one.spare is None or known.spare is None or known.recovered_after_s is None:
         return known
-    happened = await one.oracle.happened() if one.oracle else None
+    happened = known.happened
+    if known.retried is None:
+        happened = await one.oracle.happened() if one.oracle else None
     retried = await one.case.send(one.spare, "after the limit", take=TAKEN)
-    after = await one.oracle.happened_soon() if one.oracle else None
+    after = await one.oracle.happened_soon() if one.oracle and retried.ok else None
     return replace(known, happened=happened, retried=retried, after=after)
 
 
 def _still_refused(known: Provoked) -> bool:
     return known.retried is not None and known.retried.status in TAKEN
+
+
+async def _wait_alone(one: _Prepared, known: Provoked | None) -> Provoked:
+    assert known is not None
+    return replace(known, retry_after=await answered_in_time(one.case, one.request) or ())
+
+
+async def _separate(one: _Prepared, known: Provoked | None) -> Provoked:
+    """Whether another request is answered while this one is limited, where the profile says that it is."""
+    assert known is not None
+    if not one.case.profile.rate_limit.per or known.recovered_after_s is None:
+        return known
+    try:
+        return replace(
+            known, separation=await observe(one.case, one.request, await other_request(one.case, one.request))
+        )
+    except FAILURES as error:
+        return replace(known, separation=error)

@@ -101,6 +101,12 @@ def all_checks() -> tuple[Check, ...]:
     return tuple(sorted(_registered, key=lambda c: c.subject))
 
 
+@cache
+def cause_of(requirement: str) -> str:
+    """The cause that a result names where the exclusive check of a requirement shows why nothing can be said."""
+    return next((f"check:{one.id}" for one in all_checks() if one.exclusive and one.requirement == requirement), "")
+
+
 def instances(checks: Iterable[Check], profile: Profile, contract: Contract) -> list[Instance]:
     """What a run of these checks against that profile consists of."""
     found = []

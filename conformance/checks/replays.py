@@ -108,16 +108,12 @@ def free_leaves(request: Request) -> list[tuple[str, Any]]:
     return [(where, leaf) for where, leaf in leaves if where and leaf not in taken and where != carried]
 
 
-def variations(case: Case, request: Request, where: str) -> list[Any]:
+async def variations(case: Case, request: Request, where: str) -> list[Any]:
     """Bodies that differ from the request's in the leaf at `where` alone and may well be valid, likeliest first."""
-    alternatives = case.runtime.alternatives(case.operation.request_schema)
-    from_others = [
-        pointer.replace(request.body, where, pointer.get(other, where))
-        for other in (case.runtime.arranger.rendered(request, template) for template in case.facts.bodies)
-        if pointer.has(other, where)
-        and not strictjson.same(pointer.get(other, where), pointer.get(request.body, where))
-    ]
-    likely = [*from_others, *alternatives.of(request.body, where)]
     leaf = pointer.get(request.body, where)
+    told = [pointer.get(template, where) for template in case.facts.bodies if pointer.has(template, where)]
+    others = [await case.runtime.arranger.rendered(request, template) for template in told]
+    from_others = [pointer.replace(request.body, where, other) for other in others if not strictjson.same(other, leaf)]
+    likely = [*from_others, *case.runtime.alternatives(case.operation.request_schema).of(request.body, where)]
     last_resort = f"{leaf}x" if isinstance(leaf, str) else "x"  # surely refused alone, which tells that it is looked at
     return [*likely, pointer.replace(request.body, where, last_resort)]

@@ -12,26 +12,30 @@ from itertools import count
 from typing import Any
 
 from conformance.checks.case import Case
-from conformance.checks.registry import Instance
+from conformance.checks.registry import Instance, cause_of
 from conformance.checks.runtime import Runtime
-from conformance.checks.signals import Inconclusive, Signal, Violated
+from conformance.checks.signals import Inapplicable, Inconclusive, Signal, Violated
 from conformance.client.answer import Answer, Counted
 from conformance.client.arrange import MissingFact
 from conformance.client.fixtures import NotSent
 from conformance.client.recorder import current_check
 from conformance.client.secrets import Secrets
-from conformance.engine.flow import BudgetExhausted
+from conformance.engine.flow import BudgetExhausted, StillLimited
 from conformance.engine.gate import hurried, turn
 from conformance.errors import FixtureError, JournalError
 from conformance.model import Level, Outcome, Result
+from conformance.profile.exclusions import exclusion_of
+from conformance.profile.model import Profile
 
 _SHOWN = 12
 _BEGUN = count(1)
 _TIMES = 9
 """A check whose requests must not be repeated is run so often where answers are lost."""
 _UNSURE = (Outcome.FAILED, Outcome.WARNED, Outcome.INCONCLUSIVE)
-TOLD = ("message", "expected", "observed", "reproduce", "cause", "fact")
+TOLD = ("message", "expected", "observed", "reproduce", "cause", "fact", "exclusion")
 """The members of a result that hold more than our own names."""
+_BOUNDED = frozenset({"message", "expected", "observed"})
+_LONGEST = 4096
 _PASSING = re.compile(r"[0-9a-f]{8,}|\d{3,}[\w-]*\d|[\w-]*-\d+\b")
 """What differs between two runs of one failure: ids, numbers, names with a counter."""
 
@@ -61,13 +65,15 @@ async def _sure(instance: Instance, runtime: Runtime) -> tuple[Result, Case]:
 
 
 def cleaned(result: Result, secrets: Secrets) -> Result:
-    """The result with what is told in it cleaned. Its names are our own: no token that a target gives hides them."""
+    """The result, cleaned and then bounded. Its names are our own: no token that a target gives hides them."""
     told: dict[str, str] = {name: getattr(result, name) for name in TOLD}
     clean = secrets.cleaner([*told.values(), *result.notes])
-    if clean is str:
+    if clean is str and max(map(len, (*told.values(), *result.notes))) <= _LONGEST:
         return result
-    words: dict[str, Any] = {name: clean(text) for name, text in told.items()}
-    return replace(result, **words, notes=tuple(map(clean, result.notes)))
+    words: dict[str, Any] = {
+        name: secrets.excerpt(text, _LONGEST, clean) if name in _BOUNDED else clean(text) for name, text in told.items()
+    }
+    return replace(result, **words, notes=tuple(secrets.excerpt(note, _LONGEST, clean) for note in result.notes))
 
 
 async def _conclude(instance: Instance, case: Case) -> Result:
@@ -81,7 +87,10 @@ async def _conclude(instance: Instance, case: Case) -> Result:
     except Inconclusive as signal:
         return _told(blank, Outcome.INCONCLUSIVE, signal, cause=signal.cause)
     except (MissingFact, NotSent, FixtureError, BudgetExhausted) as short:
-        return _fallen_short(replace(blank, exchanges=_ids(case.answers)), short)
+        return _fallen_short(replace(blank, exchanges=_ids(case.answers)), case.profile, short)
+    except Inapplicable as signal:
+        message = f"a further case: {signal.message}" if signal.further else signal.message
+        return replace(blank, outcome=Outcome.INAPPLICABLE, message=message, further=signal.further)
     except JournalError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever a check raises is told as our own fault
@@ -108,12 +117,29 @@ def blank_result(instance: Instance, level: Level, again: str) -> Result:
     )
 
 
-def _fallen_short(blank: Result, why: MissingFact | NotSent | FixtureError | BudgetExhausted) -> Result:
+def missing_fact(profile: Profile, why: MissingFact) -> dict[str, Any]:
+    """What a fact that is missing makes of a result: unstated, or inapplicable where the profile excludes the fact."""
+    if excluded := exclusion_of(profile, why.key, why.credential):
+        fact, reason = excluded
+        message = f"excluded by the profile ({fact}): {reason}"
+        return {"outcome": Outcome.INAPPLICABLE, "message": message, "fact": fact, "exclusion": reason}
+    return {"outcome": Outcome.UNSTATED, "message": str(why), "fact": why.key}
+
+
+def _fallen_short(
+    blank: Result, profile: Profile, why: MissingFact | NotSent | FixtureError | BudgetExhausted
+) -> Result:
     """A check that could not be carried out, through no doing of the target's."""
     if isinstance(why, MissingFact):
-        return replace(blank, outcome=Outcome.INAPPLICABLE, message=str(why), fact=why.key, exchanges=())
+        return replace(blank, **missing_fact(profile, why), exchanges=())
     if isinstance(why, NotSent):
         return replace(blank, message=str(why), cause="read-only")
+    if isinstance(why, StillLimited):
+        known = (why.limit.first.id, why.limit.last.id)
+        cause = cause_of(why.limit.requirement) or "rate limit"
+        return replace(
+            blank, outcome=Outcome.INCONCLUSIVE, message=f"rate limited: {why}", cause=cause, exchanges=known
+        )
     if isinstance(why, BudgetExhausted):
         return replace(
             blank, outcome=Outcome.INCONCLUSIVE, message=f"not finished: {why}", cause=f"budget:{why}", exchanges=()
@@ -127,7 +153,7 @@ def _violation(blank: Result, signal: Violated) -> Result:
     binding = level in (Level.REQUIRED, Level.DECLARED)
     told = _told(replace(blank, level=level), Outcome.FAILED if binding else Outcome.WARNED, signal)
     named = "|".join((told.check, told.operation, told.case, told.expected, _PASSING.sub("#", told.observed)))
-    return replace(told, signature=hashlib.sha256(named.encode()).hexdigest()[:12])
+    return replace(told, signature=hashlib.sha256(named.encode("utf-8", "backslashreplace")).hexdigest()[:12])
 
 
 def _told(blank: Result, outcome: Outcome, signal: Signal, cause: str = "") -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from conformance.checks.signals import Inconclusive
+from conformance.checks.signs import Signs
 from conformance.client.answer import Answer
 from conformance.client.arrange import Arranger
 from conformance.client.fixtures import Fixtures, Members
@@ -22,6 +24,7 @@ from conformance.client.secrets import Secrets
 from conformance.contract import Contract, Operation
 from conformance.elsewhere import Elsewhere
 from conformance.engine.flow import Flow
+from conformance.engine.limit_watch import LimitWatch
 from conformance.errors import FixtureError
 from conformance.judge.invariants import Invariants
 from conformance.judge.schemas import Validators
@@ -55,6 +58,10 @@ class Settings:
     """Requests of earlier parts of the run."""
     since_s: float = 0.0
     """How long ago the run began."""
+    left_s: float | None = None
+    """How long the run may take from now on; None: as long as it does."""
+    fail_fast: bool = False
+    """The run ends at the first failure."""
     limited: bool = False
     """An earlier part was cut short when it had begun to provoke limits, and may have left them up."""
     watch: Callable[[Exchange], None] | None = None
@@ -72,6 +79,7 @@ class Runtime:
     validators: Validators
     memory: dict[str, object] = field(default_factory=dict)
     """What one check found out and another asks for."""
+    signs: Signs = field(default_factory=Signs)
     controls: Controls = field(init=False)
     _alternatives: dict[str, Alternatives] = field(default_factory=dict)
 
@@ -90,6 +98,7 @@ class Runtime:
         operation = self.settings.contract.operations[operation_id]
         request = await self.arranger.arrange(operation, given=given)
         answer = await self.flow.send(request, "fixture")
+        self.signs.wrote(answer)
         if not answer.ok:
             raise FixtureError(
                 f"{operation_id} answered {answer.summary} instead of 200", where=f"control:{operation_id}"
@@ -182,6 +191,11 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
             sent=settings.sent,
             since_s=settings.since_s,
             guard=Guard(profile, settings.secrets),
+            limit_watch=LimitWatch(
+                profile,
+                ends_at=None if settings.left_s is None else time.monotonic() + settings.left_s,
+                first_ends_all=settings.fail_fast,
+            ),
         )
         runtime = Runtime(settings, flow, arranger, fixtures, validators)
         try:

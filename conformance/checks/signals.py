@@ -33,3 +33,14 @@ class Inconclusive(Signal):
     def __init__(self, message: str, *answers: Answer, cause: str = "", observed: str = "") -> None:
         super().__init__(message, *answers, observed=observed)
         self.cause = cause
+
+
+class Inapplicable(Signal):
+    """What the check is about does not exist on this target: by the interface, or by what the profile states.
+
+    `further`: only this case of the requirement is meant, which other checks carry.
+    """
+
+    def __init__(self, message: str, *, further: bool = False) -> None:
+        super().__init__(message)
+        self.further = further

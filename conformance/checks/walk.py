@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from conformance.checks.authorization import lacking
 from conformance.checks.case import Case
 from conformance.checks.check_not_found import like_but_unknown
-from conformance.checks.check_scopes import lacking
 from conformance.checks.replays import expect_same, pinned, replay
 from conformance.checks.signals import Inconclusive, Violated
 from conformance.checks.states import ALLOWED, CONFLICT, UNKNOWN, Place, States
@@ -56,10 +56,10 @@ class Ground:
 def ground_of(case: Case) -> Ground:
     """The ground of the case's own operation. Raises MissingFact where too little of it is told."""
     kind = kind_of(case, case.operation)
-    case.need(kind, f"operations.{case.operation.id}.path", "an id that comes from a fixture is needed")
+    case.further(kind, "the id in the path comes from no fixture")
     fixtures = case.profile.fixtures.get(kind, {})
     states = tuple(state for state, fixture in fixtures.items() if state != "foreign" and not fixture.values)
-    case.need(states, f"fixtures.{kind}.STATE.http", "fixtures that are made when they are needed are needed")
+    case.further(states, f"fixtures.{kind} are lists that are used up, which random walks exceed")
     same = [operation for operation in case.contract.all if kind_of(case, operation) == kind]
     writes = tuple(operation.id for operation in same if operation.idempotent)
     return Ground(kind, states, writes, tuple(operation.id for operation in same if not operation.idempotent))

@@ -177,7 +177,8 @@ def serve(
 )
 @click.option("--operation", metavar="ID", help="Only what applies to this operation.")
 @click.option("--checks", is_flag=True, help="Also the checks of each requirement.")
-def list_(words: tuple[str, ...], level: str | None, operation: str | None, checks: bool) -> None:
+@click.option("--faults", "seeded", is_flag=True, help="The faults and variants of the reference instead.")
+def list_(words: tuple[str, ...], level: str | None, operation: str | None, checks: bool, seeded: bool) -> None:
     """List requirements, and the checks that judge them.
 
     WORDS filter by id or text; all must occur.
@@ -187,7 +188,14 @@ def list_(words: tuple[str, ...], level: str | None, operation: str | None, chec
       conformance list
       conformance list IDEM --checks
       conformance list --level required --operation checkoutPublicCart
+      conformance list --faults IDEM-4     # what `demo` and `faults` take
     """
+    if seeded:
+        from conformance.reference.registry import listing as seeded_listing
+
+        for line in seeded_listing(words):
+            click.echo(line)
+        return
     from conformance.catalog import listing
 
     for line in listing(words, level=level, operation=operation, checks=checks):
@@ -225,7 +233,7 @@ def explain(name: str, run_dir: Path | None) -> None:
 
 @main.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--all", "everything", is_flag=True, help="All faults, all variants and 200 drawn targets.")
+@click.option("--all", "everything", is_flag=True, help="All faults, all variants and 300 drawn targets.")
 @click.option("--variants", is_flag=True, help="Also every legitimate variant, which must be conformant.")
 @click.option("--drawn", "count", type=click.IntRange(0, 10_000), default=0, metavar="N", help="N drawn targets.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="For --drawn.")

@@ -150,7 +150,8 @@ def certify(
 def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> None:
     """Check a certificate, and that a run's files are those that it certifies. Offline.
 
-    Exits 0 where all is as it was signed and the certificate still holds, else 1.
+    Exits 0 where all is as it was signed and the certificate still holds, else 1. 2: a file cannot be read, or is no
+    certificate.
 
     \b
     Examples:
@@ -159,7 +160,7 @@ def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> No
     """
     from conformance.decisions import certificate
 
-    told = certificate.read(_bytes(certificate_file), _bytes(key) if key else None)
+    told = certificate.read(_bytes(certificate_file), _bytes(key) if key else None, where=str(certificate_file))
     _echo(certificate.lines(told))
     problems = list(certificate.differences(told, run_dir)) if run_dir else []
     if told.until < _today():
@@ -176,7 +177,7 @@ def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> No
 @RUN_DIR
 @click.option("--tier", type=click.Choice(["stable", "candidate", "all"]), help="Which operations count [all].")
 @click.option(
-    "--baseline", type=click.Path(path_type=Path), metavar="RUN_DIR", help="Only what is worse than there fails."
+    "--baseline", type=click.Path(path_type=Path), metavar="RUN_DIR", help="What is worse than there fails too."
 )
 @click.option(
     "--allow-incomplete", multiple=True, metavar="ID", help="A requirement that need not be judged; repeatable."
@@ -197,7 +198,9 @@ def gate(
 ) -> None:
     """Say whether a run lets a release pass. The exit code is the answer.
 
-    0 passes, 1 a failure (with --baseline: a regression), 3 something required was not judged, 5 the suite erred.
+    0 passes, 1 a failure, or with --baseline a regression, 3 something required was not judged, 5 the suite erred. The
+    answer is the run's own verdict, with what it rests on; what narrows it (a tier, allowed requirements, waivers)
+    stands in the answer.
 
     \b
     Examples:
@@ -343,8 +346,8 @@ def history(folder: Path, html_file: Path | None, json_file: Path | None) -> Non
 
     found, unread = told(folder)
     _echo(trends.lines(found, unread))
-    _write(html_file, trends.html(found) if html_file else "")
-    _write(json_file, trends.as_json(found) if json_file else "")
+    _write(html_file, trends.html(found, unread) if html_file else "")
+    _write(json_file, trends.as_json(found, unread) if json_file else "")
 
 
 @click.command()

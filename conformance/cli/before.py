@@ -25,7 +25,7 @@ def doctor(
 ) -> None:
     """Prove the set-up before anything is judged: a line a fact, what is wrong first, with what to do.
 
-    Sends a few hundred requests, as a run would. Ends with what would be inapplicable, and the profile key that would
+    Sends a few hundred requests, as a run would. Ends with what would be unstated, and the profile key that would
     enable it. Exits 0 where nothing is wrong, 2 where something is, 4 where the target cannot be reached.
 
     \b

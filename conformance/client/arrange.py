@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import secrets as random_source
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
 from typing import Any
 
-from conformance.client.dpop import Proof, ProofKey, challenge_of
+from conformance.client.dpop import Proof, ProofKey, challenge_of, new_verifier
 from conformance.client.fixtures import Fixtures, Members
 from conformance.client.guard import guard_key
-from conformance.client.request import NOTHING, Request, new_key
+from conformance.client.request import NOTHING, Drawn, Request, new_key
 from conformance.client.secrets import Secrets
 from conformance.contract import Contract, Operation
 from conformance.profile.model import Credential, Fixture, OperationFacts, Profile
@@ -19,11 +18,16 @@ from conformance.profile.sample import example
 
 
 class MissingFact(Exception):
-    """The profile does not say what is needed; `key` is the profile key that would, empty where no key could."""
+    """The profile does not state a fact that is needed, and could.
 
-    def __init__(self, key: str, why: str) -> None:
-        super().__init__(f"{why}: state {key}" if key else why)
+    `key` is the dotted profile key that would enable the check, `credential` says which credentials would do where the
+    key is `credentials`.
+    """
+
+    def __init__(self, key: str, why: str, credential: Callable[[Credential], bool] | None = None) -> None:
+        super().__init__(f"{why}: state {key}")
         self.key = key
+        self.credential = credential
 
 
 class Arranger:
@@ -84,7 +88,10 @@ class Arranger:
         if held := self.credentials(scope=operation.scope):
             return held[0]
         needed = f"an active key with the scope {operation.scope}" if operation.scope else "an active key"
-        raise MissingFact("credentials", f"{operation.id} needs {needed}")
+        raise MissingFact("credentials", f"{operation.id} needs {needed}", self._serves(operation))
+
+    def _serves(self, operation: Operation) -> Callable[[Credential], bool]:
+        return lambda one: one.active and (not operation.scope or operation.scope in one.scopes)
 
     def authorization(self, credential: str) -> str:
         """The Authorization header's value for a credential of the profile."""
@@ -128,7 +135,8 @@ class Arranger:
         names = in_body | self._stated(operation, facts)
         known = {**self.constants(), **(scope or {})}
         self._guard_verifier(operation, names, known)
-        known |= await self._fixture_values(names, known, use or {}, given or {}, shared)
+        drawn = Drawn(given or {}, use or {})
+        known |= await self._fixture_values(names, known, drawn, shared)
         self._guard(operation, facts, in_body, known)
         if operation.auth == "api_key":
             credential = credential or self.credential_for(operation).name
@@ -144,11 +152,37 @@ class Arranger:
             idempotency=self.profile.idempotency if operation.idempotent else None,
             proof=Proof(self.proof_key) if operation.auth == "oauth" and self.proof_key else None,
             scope=known,
+            drawn=drawn,
         )
 
-    def rendered(self, request: Request, template: Any) -> Any:
-        """Another body for the same fixtures; {unique} stays what it was."""
-        return render(template, request.scope)
+    async def rendered(self, request: Request, template: Any) -> Any:
+        """Another body for the same fixtures; {unique} stays what it was, and what is not there yet is drawn.
+
+        Raises as `arrange` does.
+        """
+        names = placeholders(template)
+        known = await self.known(request, names)
+        self._guard(request.operation, self.facts(request.operation), names, known)
+        return render(template, known)
+
+    async def unknown(self, request: Request) -> dict[str, str]:
+        """The path values that the profile says name nothing."""
+        declared = dict(self.facts(request.operation).unknown)
+        known = await self.known(request, placeholders(declared))
+        return {name: str(value) for name, value in render(declared, known).items()}
+
+    async def known(self, request: Request, names: Iterable[str], *, of_its_own: bool = False) -> dict[str, Any]:
+        """The scope of a request with further names in it, from its own fixtures or from those that it lacks.
+
+        `of_its_own`: a name without a state is about the fixture of that kind that it has, whatever state that is in.
+        Raises as `arrange` does.
+        """
+        scope = dict(request.scope)
+        names = frozenset(names) - scope.keys()
+        self._guard_verifier(request.operation, names, scope)
+        if of_its_own:
+            scope |= _of_drawn(request.drawn, names)
+        return scope | await self._fixture_values(names, scope, request.drawn, shared=False)
 
     def unique(self) -> str:
         """No one stands in another one: who looks for what was made finds that alone."""
@@ -156,14 +190,15 @@ class Arranger:
 
     def _stated(self, operation: Operation, facts: OperationFacts) -> frozenset[str]:
         if operation.id not in self._names:
-            self._names[operation.id] = placeholders([dict(facts.path), dict(facts.query), dict(facts.headers)])
+            query = self._declared_query(operation, facts)
+            self._names[operation.id] = placeholders([dict(facts.path), query, dict(facts.headers)])
         return self._names[operation.id]
 
     def constants(self) -> dict[str, Any]:
         """What the suite itself fills placeholders with, anew for each request."""
         known: dict[str, Any] = {"unique": self.unique()}
         if self.profile.oauth is not None and self.proof_key is not None:
-            verifier = random_source.token_urlsafe(48)
+            verifier = new_verifier()
             known |= {
                 "pkce.verifier": verifier,
                 "pkce.challenge": challenge_of(verifier),
@@ -202,36 +237,35 @@ class Arranger:
         if operation.query_parameters and not self.profile.search.query:
             raise MissingFact("search.query", f"{operation.id} needs a query that is answered 200")
 
+    def _declared_query(self, operation: Operation, facts: OperationFacts) -> dict[str, Any]:
+        declared = self.profile.search.query if operation.query_parameters else {}
+        return {**declared, **facts.query}
+
     def _query(
         self, operation: Operation, facts: OperationFacts, known: Mapping[str, Any]
     ) -> tuple[tuple[str, str], ...]:
-        declared = dict(self.profile.search.query) if operation.query_parameters else {}
-        return tuple((name, _text(value)) for name, value in render({**declared, **facts.query}, known).items())
+        query = render(self._declared_query(operation, facts), known)
+        return tuple((name, _text(value)) for name, value in query.items())
 
     async def _fixture_values(
-        self,
-        names: Iterable[str],
-        known: Mapping[str, Any],
-        use: Mapping[str, str],
-        given: Mapping[str, Members],
-        shared: bool,
+        self, names: Iterable[str], known: Mapping[str, Any], drawn: Drawn, shared: bool
     ) -> dict[str, Any]:
-        drawn: dict[str, Members] = {}
+        """What names of fixtures stand for; `drawn` keeps those that had to be drawn for it."""
         values: dict[str, Any] = {}
         for name in sorted(names):
             if name in known:
                 continue
-            kind, _, rest = name.partition(".")
-            state, _, member = rest.rpartition(".")
-            members = given.get(kind)
+            kind, state, member = _parted(name)
+            members = drawn.given.get(kind)
             if members is None:
-                fixture = self._fixture(kind, use.get(kind) or state or None)
-                if fixture.name not in drawn:
+                fixture = self._fixture(kind, drawn.use.get(kind) or state or None)
+                if fixture.name not in drawn.members:
                     draw = self.fixtures.shared if shared else self.fixtures.fresh
-                    drawn[fixture.name] = await draw(fixture, known)
-                members = drawn[fixture.name]
+                    drawn.members[fixture.name] = await draw(fixture, known)
+                members = drawn.members[fixture.name]
             if member not in members:
-                raise MissingFact(f"fixtures.{kind}", f"the fixture has no member {member!r}")
+                state = drawn.use.get(kind) or state or next(iter(self.profile.fixtures.get(kind, ())), "STATE")
+                raise MissingFact(f"fixtures.{kind}.{state} (with {member})", f"a fixture with {member!r} is needed")
             values[name] = members[member]
         return values
 
@@ -257,7 +291,8 @@ class Arranger:
             return
         open_names = placeholders(dict(facts.path)) | {"unique", "pkce.challenge", "pkce.method", "dpop.jkt"}
         for name in in_body - open_names:
-            if not name.startswith("oauth.") or name == "oauth.code":
+            kind, _, member = _parted(name)
+            if kind != "oauth" or member == "code":
                 self._secrets.passing(name, [str(known[name])])
 
 
@@ -270,9 +305,22 @@ def _is_told(fixture: Fixture) -> bool:
     return "pkce.verifier" in placeholders(written)
 
 
-def bodies_of(request: Request, templates: Iterable[Any]) -> list[Any]:
-    """Other valid bodies of a request's operation, for the same fixtures."""
-    return [render(template, request.scope) for template in templates]
+def _parted(name: str) -> tuple[str, str, str]:
+    """Kind, state and member of `{kind.member}` or `{kind.state.member}`; no state is an empty one."""
+    kind, _, rest = name.partition(".")
+    state, _, member = rest.rpartition(".")
+    return kind, state, member
+
+
+def _of_drawn(drawn: Drawn, names: Iterable[str]) -> dict[str, Any]:
+    """Those names without a state that a fixture which was drawn has a member for: the first one of that kind."""
+    found: dict[str, Any] = {}
+    for name in names:
+        kind, state, member = _parted(name)
+        own = [members for known, members in drawn.members.items() if known.partition(".")[0] == kind]
+        if not state and own and member in own[0]:
+            found[name] = own[0][member]
+    return found
 
 
 def _text(value: Any) -> str:

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import hmac
 import json
+import secrets
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -108,6 +109,11 @@ class Proof:
         key = ProofKey.new(self.key.algorithm) if self.signing == "other" else self.key
         algorithm = jws.JWSRegistry.algorithms[key.algorithm]
         return f"{signed}.{encode(algorithm.sign(signed.encode(), key.key))}"
+
+
+def new_verifier() -> str:
+    """64 unreserved characters: a verifier, and so a plain challenge, has 43 to 128 (RFC 7636 section 4.1)."""
+    return secrets.token_urlsafe(48)
 
 
 def challenge_of(verifier: str) -> str:

@@ -9,6 +9,7 @@ import importlib.util
 import inspect
 import json
 import os
+import re
 import sys
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,15 +17,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from conformance import strictjson
 from conformance.client.ledger import Ledger
 from conformance.client.recorder import current_check
 from conformance.errors import FixtureError
 from conformance.profile import pointer
 from conformance.profile.model import Fixture, HttpCall, Profile
 from conformance.profile.render import MalformedPlaceholder, UnknownPlaceholder, render
+from conformance.profile.urls import render_url
 
 if TYPE_CHECKING:
     import aiohttp
+    from yarl import URL
 
 COMMAND_TIMEOUT_S: Final = 30.0
 HTTP_TIMEOUT_S: Final = 15.0
@@ -176,13 +180,17 @@ class Fixtures:
             self._http = aiohttp.ClientSession(
                 cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(HTTP_TIMEOUT_S)
             )
-        url, headers, body = render(call.url, scope), render(dict(call.headers), scope), render(call.json, scope)
+        try:
+            url, body = render_url(call.url, scope), render(call.json, scope)
+            headers = {name: str(value) for name, value in render(dict(call.headers), scope).items()}
+        except UnknownPlaceholder as error:
+            raise FixtureError(str(error), where=where) from None
         problem = ""
         for attempt in range(_ATTEMPTS):
             await asyncio.sleep(0.1 * attempt)
             try:
                 async with self._http.request(
-                    call.method, url, headers=headers, json=body, allow_redirects=False
+                    call.method, _as_encoded(url), headers=headers, json=body, allow_redirects=False
                 ) as response:
                     status, text = response.status, await response.read()
             except (aiohttp.ClientError, OSError, ValueError) as error:  # OSError: a time-out is one
@@ -220,8 +228,8 @@ class Fixtures:
         if process.returncode:
             raise FixtureError(f"{arguments[0]} ended with {process.returncode}", where=_key(fixture))
         try:
-            return json.loads(output)
-        except ValueError:
+            return strictjson.parse_leniently(output)
+        except strictjson.JsonError:
             raise FixtureError(f"{arguments[0]} printed no JSON", where=_key(fixture)) from None
 
     def _environment(self) -> dict[str, str]:
@@ -235,9 +243,10 @@ class Fixtures:
         function = self._functions[fixture.python]
         try:
             if inspect.iscoroutinefunction(function):
-                return await function(context=dict(scope))
-            given = await asyncio.to_thread(function, context=dict(scope))
-            return await given if inspect.isawaitable(given) else given
+                given = await function(context=dict(scope))
+            else:
+                given = await asyncio.to_thread(function, context=dict(scope))
+            return strictjson.as_unicode(await given if inspect.isawaitable(given) else given)
         except (Exception, SystemExit) as error:
             problem = f"{fixture.python} raised {type(error).__name__}: {error}"
             raise FixtureError(problem, where=_key(fixture)) from error
@@ -251,10 +260,20 @@ def _key(fixture: Fixture) -> str:
     return f"fixtures.{fixture.kind}.{fixture.state}"
 
 
+def _as_encoded(url: str) -> URL:
+    """A URL whose escapes are sent as they are; only the host name may still need its ASCII form."""
+    from yarl import URL
+
+    host = re.match(r"[^/]*//[^/?#]*", url)
+    if url.isascii() or host is None:
+        return URL(url, encoded=True)
+    return URL(str(URL(host[0])).rstrip("/") + url[host.end() :], encoded=True)
+
+
 def _json(text: bytes, call: str, where: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
+        return strictjson.parse_leniently(text)
+    except strictjson.JsonError:
         raise FixtureError(f"{call} answered no JSON", where=where) from None
 
 

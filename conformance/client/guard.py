@@ -12,15 +12,18 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from conformance.client.answer import Answer
+from conformance.client.credentials import Carried
 from conformance.client.dpop import ProofKey
 from conformance.client.request import Nothing, RawBody, Request
 from conformance.client.secrets import Secrets, may_tell, tells
+from conformance.contract import Contract
 from conformance.profile import pointer
 from conformance.profile.model import HttpCall, Profile
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]{16,}=*")
 """What tokens are made of (RFC 6750 section 2.1), and long enough to be one."""
 _NAMES_ONE: Final = re.compile(r"id$|_?(uri|url)$", re.IGNORECASE)
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z-]*")
 _PIECE: Final = re.compile(r"[^\s,;=\"]{12,}")
 _MEMBER: Final = re.compile(r'"((?:[^"\\]|\\.){1,80}+)"\s*+:\s*+"((?:[^"\\]|\\.){8,4096}+)"', re.DOTALL)
 _VARIED: Final = 8
@@ -34,7 +37,7 @@ class Guard:
 
     def __init__(self, profile: Profile, secrets: Secrets) -> None:
         self._secrets = secrets
-        self._before, _, self._behind = profile.authorization.partition("{key}")
+        self._carried = Carried(profile.authorization)
         oauth = profile.oauth
         self._pointers = tuple(filter(None, (oauth.code_verifier, oauth.code))) if oauth else ()
         self._token = oauth.access_token if oauth else ""
@@ -46,9 +49,10 @@ class Guard:
         """A request is about to be sent. Good credentials are known from the beginning."""
         if not request.credential:
             for value in request.authorization:
-                core = value.removeprefix(self._before).removesuffix(self._behind)
+                core = self._carried.secret_of(value)
                 whole = _PIECE.fullmatch(core)  # then what stands around it is nobody's secret
-                self._secrets.passing("authorization", [core] if whole else {value, core, *_PIECE.findall(value)})
+                pieces = {piece for piece in _PIECE.findall(value) if not self._carried.is_open(piece)}
+                self._secrets.passing("authorization", [core] if whole else {value, core, *pieces} if core else [])
         if request.operation.auth == "api_key" or isinstance(request.body, (Nothing, RawBody)):
             return
         document = request.document
@@ -82,6 +86,12 @@ def guard_key(secrets: Secrets, key: ProofKey) -> None:
     secrets.passing("dpop.key", [value for name, value in key.private.items() if name not in public and name != "oth"])
 
 
+def public_names(profile: Profile, contract: Contract) -> str:
+    """What reports are made of, and no secret: a key that begins like one of these names does not hide them."""
+    paths = (operation.path for operation in contract.all)
+    return "\n".join([profile.base_url, profile.name, str(profile.path or ""), *profile.credentials, *paths])
+
+
 def headers_that_tell(profile: Profile) -> Iterator[str]:
     """The values of headers that the profile states, where the header's name says that they are secrets."""
     calls = [effect.http for effect in profile.effects.values()]
@@ -92,7 +102,9 @@ def headers_that_tell(profile: Profile) -> Iterator[str]:
     for headers in stated:
         for name, value in headers.items():
             if tells(name) or name.lower() in ("cookie", "proxy-authorization"):
-                yield from (piece for piece in {value, *_PIECE.findall(value)} if len(piece) >= 8 and "{" not in piece)
+                scheme, blank, rest = value.partition(" ")  # RFC 9110 section 11.4
+                pieces = {value, *_PIECE.findall(rest if blank and _SCHEME.fullmatch(scheme) else value)}
+                yield from (piece for piece in pieces if len(piece) >= 8 and "{" not in piece)
 
 
 def _telling_leaves(value: Any) -> Iterator[str]:

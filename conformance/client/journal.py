@@ -16,11 +16,13 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar
 
 from conformance.codec import from_json, to_json
 from conformance.errors import JournalError
 from conformance.exchanges import Place
+from conformance.files import open_regular
+from conformance.model import SCHEMA_VERSION
 
 if sys.platform != "win32":  # where there is none, and nobody is kept out
     import fcntl
@@ -28,6 +30,10 @@ if sys.platform != "win32":  # where there is none, and nobody is kept out
 T = TypeVar("T")
 NAME: Final = "journal.ndjson"
 _ENCODED: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+LONGEST_LINE: Final = 64_000_000
+"""A line of more bytes is no line of a journal: ten times the longest that a run can write."""
+_LOOKED_AT: Final = 4096
+_MOST_BLANK: Final = 1_000
 _VALUE: Final = "value"
 """In memory only: a line's value of `model`, not yet as JSON."""
 
@@ -107,6 +113,15 @@ def value_of(kind: type[T], record: Mapping[str, Any]) -> T:
     return value if isinstance(value, kind) else from_json(kind, record)
 
 
+def _expect_version(record: Mapping[str, Any], path: Path) -> None:
+    """Raises JournalError on the first line of a journal that another version of the suite wrote."""
+    version = record.get("schema_version")
+    if record["kind"] == "run" and version != SCHEMA_VERSION:
+        what = f"is a journal of version {version}, and this suite reads version {SCHEMA_VERSION}"
+        hint = "run it again, or read it with the version of the suite that wrote it"
+        raise JournalError(what, where=str(path), hint=hint)
+
+
 def _only_writer(file: int, wait_s: float) -> bool:
     """Whether no other process writes the file; none may until this one ends, however it does."""
     if sys.platform == "win32":
@@ -160,16 +175,29 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
     return (record for record, _ in located(path))
 
 
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file; of one that is no line of a journal as much as shows that."""
+    while line := file.readline(_LOOKED_AT):
+        if line.startswith(b"{") and not line.endswith(b"\n"):
+            line += file.readline(LONGEST_LINE)
+        yield line
+
+
 def located(path: Path, known: tuple[int, int] = (0, 0)) -> Iterator[tuple[dict[str, Any], Place]]:
     """As `read`, each with where it stands; `known`: without so many bytes, and lines, from the beginning."""
     try:
-        with path.open("rb") as file:
-            offset, torn = file.seek(known[0]), 0
-            for number, line in enumerate(file, known[1] + 1):
+        with open_regular(path) as file:
+            offset, torn, blank = file.seek(known[0]), 0, 0
+            for number, line in enumerate(_lines(file), known[1] + 1):
+                if len(line) > LONGEST_LINE or (len(line) >= _LOOKED_AT and not line.startswith(b"{")):
+                    raise JournalError(f"line {number} is too long to be one of a journal", where=str(path))
                 if torn:
                     raise JournalError(f"line {torn} is no JSON", where=str(path))
                 place, offset = Place(path, offset, len(line)), offset + len(line)
                 if not line.strip():
+                    blank += 1
+                    if blank > _MOST_BLANK:
+                        raise JournalError("holds blank lines only: this is no journal", where=str(path))
                     continue
                 try:
                     record = json.loads(line)
@@ -178,6 +206,7 @@ def located(path: Path, known: tuple[int, int] = (0, 0)) -> Iterator[tuple[dict[
                     continue
                 if not isinstance(record, dict) or "kind" not in record:
                     raise JournalError(f"line {number} is no journal line", where=str(path))
+                _expect_version(record, path)
                 yield record, place
             if torn and line.endswith(b"\n"):
                 raise JournalError(f"line {torn} is no JSON", where=str(path))

@@ -85,13 +85,14 @@ class Ledger:
 
     async def _remove(self, kind: str, how: HttpCall, call: Call) -> None:
         waiting = list(self._made.get(kind, {}).items())
+        names = placeholders(_texts(how))
         gone: list[str] = []
         troubles: dict[str, str] = {}
 
         async def lane() -> None:
             while waiting:
                 name, members = waiting.pop()
-                scope = {f"{kind}.{member}": value for member, value in members.items()}
+                scope = {name: members[at] for name in names if (at := name.rpartition(".")[2]) in members}
                 try:
                     await call(how, scope, f"cleanup.{kind}")
                     gone.append(name)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from conformance.client.answer import Answer
 from conformance.client.journal import Journal
-from conformance.client.secrets import WHOLE_HEADERS, Secrets, tells
+from conformance.client.secrets import WHOLE_HEADERS, Secrets, tells, without_tail
 from conformance.model import Exchange, Finding, Message
 
 BODY_LIMIT: Final = 8192
@@ -50,7 +50,7 @@ class Recorder:
             url = answer.url
             request = self._drafted(answer.sent_headers, answer.sent_body, answer.request.credential)
             response = self._drafted(_hidden(answer.headers), answer.body, truncated=answer.truncated)
-        told = [url, answer.trouble, *(finding.message for finding in findings)]
+        told = [url, *(finding.message for finding in findings)]
         clean = self._secrets.cleaner([*filter(None, told), *request.texts(), *response.texts()])
         exchange = Exchange(
             id=answer.id,
@@ -63,11 +63,14 @@ class Recorder:
             at=round(answer.at, 4),
             duration_ms=round(answer.duration_s * 1000, 3),
             credential=answer.request.credential,
-            trouble=clean(answer.trouble)[:HEADER_LIMIT] if answer.trouble else "",
+            trouble=self._secrets.excerpt(answer.trouble, HEADER_LIMIT, self._secrets.clean_torn),
             check=current_check.get(),
             purpose=answer.purpose,
             judged=judged,
-            findings=tuple(Finding(f.requirement, f.code, clean(f.message)[:HEADER_LIMIT], f.level) for f in findings),
+            findings=tuple(
+                Finding(f.requirement, f.code, self._secrets.excerpt(f.message, HEADER_LIMIT, clean), f.level)
+                for f in findings
+            ),
             retry_of=retry_of,
         )
         self._journal.append("exchange", exchange)
@@ -80,7 +83,7 @@ class Recorder:
         self, headers: tuple[tuple[str, str], ...], body: bytes, credential: str = "", truncated: bool = False
     ) -> _Draft:
         """A little more of the body than is written: a secret that is cut in two would not be known as one."""
-        margin = 4 * max(self._secrets.longest, 256)
+        margin = self._secrets.margin
         return _Draft(
             headers=tuple(
                 (name, _whole(name, credential) or value, name.lower() in WHOLE_HEADERS)
@@ -88,7 +91,7 @@ class Recorder:
             ),
             body=body[: BODY_LIMIT + margin].decode("utf-8", "backslashreplace"),
             length=len(body),
-            margin=margin if len(body) > BODY_LIMIT + margin else 0,
+            margin=margin if truncated or len(body) > BODY_LIMIT + margin else 0,
             truncated=truncated or len(body) > BODY_LIMIT,
         )
 
@@ -116,8 +119,7 @@ class _Draft(NamedTuple):
             (clean(name)[:HEADER_LIMIT], value if written else clean(value)[:HEADER_LIMIT])
             for name, value, written in self.headers
         )
-        text = clean(self.body)
-        text = text[: max(0, len(text) - self.margin)] if self.margin else text
+        text = without_tail(clean(self.body), self.margin)
         return Message(shown, text[:BODY_LIMIT], self.length, self.truncated or len(text) > BODY_LIMIT)
 
 

@@ -18,6 +18,8 @@ from conformance.profile.model import Idempotency
 
 ORDINARY_TARGET = re.compile(r"[A-Za-z0-9._~/=&?,:+%!$'()*;@-]*")
 ORDINARY_BODY: Final = 64 * 1024
+_DRAWN_KEYS: Final = 50
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _DOT_SEGMENT = re.compile(r"(^|/)\.{1,2}(/|$|\?)|//")
 
 
@@ -50,18 +52,31 @@ class Wire:
     exact: bool
 
 
+@dataclass(slots=True)
+class Drawn:
+    """The fixtures that a request was made with. All its forms share one value, which keeps what is drawn later."""
+
+    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Kind -> members that were brought along, whatever the state."""
+    use: Mapping[str, str] = field(default_factory=dict)
+    """Kind -> the state that was asked for in place of the profile's."""
+    members: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """`kind.state` -> members of the fixture that was drawn, in the order of drawing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One call of one operation, before it is written as bytes.
 
-    `path` and `query` hold plain values, encoded when written; `raw_path` values go into the path as they are.
-    `scope` holds what its placeholders stood for, so that another body can be made for the same fixtures.
+    `path` and `query` hold plain values, encoded when written; those of `raw_path` and `raw_query` are written as they
+    are. `scope` holds what its placeholders stood for, so that another body can be made for the same fixtures.
     """
 
     operation: Operation
     path: Mapping[str, str] = field(default_factory=dict)
     raw_path: Mapping[str, str] = field(default_factory=dict)
     query: tuple[tuple[str, str], ...] = ()
+    raw_query: Mapping[str, str] = field(default_factory=dict)
     headers: tuple[tuple[str, str], ...] = ()
     body: Any = field(default=NOTHING, repr=False)
     media_type: str = "application/json"
@@ -73,6 +88,7 @@ class Request:
     idempotency: Idempotency | None = None
     proof: Proof | None = None
     scope: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    drawn: Drawn = field(default_factory=Drawn, repr=False, compare=False)
     exact: bool = False
     method: str = ""
     """Another method than the operation's, for a check of just that."""
@@ -105,6 +121,10 @@ class Request:
     def without_query(self, *names: str) -> Request:
         return replace(self, query=tuple(pair for pair in self.query if pair[0] not in names))
 
+    def with_raw_query(self, name: str, raw: str) -> Request:
+        """A parameter whose value is written as it is, in place of the one that it has."""
+        return replace(self.without_query(name), raw_query={**self.raw_query, name: raw}, exact=True)
+
     def with_authorization(self, *values: str, credential: str = "") -> Request:
         return replace(self, authorization=values, credential=credential)
 
@@ -131,8 +151,9 @@ class Request:
                 headers.append((self.idempotency.name, self.key))
             elif self.idempotency.carrier == "query":
                 query.append((self.idempotency.name, self.key))
-        if query:
-            target += "?" + "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in query)
+        pairs = [(name, _encoded(value)) for name, value in query] + list(self.raw_query.items())
+        if pairs:
+            target += "?" + "&".join(f"{_encoded(name)}={value}" for name, value in pairs)
         content, media_type = self._content()
         if media_type is not None:
             headers.append(("Content-Type", media_type))
@@ -144,7 +165,7 @@ class Request:
     def _path(self) -> str:
         path = self.operation.path
         for name in self.operation.path_parameters:
-            value = self.raw_path[name] if name in self.raw_path else quote(str(self.path.get(name, "")), safe="")
+            value = self.raw_path[name] if name in self.raw_path else _encoded(str(self.path.get(name, "")))
             path = path.replace(f"{{{name}}}", value)
         return path
 
@@ -157,16 +178,38 @@ class Request:
         return text.encode("utf-8", "surrogatepass"), self.media_type
 
 
+def _encoded(value: str) -> str:
+    """One segment of the path, or one name or value of the query."""
+    return quote(value, safe="", errors="surrogatepass")
+
+
 def plain(value: str) -> bool:
     """Whether every client writes this header value alike: visible ASCII, no outer blanks, not empty."""
     return bool(value) and value.isascii() and value.isprintable() and value == value.strip()
 
 
 def new_key(idempotency: Idempotency | None) -> str:
-    """A fresh idempotency key in the profile's format."""
-    if idempotency is not None and idempotency.format == "pattern":
-        return matching(idempotency.pattern)
-    return str(uuid.uuid4())
+    """A fresh idempotency key in the profile's format. What a pattern looks ahead for is met by drawing again."""
+    if idempotency is None or idempotency.format != "pattern":
+        return str(uuid.uuid4())
+    drawn = (matching(idempotency.pattern) for _ in range(_DRAWN_KEYS))
+    return next((key for key in drawn if well_formed(idempotency, key)), matching(idempotency.pattern))
+
+
+def well_formed(idempotency: Idempotency | None, key: str) -> bool:
+    """Whether a key has the profile's format."""
+    if idempotency is None or idempotency.format in ("any", ""):
+        return bool(key)
+    if idempotency.format == "pattern":
+        return re.fullmatch(idempotency.pattern, key) is not None
+    return _UUID.fullmatch(key) is not None
+
+
+def malformed_key(idempotency: Idempotency) -> str:
+    """A key that has another format than the profile's; empty where none of a few has."""
+    own = new_key(idempotency)
+    tried = ("no such format", f"{own}!", own[:-1], "x", "~" * 300)
+    return next((key for key in tried if key and not well_formed(idempotency, key)), "")
 
 
 def matching(pattern: str) -> str:
@@ -174,3 +217,14 @@ def matching(pattern: str) -> str:
     from conformance.client.pattern import sample
 
     return sample(pattern, secrets.SystemRandom())
+
+
+def repeatable(request: Request) -> bool:
+    """Whether a request may be sent again when its answer was lost: a read, or one that its key protects.
+
+    A proof that keeps its jti is refused the second time, if the first one was seen.
+    """
+    if (request.method or request.operation.method) == "GET":
+        return True
+    pinned = request.proof is not None and "jti" in request.proof.claims
+    return bool(request.key) and not pinned

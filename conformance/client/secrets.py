@@ -15,9 +15,10 @@ from sys import intern
 from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
+from conformance.client.fragments import LENGTH, Fragments, Span, joined, shared
 from conformance.client.spellings import ESCAPES, MIN_LENGTH, Unescaped, forms
 
-__all__ = ["MIN_LENGTH", "WHOLE_HEADERS", "Secrets", "clean_of_all", "forms", "tells"]
+__all__ = ["MIN_LENGTH", "WHOLE_HEADERS", "Secrets", "clean_of_all", "forms", "tells", "without_tail"]
 
 _TELLING_ALONE: Final = 12
 """A shorter passing secret may be part of a harmless word: it is taken out only where it stands by itself."""
@@ -133,7 +134,11 @@ class _Index:
 class Secrets:
     """The secrets of one run, and the one function that takes them out of a text."""
 
-    def __init__(self) -> None:
+    def __init__(self, public: str = "") -> None:
+        """`public`: what is known to be no secret, such as the target's URL: no part of it counts as part of a key."""
+        self._fragments = Fragments(public)
+        self._recent: deque[str] = deque(maxlen=_RECENT)
+        """The last passing secrets, as they are."""
         self._indexes = (_Index(MIN_LENGTH), _Index(1))
         self._odd: list[_Spelling] = []
         """Those few in which there is no run of such characters."""
@@ -156,6 +161,8 @@ class Secrets:
         label = f"«credential:{name}»"
         for form in forms(secret):
             self._keep(_Spelling(form, label, False))
+        self._fragments.add(secret, f"«redacted:part of {name}»")
+        self._shortest = min(self._shortest, LENGTH)
         self._harmless.clear()
 
     def passing(self, name: str, values: Iterable[str]) -> None:
@@ -164,6 +171,7 @@ class Secrets:
             if not isinstance(value, str) or len(value) < MIN_LENGTH or value in self._values:
                 continue
             self._values.add(value)
+            self._recent.append(value)
             label, short = intern(f"«redacted:{name}»"), len(value) < _TELLING_ALONE
             spelt = [_Spelling(form, label, short and form.lower() == value.lower()) for form in forms(value)]
             for one in spelt:
@@ -209,6 +217,24 @@ class Secrets:
             text = self._without_known(text)
         return _without_telling(text)
 
+    def clean_torn(self, text: str) -> str:
+        """As `clean`, of a library's words: it may have cut off what it quotes, in the midst of any secret."""
+        text = self.clean(text)
+        for span in reversed(shared(text, "\n".join(self._recent)) if len(text) >= LENGTH else []):
+            text = f"{text[: span.start]}«redacted:part»{text[span.end :]}"
+        return text
+
+    def excerpt(self, text: str, limit: int, clean: Callable[[str], str] | None = None) -> str:
+        """The beginning of a text, cleaned before it is shortened. `clean`: in place of this object's own."""
+        margin = self.margin
+        kept, cut = text[: limit + margin], len(text) > limit + margin
+        return without_tail((clean or self.clean)(kept), margin if cut else 0)[:limit]
+
+    @property
+    def margin(self) -> int:
+        """How much at the end of a text that was cut off may belong to a secret which is not whole any more."""
+        return 4 * max(self.longest, 256)
+
     def cleaner(self, texts: Iterable[str]) -> Callable[[str], str]:
         """`clean` for just these texts, which are looked at as one first: most are short, and hold nothing."""
         new = [text for text in texts if text not in self._harmless]
@@ -218,7 +244,8 @@ class Secrets:
         forms = [spelling.form for spelling in self._standing_in(together)]
         undone = Unescaped(together)
         hidden = undone.text and self._standing_in(undone.text)
-        if not forms and not hidden and _without_telling(together) == together:
+        torn = any(self._fragments.may_stand_in(one) for one in (together, undone.text) if one)
+        if not (forms or hidden or torn) and _without_telling(together) == together:
             for text in new:
                 self._remember(text)
             return str
@@ -226,7 +253,7 @@ class Secrets:
         def clean(text: str) -> str:
             if text in self._harmless:
                 return text
-            if any(form in text for form in forms) or (hidden and any(sign in text for sign in ESCAPES)):
+            if torn or any(form in text for form in forms) or (hidden and any(sign in text for sign in ESCAPES)):
                 return self.clean(text)
             return _without_telling(text)
 
@@ -249,17 +276,15 @@ class Secrets:
     def _without_known(self, text: str) -> str:
         for spelling in self._standing_in(text):
             text = spelling.out_of(text)
+        for start, end, label in reversed(self._fragments.spans(text)):
+            text = text[:start] + label + text[end:]
         undone = Unescaped(text)
-        spans = [
-            (*undone.span(*span), spelling.label)
-            for spelling in (self._standing_in(undone.text) if undone.text else ())
-            for span in spelling.spans(undone.text)
-        ]
-        last = len(text)
-        for start, end, label in sorted(spans, key=lambda span: (-span[1], span[0])):  # from the end, the longest first
-            if end <= last:
-                text = text[:start] + label + text[end:]
-                last = start
+        if not undone.text:
+            return text
+        spans = [Span(*at, one.label) for one in self._standing_in(undone.text) for at in one.spans(undone.text)]
+        for start, end, label in reversed(joined([*spans, *self._fragments.spans(undone.text)])):
+            first, last = undone.span(start, end)
+            text = text[:first] + label + text[last:]
         return text
 
     def _standing_in(self, text: str) -> list[_Spelling]:
@@ -278,6 +303,11 @@ class Secrets:
         if isinstance(value, list):
             return [self.deep(item) for item in value]
         return value
+
+
+def without_tail(text: str, length: int) -> str:
+    """A text without its last characters: a secret that was cut in two there is not known as one."""
+    return text[: max(0, len(text) - length)] if length else text
 
 
 def _without_telling(text: str) -> str:

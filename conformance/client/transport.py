@@ -25,6 +25,7 @@ import httpx
 from multidict import CIMultiDict
 from yarl import URL
 
+from conformance import strictjson
 from conformance.client.raw import Moment, abandon
 from conformance.client.request import Wire
 from conformance.profile.model import Tls
@@ -104,7 +105,7 @@ class Transport:
         except TimeoutError:
             raw = Raw(None, trouble=f"no whole answer within {self._timeout_s:g} s")
         except (httpx.LocalProtocolError, httpx.UnsupportedProtocol) as error:
-            raise RuntimeError(f"the client cannot write {wire.method} {wire.target[:100]}: {error}") from error
+            raise RuntimeError(f"the client cannot write {wire.method} {wire.target}: {error}") from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, aiohttp.ClientError, OSError) as error:
             if own := _own_trouble(error):
                 raise RuntimeError(f"this machine has no room for a connection: {own}") from error
@@ -243,11 +244,11 @@ def _own_trouble(error: BaseException) -> str:
 
 
 def _describe(error: BaseException) -> str:
-    """What went wrong in a reader's words, whatever library said it."""
+    """What went wrong in a reader's words, whatever library said it; not shortened before it is redacted."""
     text = str(error) or type(error).__name__
     cause = error.__cause__ or error.__context__
     if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)) and "onnect" not in text:
         text = f"cannot connect: {text}"
     if not str(error) and cause is not None:
         text = f"{text} ({cause})"
-    return text[:300]
+    return str(strictjson.as_unicode(text))

@@ -14,11 +14,13 @@ _GREEN, _GREY = "#1c6b45", "#444c56"
 
 
 def badge(told: Certificate) -> str:
-    """`conformance | stable, until 2026-03-01`."""
+    """`conformance | stable, 9 of 9 operations, 50 of 52 requirements, 2 exclusions, until 2026-03-01`."""
     left = "commerce conformance"
-    right = clean(one_line(f"{'conformant' if told.tier == 'all' else told.tier}, until {told.until}", 40))
+    tier = "conformant" if told.tier == "all" else told.tier
+    right = clean(one_line(f"{tier}: {told.scope}, until {told.until}", 140))
     first, second = (round(len(text) * _WIDTH + 2 * _PAD) for text in (left, right))
-    title = escape(clean(f"{told.target} is conformant ({told.tier}), certified {told.issued} until {told.until}"))
+    until = f"certified {told.issued} until {told.until}"
+    title = escape(clean(f"{told.target} is conformant ({told.tier}): {told.scope}, {until}"))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{first + second}" height="22" role="img" '
         f'aria-label="{escape(left)}: {escape(right)}"><title>{title}</title>'

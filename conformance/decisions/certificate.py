@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from conformance.client.journal import NAME as JOURNAL
 from conformance.codec import to_json
-from conformance.decisions.gate import ALL, Policy, decide, of_tier
-from conformance.errors import UsageError
-from conformance.model import Outcome, Run, Verdict
+from conformance.decisions.gate import ALL, Decision, Policy, decide, of_tier
+from conformance.errors import CertificateError, ConformanceError, UsageError
+from conformance.files import open_regular
+from conformance.model import Outcome, Run
 from conformance.reports import runjson
 from conformance.reports.shaping.text import clean, one_line
 
@@ -33,6 +34,7 @@ PREDICATE: Final = "https://in-toto.io/attestation/test-result/v0.1"
 VALID_DAYS: Final = 90
 _SUBJECTS: Final = (runjson.FILE, JOURNAL)
 _LARGEST: Final = 16_000_000
+_LOCKED: Final = "the password of an encrypted key is read from CONFORMANCE_KEY_PASSWORD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,12 @@ class Certificate:
     """When the run began."""
     digests: Mapping[str, str]
     """sha256 of run.json, journal.ndjson, profile, contract, checks and waivers."""
+    scope: str
+    """What the verdict rests on: `20 of 20 operations, 74 of 75 requirements, 12 exclusions`."""
+    policy: tuple[str, ...]
+    """What the verdict was narrowed to, in words."""
+    exclusions: tuple[str, ...]
+    """What the profile says is not there or cannot be seen, each with its reason."""
     passed: tuple[str, ...]
     waived: tuple[str, ...]
     """Requirements of which a failure was accepted, and why."""
@@ -64,7 +72,7 @@ def certified(run: Run, directory: Path, key: bytes, *, tier: str, today: str, d
     """
     from securesystemslib.dsse import Envelope
 
-    _check(run, tier)
+    decision = _check(run, tier, today)
     written = _read(directory / runjson.FILE, "make it with `conformance report`")
     if written != runjson.render(run).encode("utf-8", "surrogatepass"):
         raise UsageError(
@@ -73,32 +81,47 @@ def certified(run: Run, directory: Path, key: bytes, *, tier: str, today: str, d
     signer, public = _signer(key, password)
     until = (date.fromisoformat(today) + timedelta(days=days)).isoformat()
     digests = {name: _sha256(_read(directory / name)) for name in _SUBJECTS}
-    statement = _statement(run, digests, tier=tier, today=today, until=until, signer=public)
+    statement = _statement(run, decision, digests, today=today, until=until, signer=public)
     envelope = Envelope(_canonical(statement), PAYLOAD_TYPE, {})
     envelope.sign(signer)
     return _canonical(envelope.to_dict()) + b"\n"
 
 
-def _check(run: Run, tier: str) -> None:
+def _check(run: Run, tier: str, today: str) -> Decision:
     hint = "`conformance gate` says what stands in the way"
     if run.filtered:
         raise UsageError("a filtered run certifies nothing", hint="run every check")
     if not run.complete:
         why = clean(one_line(run.interrupted)) or "it crashed"
         raise UsageError(f"the run was cut short: {why}", hint="run it to its end")
-    verdict = decide(run, Policy(tier=tier)).verdict
-    if verdict is not Verdict.CONFORMANT:
-        raise UsageError(f"the run is {verdict}" + ("" if tier == ALL else f" in the tier {tier}"), hint=hint)
+    decision = decide(run, Policy(tier=tier), today=today)
+    if not decision.passed:
+        where = "" if tier == ALL else f" in the tier {tier}"
+        raise UsageError(f"the run is {decision.verdict}{where}: {decision.scope.summary}", hint=hint)
+    return decision
+
+
+def _scope(decision: Decision) -> dict[str, Any]:
+    """What the verdict rests on, as it is signed."""
+    scope = decision.scope
+    return {
+        "summary": scope.summary,
+        "policy": list(decision.policy),
+        "operations": list(scope.proven),
+        "judged": list(scope.judged),
+        "exclusions": [{"fact": one.fact, "reason": one.reason} for one in scope.exclusions],
+    }
 
 
 def _statement(
-    run: Run, digests: Mapping[str, str], *, tier: str, today: str, until: str, signer: bytes
+    run: Run, decision: Decision, digests: Mapping[str, str], *, today: str, until: str, signer: bytes
 ) -> dict[str, Any]:
     from google.protobuf.json_format import MessageToDict, ParseDict
     from in_toto_attestation.predicates.test_result.v0.test_result_pb2 import TestResult
     from in_toto_attestation.v1.resource_descriptor import ResourceDescriptor
     from in_toto_attestation.v1.statement import Statement
 
+    tier = decision.tier
     facts = {"tier": tier, "issued": today, "until": until, "startedAt": run.started_at, "seed": str(run.seed)}
     made_with = [
         ResourceDescriptor(name="target", uri=run.target, annotations=facts),
@@ -109,6 +132,7 @@ def _statement(
         ResourceDescriptor(name="contract", digest={"sha256": run.suite.contract}),
         ResourceDescriptor(name="checks", digest={"sha256": run.suite.checks}),
         ResourceDescriptor(name="waivers", digest={"sha256": waivers_digest(run)}),
+        ResourceDescriptor(name="scope", annotations=_scope(decision)),
         ResourceDescriptor(name="signer", media_type="application/x-pem-file", content=signer),
     ]
     results = of_tier(run, tier)
@@ -140,20 +164,30 @@ def waivers_digest(run: Run) -> str:
     return _sha256(_canonical([to_json(waiver) for waiver in run.waivers]))
 
 
-def read(data: bytes, key: bytes | None = None) -> Certificate:
+def read(data: bytes, key: bytes | None = None, *, where: str = "") -> Certificate:
     """What a certificate says. `key`: the public key (PEM) that is trusted; without it, the one that it brings along.
+    `where`: the file's name, for errors.
 
-    Raises UsageError on whatever is not exactly as it was signed.
+    Raises CertificateError on whatever is not exactly as it was signed, and UsageError on what is no certificate.
     """
-    envelope = _envelope(data)
+    trusted = _public(key) if key else None
+    envelope = _envelope(data, where)
     told = json.loads(envelope.payload)
-    held = {one["name"]: one for one in told["predicate"]["configuration"]}
-    trusted = key or _unbase64(held["signer"]["content"])
-    signer = _verified(envelope, trusted)
-    if key is not None and _public(_unbase64(held["signer"]["content"])).keyid != signer.keyid:
-        raise UsageError("the key that signed is not the one that it names")
+    try:
+        held = {one["name"]: one for one in told["predicate"]["configuration"]}
+        own = _public(_unbase64(held["signer"]["content"]))
+    except (ValueError, KeyError, TypeError, UsageError):
+        raise _unreadable(data, where) from None
+    signer = _verified(envelope, trusted or own, where)
+    if own.keyid != signer.keyid:
+        raise CertificateError("the key that signed is not the one that it names", where=where)
     facts = held["target"]["annotations"]
     digests = {one["name"]: one["digest"]["sha256"] for one in told["subject"]}
+    if "scope" not in held:
+        raise UsageError(
+            "is a certificate of an earlier version, without a scope", where=where, hint="certify the run again"
+        )
+    scope = held["scope"]["annotations"]
     digests |= {name: one["digest"]["sha256"] for name, one in held.items() if "digest" in one}
     return Certificate(
         target=held["target"]["uri"],
@@ -164,6 +198,9 @@ def read(data: bytes, key: bytes | None = None) -> Certificate:
         until=facts["until"],
         started_at=facts["startedAt"],
         digests=digests,
+        scope=scope["summary"],
+        policy=tuple(scope["policy"]),
+        exclusions=tuple(f"{one['fact']}: {one['reason']}" for one in scope["exclusions"]),
         passed=tuple(told["predicate"].get("passedTests", ())),
         waived=tuple(told["predicate"].get("warnedTests", ())),
         signer=signer.keyid,
@@ -173,9 +210,13 @@ def read(data: bytes, key: bytes | None = None) -> Certificate:
 def lines(certificate: Certificate) -> Iterator[str]:
     """What a certificate says, for a terminal."""
     tier = "" if certificate.tier == ALL else f", tier {certificate.tier}"
-    yield f"{clean(certificate.target)} is conformant{tier}: {len(certificate.passed)} requirements passed"
+    yield f"{clean(certificate.target)} is conformant{tier}: {clean(one_line(certificate.scope))}"
+    for narrowed in certificate.policy:
+        yield f"  under a policy: {clean(one_line(narrowed))}"
     yield f"  profile {clean(certificate.profile)}, suite {certificate.suite}, run of {certificate.started_at}"
     yield f"  certified {certificate.issued}, holds until {certificate.until}, by the key {certificate.signer}"
+    for excluded in certificate.exclusions:
+        yield f"  excluded by the profile: {clean(one_line(excluded))}"
     for waived in certificate.waived:
         yield f"  accepted: {clean(one_line(waived))}"
 
@@ -184,7 +225,7 @@ def differences(certificate: Certificate, directory: Path) -> Iterator[str]:
     """What in a run's folder is not what was certified, a line each."""
     for name in _SUBJECTS:
         try:
-            found = _sha256(_read(directory / name))
+            found = _digest(directory / name)
         except UsageError as error:
             yield str(error)
             continue
@@ -192,10 +233,10 @@ def differences(certificate: Certificate, directory: Path) -> Iterator[str]:
             yield f"{name} was changed since: sha256 {found}, certified {certificate.digests[name]}"
 
 
-def _envelope(data: bytes) -> Any:
+def _envelope(data: bytes, where: str) -> Any:
     from securesystemslib.dsse import Envelope
 
-    broken = UsageError("is no certificate, or was changed", hint="it holds exactly what `conformance certify` wrote")
+    broken = _unreadable(data, where)
     try:
         value = json.loads(data)
         if len(data) > _LARGEST or _canonical(value) + b"\n" != data:
@@ -215,14 +256,22 @@ def _envelope(data: bytes) -> Any:
     return envelope
 
 
-def _verified(envelope: Any, key: bytes) -> SSlibKey:
+def _unreadable(data: bytes, where: str) -> ConformanceError:
+    """Why a file cannot be read as a certificate: it was one and was changed, or it never was one."""
+    if PAYLOAD_TYPE.encode() in data:
+        return CertificateError("is not what was signed: it was changed, or its signature is missing", where=where)
+    return UsageError("is no certificate", where=where, hint="`conformance certify` writes one")
+
+
+def _verified(envelope: Any, public: SSlibKey, where: str) -> SSlibKey:
     from securesystemslib.exceptions import VerificationError
 
-    public = _public(key)
     try:
         envelope.verify([public], 1)
     except (VerificationError, ValueError):
-        raise UsageError("the signature is not good", hint="another key signed it, or it was changed") from None
+        raise CertificateError(
+            "the signature is not good", where=where, hint="another key signed it, it was changed, or it has none"
+        ) from None
     return public
 
 
@@ -235,7 +284,10 @@ def _signer(key: bytes, password: str) -> tuple[Any, bytes]:
     hint = "openssl genpkey -algorithm ed25519 -out key.pem"
     try:
         private = load_pem_private_key(key, password.encode() or None)
-    except (ValueError, TypeError) as error:
+    except TypeError as error:  # the key is encrypted and there is no password, or the other way round
+        raise UsageError(str(error).rstrip("."), where="--key", hint=_LOCKED) from None
+    except ValueError as error:
+        hint = _LOCKED if password else hint
         raise UsageError(f"no private key can be read: {error}", where="--key", hint=hint) from None
     if not isinstance(private, Ed25519PrivateKey):
         raise UsageError("is no Ed25519 key", where="--key", hint=hint)
@@ -266,9 +318,19 @@ def _pem(key: Ed25519PublicKey) -> bytes:
 
 def _read(path: Path, hint: str = "") -> bytes:
     try:
-        return path.read_bytes()
+        with open_regular(path) as file:
+            return file.read()
     except OSError as error:
         raise UsageError(error.strerror or "cannot be read", where=str(path), hint=hint) from None
+
+
+def _digest(path: Path) -> str:
+    """sha256 of a file that need not fit into the memory."""
+    try:
+        with open_regular(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UsageError(error.strerror or "cannot be read", where=str(path)) from None
 
 
 def _unbase64(text: str) -> bytes:

@@ -12,6 +12,8 @@ from conformance.errors import UsageError
 from conformance.model import OperationInfo, Outcome, Result, Run, Verdict
 
 _OPEN = (Outcome.INCONCLUSIVE, Outcome.UNTESTED)
+_NOT_ASKED = (None, Outcome.UNSTATED, Outcome.INAPPLICABLE)
+"""What the profile, or the interface, leaves nothing to be seen of."""
 _JUDGED = (Outcome.PASSED, Outcome.FAILED, Outcome.WARNED)
 _ENOUGH = 5
 """Fewer answers of a kind say nothing about what its members are."""
@@ -50,6 +52,8 @@ class Environment:
     profile: str
     profile_digest: str
     verdict: Verdict
+    scope: str
+    """What the verdict rests on."""
     started_at: str
     suite: str
 
@@ -104,6 +108,7 @@ def compare(
             profile=run.profile.name,
             profile_digest=run.profile.digest,
             verdict=run.verdict,
+            scope=run.scope.summary,
             started_at=run.started_at,
             suite=run.suite.version,
         )
@@ -179,7 +184,7 @@ def _kind(was: Result | None, now: Result | None, *, profiles_differ: bool) -> K
         return None
     if after in (Outcome.FAILED, Outcome.BROKEN):
         return Kind.REGRESSED
-    if None in (before, after) or Outcome.INAPPLICABLE in (before, after):
+    if any(outcome in _NOT_ASKED for outcome in (before, after)):
         return Kind.PROFILE if profiles_differ else Kind.OPEN if after is None else None
     if after in _OPEN:
         return None if before in _OPEN else Kind.OPEN

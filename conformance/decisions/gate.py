@@ -1,35 +1,51 @@
-"""Whether a release may pass: one run, held to a tier, to waivers, and perhaps to an earlier run.
+"""Whether a release may pass: one run, held to a policy, and perhaps to an earlier run.
 
-Without a baseline the answer is the run's own verdict, for the tier that was asked for. With one, only what is worse
-than it was counts: a failure that is new or another one, and what was judged and no longer is.
+The answer is the run's own verdict. A policy may narrow it to a tier, allow requirements to stay open or accept
+failures by waivers: then the verdict is decided again, by the judge, and what was narrowed stands beside it. A baseline
+only adds: what was judged there and is worse now keeps a release back, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from conformance.judge.verdict import EXIT_CODES, excuses, unwaived, verdict_of, with_states
-from conformance.model import Level, Outcome, Result, Run, Stability, Verdict, Waiver
+from conformance.judge.scope import open_results
+from conformance.judge.verdict import (
+    EXIT_CODES,
+    failures,
+    overall,
+    tiers_of,
+    unaccepted,
+    verdict_of,
+    with_states,
+    with_waivers,
+)
+from conformance.model import JUDGED, OPEN, Level, Outcome, Result, Run, Scope, Stability, Verdict, Waiver
 
 ALL = "all"
-_OPEN = (Outcome.INCONCLUSIVE, Outcome.UNTESTED)
 _SUPERFLUOUS = ("expired", "unmatched", "unneeded", "mismatch")
+_BINDING = (Level.REQUIRED, Level.DECLARED)
+_WORST_FIRST = (Verdict.BROKEN, Verdict.NONCONFORMANT, Verdict.INCOMPLETE, Verdict.CONFORMANT)
 Key = tuple[str, str, str]
 
 
 class Why(StrEnum):
     """Why a result keeps a release back."""
 
-    FAILED = "failed"
     REGRESSED = "regressed"
     """It did not fail in the baseline, or failed otherwise."""
-    UNDECIDED = "not judged"
-    NEWLY_UNDECIDED = "newly not judged"
+    NO_LONGER_JUDGED = "no longer judged"
+    """Judged in the baseline, and open or inapplicable now."""
     GONE = "gone"
     """Judged in the baseline, and not in this run at all."""
     BROKEN = "broken"
+    FAILED = "failed"
+    UNDECIDED = "not judged"
+
+
+REGRESSIONS = (Why.REGRESSED, Why.NO_LONGER_JUDGED, Why.GONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,49 +76,87 @@ class Decision:
     passed: bool
     exit_code: int
     verdict: Verdict
-    """Of the tier, waivers and allowances considered; regressions are judged apart."""
+    """Under the policy; regressions are judged apart."""
+    scope: Scope
+    """Of the tier that was asked for."""
     obstacles: tuple[Obstacle, ...]
+    """What is worse than in the baseline first."""
     reasons: tuple[str, ...]
     """What keeps it back beside the obstacles: a filtered run, a waiver that is not needed."""
-    known: tuple[Result, ...] = ()
-    """Failures that the baseline has too."""
+    policy: tuple[str, ...] = ()
+    """What the policy narrows or allows, in words; empty where the run's own verdict stands."""
     excused: tuple[tuple[Result, Waiver], ...] = ()
     allowed: tuple[Result, ...] = ()
-    """Undecided results that `allow_incomplete` lets pass."""
+    """Open results that `allow_incomplete` lets pass."""
     fixed: tuple[Result, ...] = ()
     """What failed in the baseline and passes now."""
-    waivers: tuple[Waiver, ...] = field(default=())
+    waivers: tuple[Waiver, ...] = ()
     tier: str = ALL
     baseline: bool = False
 
 
 def decide(run: Run, policy: Policy, baseline: Run | None = None, *, today: str = "") -> Decision:
     """Whether the run lets a release pass. `today` is an ISO date, by which waivers end; empty: the run's own day."""
+    scope = run.scope if policy.tier == ALL else run.tiers[policy.tier].scope
     results = of_tier(run, policy.tier)
-    waivers = with_states((*run.waivers, *policy.waivers), results, today or run.started_at[:10])
-    allowed = tuple(r for r in results if r.outcome in _OPEN and r.requirement in policy.allow_incomplete)
-    held = [r for r in results if r not in allowed]
-    whole = run.complete and not run.filtered
-    verdict = verdict_of(held, waivers, whole=whole)
-    active = [waiver for waiver in waivers if waiver.state == "active"]
-    excused = tuple((r, w) for r in held if (w := next((w for w in active if excuses(w, r)), None)) is not None)
+    stated = (*run.waivers, *policy.waivers)
+    waivers = with_states(stated, results, today or run.started_at[:10], scope.unproven)
+    results = list(with_waivers(results, waivers, scope.unproven))
+    allowed = tuple(r for r in open_results(results) if r.requirement in policy.allow_incomplete)
+    held = [result for result in results if not _lets_pass(policy, result)]
+    verdict = _verdict(run, policy, held, waivers, scope)
     decision = Decision(
         passed=verdict is Verdict.CONFORMANT,
         exit_code=EXIT_CODES[verdict],
         verdict=verdict,
-        obstacles=tuple(_obstacles(held, waivers)),
-        reasons=tuple(_short(run)),
-        excused=excused,
+        scope=scope,
+        obstacles=tuple(_obstacles(held)),
+        reasons=(*_short(run), *_unproven(scope, waivers)),
+        policy=tuple(_narrowed(policy)),
+        excused=tuple((result, waivers[result.waived_by]) for result in held if result.waived_by is not None),
         allowed=allowed,
         waivers=waivers,
         tier=policy.tier,
     )
     if baseline is not None:
-        before = {_key(r): r for r in of_tier(baseline, policy.tier)}
-        decision = _compared(decision, held, before, whole=whole)
-        if baseline.suite.checks == run.suite.checks:
-            decision = _nothing_gone(decision, held, before, policy)
+        decision = _held_against(
+            decision, held, baseline, policy, same_checks=baseline.suite.checks == run.suite.checks
+        )
     return _strict(decision) if policy.strict_waivers else decision
+
+
+def _lets_pass(policy: Policy, result: Result) -> bool:
+    """Whether a result may stay open; what is inapplicable as a further case says nothing without the others."""
+    is_open = result.outcome in OPEN or result.further
+    return is_open and result.waived_by is None and result.requirement in policy.allow_incomplete
+
+
+def _verdict(run: Run, policy: Policy, held: Sequence[Result], waivers: Sequence[Waiver], scope: Scope) -> Verdict:
+    """The run's own, or a worse one; under a policy that narrows, what the judge decides of the rest."""
+    whole = run.complete and not run.filtered
+    verdict = verdict_of(held, waivers, whole=whole, unproven=scope.unproven)
+    if policy.tier == ALL:
+        tiers = tiers_of(held, (), run.operations, waivers, frozenset(scope.proven), whole=whole)
+        verdict = overall(verdict, tiers)
+    if any(True for _ in _narrowed(policy)):
+        return verdict
+    return next(one for one in _WORST_FIRST if one in (verdict, run.verdict))
+
+
+def _narrowed(policy: Policy) -> Iterable[str]:
+    """What a policy narrows or allows, in words."""
+    if policy.tier != ALL:
+        yield f"only the tier {policy.tier} counts"
+    if policy.allow_incomplete:
+        yield f"allowed to stay open: {', '.join(sorted(policy.allow_incomplete))}"
+    if policy.waivers:
+        count = len(policy.waivers)
+        yield f"{count} further waiver{'s' if count > 1 else ''}: {', '.join(sorted(w.issue for w in policy.waivers))}"
+
+
+def _unproven(scope: Scope, waivers: Iterable[Waiver]) -> Iterable[str]:
+    for name in unaccepted(scope.unproven, waivers):
+        yield f"{name} was never answered 200"
 
 
 def of_tier(run: Run, tier: str) -> list[Result]:
@@ -118,16 +172,12 @@ def _key(result: Result) -> Key:
     return result.check, result.operation, result.case
 
 
-def _obstacles(results: Iterable[Result], waivers: Iterable[Waiver]) -> Iterable[Obstacle]:
-    results = list(results)
+def _obstacles(results: Sequence[Result]) -> Iterable[Obstacle]:
     for result in results:
         if result.outcome is Outcome.BROKEN:
             yield Obstacle(Why.BROKEN, result)
-    for result in unwaived(results, waivers):
-        yield Obstacle(Why.FAILED, result)
-    for result in results:
-        if result.outcome in _OPEN and result.level is Level.REQUIRED:
-            yield Obstacle(Why.UNDECIDED, result)
+    yield from (Obstacle(Why.FAILED, result) for result in failures(results))
+    yield from (Obstacle(Why.UNDECIDED, result) for result in open_results(results))
 
 
 def _short(run: Run) -> Iterable[str]:
@@ -139,62 +189,66 @@ def _short(run: Run) -> Iterable[str]:
         yield "the run did not reach its end"
 
 
-def _compared(decision: Decision, held: list[Result], before: Mapping[Key, Result], *, whole: bool) -> Decision:
-    """The decision, of which only what is worse than in the baseline keeps the release back."""
-    obstacles, known = [], []
-    for obstacle in decision.obstacles:
-        was = before.get(_key(obstacle.result))
-        worse = _worse(obstacle, was)
-        if worse is None:
-            known.append(obstacle.result)
-        else:
-            obstacles.append(Obstacle(worse, obstacle.result, was.outcome if was else None))
+def _held_against(
+    decision: Decision, held: Sequence[Result], baseline: Run, policy: Policy, *, same_checks: bool
+) -> Decision:
+    """The decision, with what is worse than in the baseline first: that alone keeps a release back, too."""
+    before = {_key(result): result for result in of_tier(baseline, policy.tier)}
+    obstacles = [_compared(obstacle, before.get(_key(obstacle.result))) for obstacle in decision.obstacles]
+    known = {_key(obstacle.result) for obstacle in obstacles}
+    worse = [o for o in obstacles if o.why in REGRESSIONS]
+    worse += [Obstacle(Why.NO_LONGER_JUDGED, r, was.outcome) for r, was in _silenced(held, before, known)]
+    if same_checks:
+        here = {_key(result) for result in (*held, *decision.allowed)}
+        worse += [Obstacle(Why.GONE, was, was.outcome) for was in _gone(here, before, policy)]
+    rest = [obstacle for obstacle in obstacles if obstacle.why not in REGRESSIONS]
     fixed = [r for r in held if r.outcome is Outcome.PASSED and _failed(before.get(_key(r)))]
-    whys = {obstacle.why for obstacle in obstacles}
-    if Why.BROKEN in whys:
-        code = EXIT_CODES[Verdict.BROKEN]
-    elif whys:
-        code = EXIT_CODES[Verdict.NONCONFORMANT]
-    else:
-        code = EXIT_CODES[Verdict.CONFORMANT if whole else Verdict.INCOMPLETE]
+    code = decision.exit_code or (EXIT_CODES[Verdict.NONCONFORMANT] if worse else 0)
     return replace(
         decision,
         passed=code == 0,
         exit_code=code,
-        obstacles=tuple(obstacles),
-        known=tuple(known),
+        obstacles=(*worse, *rest),
         fixed=tuple(fixed),
         baseline=True,
     )
 
 
-def _nothing_gone(decision: Decision, held: list[Result], before: Mapping[Key, Result], policy: Policy) -> Decision:
-    """The decision, kept back by what the same checks judged in the baseline and this run does not have."""
-    here = {_key(result) for result in (*held, *decision.allowed)}
-    gone = [
-        Obstacle(Why.GONE, was, was.outcome)
-        for key, was in before.items()
-        if key not in here and was.requirement not in policy.allow_incomplete
-        and was.level is Level.REQUIRED and was.outcome not in (Outcome.INAPPLICABLE, *_OPEN)
-    ]  # fmt: skip
-    if not gone:
-        return decision
-    code = decision.exit_code or EXIT_CODES[Verdict.NONCONFORMANT]
-    return replace(decision, passed=False, exit_code=code, obstacles=(*decision.obstacles, *gone))
+def _compared(obstacle: Obstacle, was: Result | None) -> Obstacle:
+    """The obstacle as the baseline shows it: a regression, or as it was there."""
+    if was is None or obstacle.why is Why.BROKEN:
+        return obstacle if obstacle.why is not Why.FAILED else replace(obstacle, why=Why.REGRESSED)
+    if obstacle.why is Why.FAILED:
+        same = _failed(was) and was.signature == obstacle.result.signature
+        return replace(obstacle, why=Why.FAILED if same else Why.REGRESSED, before=was.outcome)
+    why = Why.NO_LONGER_JUDGED if was.outcome in JUDGED else obstacle.why
+    return replace(obstacle, why=why, before=was.outcome)
+
+
+def _silenced(
+    held: Iterable[Result], before: Mapping[Key, Result], known: Iterable[Key]
+) -> Iterable[tuple[Result, Result]]:
+    """What was judged in the baseline and is open or inapplicable now, though no obstacle by itself."""
+    listed = set(known)
+    for result in held:
+        was = before.get(_key(result))
+        if was is None or was.outcome not in JUDGED or _key(result) in listed or result.waived_by is not None:
+            continue
+        if result.level in _BINDING and (result.outcome in OPEN or result.outcome is Outcome.INAPPLICABLE):
+            yield result, was
+
+
+def _gone(here: Iterable[Key], before: Mapping[Key, Result], policy: Policy) -> Iterable[Result]:
+    """What the same checks judged in the baseline and this run does not have."""
+    found = set(here)
+    for key, was in before.items():
+        required = was.level is Level.REQUIRED and was.requirement not in policy.allow_incomplete
+        if required and key not in found and was.outcome in JUDGED:
+            yield was
 
 
 def _failed(result: Result | None) -> bool:
     return result is not None and result.outcome is Outcome.FAILED
-
-
-def _worse(obstacle: Obstacle, was: Result | None) -> Why | None:
-    """What makes an obstacle worse than the baseline; None where that has it too."""
-    if obstacle.why is Why.BROKEN:
-        return Why.BROKEN
-    if obstacle.why is Why.FAILED:
-        same = was is not None and _failed(was) and was.signature == obstacle.result.signature
-        return None if same else Why.REGRESSED
-    return None if was is not None and was.outcome in _OPEN else Why.NEWLY_UNDECIDED
 
 
 def _strict(decision: Decision) -> Decision:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.client.journal import NAME as JOURNAL
 from conformance.errors import ConformanceError, UsageError
 from conformance.model import Outcome, Run
 from conformance.reports.runjson import FILE, load_run
@@ -53,8 +54,10 @@ def history(folder: Path) -> tuple[list[Trend], list[str]]:
             unread.append(str(error))
             continue
         runs.setdefault((run.profile.name, run.target), []).append((path.parent, run))
+    unread += [f"{path}: holds no {FILE} (`conformance report {path}` makes it)" for path in _unreported(folder)]
     if not runs:
-        raise UsageError("holds no run", where=str(folder), hint="name the folder in which run folders are")
+        why = f" that can be read, of {len(unread)}: {unread[0]}" if unread else ""
+        raise UsageError(f"holds no run{why}", where=str(folder), hint="name the folder in which run folders are")
     trends = [_trend(target, profile, found) for (profile, target), found in sorted(runs.items())]
     return trends, unread
 
@@ -64,6 +67,12 @@ def _found(folder: Path) -> Iterator[Path]:
         yield from sorted(path for pattern in (FILE, f"*/{FILE}") for path in folder.glob(pattern))
     except OSError as error:
         raise UsageError(error.strerror or "cannot be read", where=str(folder)) from None
+
+
+def _unreported(folder: Path) -> list[Path]:
+    """The folders of runs that were killed before their reports were written."""
+    journals = (path for pattern in (JOURNAL, f"*/{JOURNAL}") for path in folder.glob(pattern))
+    return sorted(path.parent for path in journals if not (path.parent / FILE).exists())
 
 
 def _trend(target: str, profile: str, found: Sequence[tuple[Path, Run]]) -> Trend:

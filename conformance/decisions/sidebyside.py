@@ -35,7 +35,8 @@ def lines(comparison: Comparison) -> Iterator[str]:
     """The differences for a terminal, the gravest first, with a summary at the end."""
     for environment in comparison.environments:
         yield (
-            f"{environment.letter}  {clean(environment.name)}: {environment.verdict}, profile {environment.profile}, "
+            f"{environment.letter}  {clean(environment.name)}: {environment.verdict} ({environment.scope}), "
+            f"profile {environment.profile}, "
             f"{clean(environment.target)}, {environment.started_at}"
         )
     for text in comparison.incomparable:
@@ -128,11 +129,11 @@ def markdown(comparison: Comparison) -> str:
     parts = [
         f"# Comparison: {escape(_summary(comparison))}",
         "",
-        "| | environment | verdict | profile | target |",
-        "|---|---|---|---|---|",
+        "| | environment | verdict | scope | profile | target |",
+        "|---|---|---|---|---|---|",
     ]
     parts += [
-        f"| {e.letter} | {escape(e.name)} | {e.verdict} | {escape(e.profile)} | {code(e.target)} |"
+        f"| {e.letter} | {escape(e.name)} | {e.verdict} | {escape(e.scope)} | {escape(e.profile)} | {code(e.target)} |"
         for e in comparison.environments
     ]
     parts += ["", *(f"> **not comparable:** {escape(text)}" for text in comparison.incomparable)]

@@ -8,6 +8,7 @@ from typing import Any
 from conformance.codec import to_json
 from conformance.decisions.history import Trend
 from conformance.decisions.page import page
+from conformance.model import OPEN
 from conformance.reports.shaping.text import clean, dumps, mapped, utf8
 
 _HEAD = f"  {'began':20}  {'verdict':13}  {'failed':>6}  {'open':>5}  {'requests':>8}  {'p50':>8}  {'p99':>8}  changed"
@@ -20,7 +21,7 @@ def lines(trends: Sequence[Trend], unread: Sequence[str] = ()) -> Iterator[str]:
         yield _HEAD
         for point in trend.points:
             counts = point.counts
-            undecided = counts.get("inconclusive", 0) + counts.get("untested", 0)
+            undecided = sum(counts.get(outcome, 0) for outcome in OPEN)
             p50, p99 = (f"{value:.1f} ms" if value is not None else "–" for value in (point.p50_ms, point.p99_ms))
             changed = [f"+{name}" for name in point.newly_failed] + [f"-{name}" for name in point.newly_passed]
             yield (
@@ -32,13 +33,14 @@ def lines(trends: Sequence[Trend], unread: Sequence[str] = ()) -> Iterator[str]:
         yield f"not read: {clean(problem)}"
 
 
-def as_json(trends: Sequence[Trend]) -> str:
-    return dumps(mapped({"schema_version": 1, "targets": [to_json(trend) for trend in trends]}, utf8))
+def as_json(trends: Sequence[Trend], unread: Sequence[str] = ()) -> str:
+    told = {"schema_version": 1, "targets": [to_json(trend) for trend in trends], "unread": list(unread)}
+    return dumps(mapped(told, utf8))
 
 
-def html(trends: Sequence[Trend]) -> str:
-    """One page with a table and a curve for each target."""
-    return page("history.html.j2", trends=trends, curve=_curve)
+def html(trends: Sequence[Trend], unread: Sequence[str] = ()) -> str:
+    """One page with a table and a curve for each target, and the runs that could not be read."""
+    return page("history.html.j2", trends=trends, unread=[clean(problem) for problem in unread], curve=_curve)
 
 
 def _curve(trend: Trend, name: str) -> str:

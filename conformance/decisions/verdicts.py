@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.codec import to_json
-from conformance.decisions.gate import ALL, Decision, Obstacle
+from conformance.decisions.gate import ALL, REGRESSIONS, Decision, Obstacle
 from conformance.model import Result, Run
 from conformance.reports.shaping.text import clean, one_line, plural
 
@@ -25,10 +25,8 @@ def lines(decision: Decision, run: Run) -> Iterator[str]:
     yield from (f"! {clean(one_line(reason))}" for reason in decision.reasons)
     for result, waiver in decision.excused:
         yield f"– waived until {waiver.until} by {waiver.owner}, {waiver.issue}: {_place(result)}"
-    if decision.known:
-        yield f"– {plural(len(decision.known), 'result')} no worse than in the baseline: {_listed(decision.known)}"
     if decision.allowed:
-        yield f"– {plural(len(decision.allowed), 'result')} not judged, which is allowed: {_listed(decision.allowed)}"
+        yield f"– {plural(len(decision.allowed), 'result')} open, which the policy allows: {_listed(decision.allowed)}"
     if decision.fixed:
         yield f"✓ {plural(len(decision.fixed), 'result')} fixed since the baseline: {_listed(decision.fixed)}"
     for waiver in decision.waivers:
@@ -59,9 +57,14 @@ def _listed(results: tuple[Result, ...]) -> str:
 
 def _answer(decision: Decision, run: Run) -> str:
     tier = "" if decision.tier == ALL else f" ({decision.tier})"
-    against = ", held against a baseline" if decision.baseline else ""
     mark = "✓ passes" if decision.passed else "✕ is held back"
-    return f"{mark}: {run.target}{tier} is {decision.verdict}{against}"
+    parts = [f"{mark}: {clean(one_line(run.target))}{tier} is {decision.verdict}: {decision.scope.summary}"]
+    if decision.policy:
+        parts.append(f"under a policy: {'; '.join(decision.policy)}")
+    if decision.baseline:
+        worse = sum(obstacle.why in REGRESSIONS for obstacle in decision.obstacles)
+        parts.append(f"{plural(worse, 'result')} worse than in the baseline")
+    return "; ".join(parts)
 
 
 def workflow_commands(decision: Decision, run: Run) -> Iterator[str]:
@@ -105,13 +108,14 @@ def document(decision: Decision, run: Run) -> dict[str, Any]:
         "passed": decision.passed,
         "exit_code": decision.exit_code,
         "verdict": decision.verdict.value,
+        "scope": to_json(decision.scope),
+        "policy": list(decision.policy),
         "baseline": decision.baseline,
         "obstacles": [
             {"why": o.why.value, "before": o.before.value if o.before else None, **told(o.result)}
             for o in decision.obstacles
         ],
         "reasons": list(decision.reasons),
-        "known": [told(result) for result in decision.known],
         "excused": [
             {**told(result), "issue": waiver.issue, "until": waiver.until} for result, waiver in decision.excused
         ],

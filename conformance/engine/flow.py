@@ -17,10 +17,11 @@ from conformance.client.fixtures import NotSent
 from conformance.client.guard import Guard
 from conformance.client.raw import Moment
 from conformance.client.recorder import Recorder
-from conformance.client.request import Request, Wire
+from conformance.client.request import Request, Wire, repeatable
 from conformance.client.room import Room
 from conformance.client.secrets import Secrets
 from conformance.engine.gate import Follower, Gate, Pacer
+from conformance.engine.limit_watch import LastingLimit, LimitWatch
 from conformance.engine.waiting import Waiting
 from conformance.profile.model import Limits
 
@@ -55,6 +56,14 @@ class TargetSilent(BudgetExhausted):
     """Nothing that can be read came for so long that nobody asks any more; says what came instead."""
 
 
+class StillLimited(BudgetExhausted):
+    """Nothing more is sent for a caller, or under an idempotency key, whose limit does not end."""
+
+    def __init__(self, limit: LastingLimit) -> None:
+        super().__init__(limit.message)
+        self.limit = limit
+
+
 class Flow:
     """Sends requests for all checks of a run. Not thread-safe: it lives in the engine's event loop."""
 
@@ -71,6 +80,7 @@ class Flow:
         sent: int = 0,
         since_s: float = 0.0,
         guard: Guard | None = None,
+        limit_watch: LimitWatch | None = None,
     ) -> None:
         """`sent`: requests of earlier parts of the run; `since_s`: how long ago the run began."""
         self.gate = Gate(concurrency)
@@ -91,6 +101,8 @@ class Flow:
         self._token_url = token_url
         self._prefix = prefix
         self._guard = guard
+        self.limit_watch = limit_watch or LimitWatch(None)
+        self.limit_watch.found = self.follow.forget
         self._ids = count(1)
         self.nonce = ""
         self._silent = 0
@@ -128,7 +140,8 @@ class Flow:
         """One answer that is worth judging.
 
         A 429 is waited out and gateway trouble repeated, unless its status is in `take`. What persists is returned as
-        it is. Raises BudgetExhausted, and NotSent for a request that a read-only run must not send.
+        it is. Raises BudgetExhausted, StillLimited where nothing but 429 would come, and NotSent for a request that a
+        read-only run must not send.
         """
         patience = self._limits.patience_s if patience_s is None else patience_s
         limited = troubled = challenges = 0
@@ -144,6 +157,7 @@ class Flow:
                 why, wait = "429", self._back_off(answer, limited)
                 if waited + wait > patience:
                     break
+                await self.limit_watch.consider(request, self._ask_again, self.gate.idle)
             elif answer.gateway_trouble and (answer.status or 0) not in take:
                 troubled += 1
                 why, wait = "lost", min(0.5, 0.05 * 2**troubled)
@@ -159,7 +173,7 @@ class Flow:
                 break
             waited += wait
             async with self.waiting.out(why, wait):
-                await asyncio.sleep(wait)
+                await (self.limit_watch.pause(wait) if why == "429" else asyncio.sleep(wait))
         if troubled:
             self._helped.append(not answer.gateway_trouble)
         return replace(answer, doubtful=True) if lost and not repeatable(request) else answer
@@ -176,6 +190,7 @@ class Flow:
     async def abandon(self, request: Request, moment: Moment) -> bool:
         """Sends a request whose answer nobody waits for; tells whether it was sent as far as `moment` says."""
         self._check_budget(request)
+        await self.limit_watch.resume()
         await self._in_turn(deliberate=True)
         async with self.gate:
             self.requests += 1
@@ -209,18 +224,41 @@ class Flow:
 
         `deliberate`: a 429 is what is wanted, and says nothing about how much the target bears.
         """
-        self._check_budget(request)
-        await self._in_turn(deliberate=deliberate)
-        async with self.gate:
+        answer = None
+        while answer is None:
             self._check_budget(request)
-            self.requests += 1
-            answer = await self._exchange(request, purpose, nonce)
+            await self.limit_watch.resume()
+            await self._in_turn(deliberate=deliberate)
+            async with self.gate:
+                if self.limit_watch.silent:
+                    continue
+                self._check_budget(request)
+                if lasting := self.limit_watch.lasting(request):
+                    raise StillLimited(lasting)
+                self.requests += 1
+                answer = await self._exchange(request, purpose, nonce)
+        self.limit_watch.note(answer, deliberate=deliberate)
         if not deliberate:
             self.gate.tell(answer.status == 429)
             self.follow.tell(answer.status == 429)
         if self._guard is not None:
             self._guard.received(answer)
         self._recorder.record(answer, retry_of)
+        return answer
+
+    async def examine_limits(self) -> None:
+        """Finds out now, in silence, whether what was last answered 429 is limited for good."""
+        await self.limit_watch.examine(self._ask_again, self.gate.idle)
+
+    async def _ask_again(self, request: Request) -> Answer:
+        """One more attempt, while nothing else may be sent."""
+        self._check_budget(request)
+        self.requests += 1
+        answer = await self._exchange(request, "after the recovery", "")
+        self.limit_watch.note(answer, deliberate=False)
+        if self._guard is not None:
+            self._guard.received(answer)
+        self._recorder.record(answer)
         return answer
 
     def _check_budget(self, request: Request) -> None:
@@ -255,7 +293,7 @@ class Flow:
         raw = await self._transport.send(wire)
         self._silent = self._silent + 1 if raw.status is None else 0
         if self._silent == _DEAD_AFTER:
-            self._trouble = " ".join(self._secrets.clean(raw.trouble).split())[:200]
+            self._trouble = " ".join(self._secrets.clean_torn(raw.trouble).split())[:200]
         if raw.status == 200:
             name = request.operation.id
             self.slowest_s[name] = max(raw.duration_s, self.slowest_s.get(name, 0.0))
@@ -297,14 +335,3 @@ def _retry_after(value: str | None) -> float | None:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):
         return None
-
-
-def repeatable(request: Request) -> bool:
-    """Whether a request may be sent again when its answer was lost: a read, or one that its key protects.
-
-    A proof that is told to keep its jti is refused the second time, if the first one was seen.
-    """
-    if (request.method or request.operation.method) == "GET":
-        return True
-    pinned = request.proof is not None and "jti" in request.proof.claims
-    return bool(request.key) and not pinned

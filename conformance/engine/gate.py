@@ -73,6 +73,12 @@ class Gate:
         self._line = Line()
         self._recent: deque[bool] = deque(maxlen=_WINDOW)
         self._shrunk_at = 0.0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def idle(self) -> None:
+        """Returns when nothing is in flight."""
+        await self._idle.wait()
 
     async def __aenter__(self) -> None:
         if self.in_flight >= int(self.width) or self._line.is_ahead():
@@ -92,11 +98,14 @@ class Gate:
 
     def _enter(self) -> None:
         self.in_flight += 1
+        self._idle.clear()
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
 
     def _leave(self) -> None:
         self.in_flight -= 1
         self._admit()
+        if not self.in_flight:
+            self._idle.set()
 
     def _admit(self) -> None:
         while self.in_flight < int(self.width) and (place := self._line.next()) is not None:
@@ -165,6 +174,11 @@ class Follower(Pacer):
         self._recent: deque[bool] = deque(maxlen=_WINDOW)
         self._crowded_since: float | None = None
         self._let_through = 0
+
+    def forget(self) -> None:
+        """No pace any more: it was that of a target which lets nothing through for good."""
+        self.rate = self._crowded_since = None
+        self._recent.clear()
 
     def tell(self, limited: bool) -> None:
         """Whether an answer was a 429 that nobody had asked for."""

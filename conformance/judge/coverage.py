@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from conformance.contract import Operation
-from conformance.model import STATUSES, Exchange, Outcome, Result
+from conformance.model import OPEN, STATUSES, Exchange, Outcome, Result
 
 _PROVOKED_BY: Mapping[int, tuple[str, ...]] = {
     200: ("STA-2",),
@@ -65,7 +65,7 @@ def reasons(
 
 def _from_results(operation: str, status: int, by_cell: Mapping[tuple[str, str], list[Result]]) -> str:
     tried = [r for requirement in _PROVOKED_BY[status] for r in by_cell.get((operation, requirement), ())]
-    for outcome in (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.INAPPLICABLE, Outcome.UNTESTED):
+    for outcome in (Outcome.FAILED, *OPEN, Outcome.INAPPLICABLE):
         for result in tried:
             if result.outcome is outcome:
                 return f"{result.requirement} {outcome.value}: {result.message or 'no message'}"

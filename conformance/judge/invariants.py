@@ -15,10 +15,12 @@ from typing import Any, Final
 
 from conformance import strictjson
 from conformance.client.answer import GATEWAY, NO_VALUE, Answer
+from conformance.client.credentials import Carried
 from conformance.client.request import NOTHING
 from conformance.judge.leaks import leaks
 from conformance.judge.schemas import Validators
 from conformance.model import STATUSES, Finding, Level
+from conformance.profile import pointer
 from conformance.profile.model import Profile
 
 ERROR_SCHEMA: Final = "PublicErrorResponse"
@@ -27,9 +29,11 @@ SHAPE_CODE: Final = "shape"
 UNREAD_CODE: Final = "too-long"
 """Findings of that code say that nothing can be said: how long an answer may be is not shown."""
 _OVERSIZE: Final = 64 * 1024
+_LONG_URL: Final = 2_000
 _OVERSIZE_STATUSES: Final = frozenset({413, 414, 431})
 _JSON_MEDIA: Final = re.compile(r"application/([\w.+-]+\+)?json\s*(;|$)", re.IGNORECASE)
 _MIN_SECRET: Final = 8
+_LONGEST_SHAPE: Final = 2000
 
 Findings = Iterator[Finding]
 
@@ -40,7 +44,7 @@ class Invariants:
     def __init__(self, profile: Profile, validators: Validators) -> None:
         self._validators = validators
         self._meta_null = profile.schemas.meta_null
-        self._prefix, _, self._suffix = profile.authorization.partition("{key}")
+        self._carried = Carried(profile.authorization)
         self._all: tuple[tuple[str, Callable[[Answer], bool], Callable[[Answer], Findings]], ...] = (
             ("STA-1", _answered, self._status_declared),
             ("STA-2", _success, self._success_is_200),
@@ -67,8 +71,6 @@ class Invariants:
         status = answer.status
         if status in STATUSES or status in GATEWAY or 200 <= (status or 0) < 300:
             return
-        if status in _OVERSIZE_STATUSES and len(answer.sent_body) + len(answer.url) > _OVERSIZE:
-            return
         yield Finding("STA-1", f"status:{status}", f"answered {status}, which the interface does not declare")
 
     def _success_is_200(self, answer: Answer) -> Findings:
@@ -94,7 +96,7 @@ class Invariants:
         elif media_type.partition(";")[0].strip().lower() == "text/json":
             yield Finding("ENV-1", "text-json", "JSON is sent as text/json, which nobody registered", Level.RECOMMENDED)
         elif not _JSON_MEDIA.match(media_type.strip()):
-            yield Finding("ENV-1", "media-type", f"JSON is sent as {media_type[:100]}")
+            yield Finding("ENV-1", "media-type", f"JSON is sent as {media_type}")
 
     def _data_object(self, answer: Answer) -> Findings:
         yield from _data(answer, "ENV-2", dict, "an object")
@@ -136,46 +138,64 @@ class Invariants:
             if problem := self._validators.problem(ERROR_SCHEMA, value):
                 yield Finding("ERR-1", f"schema:{status}", f"the {status} does not match {ERROR_SCHEMA} at {problem}")
         else:
-            shape = json.dumps(sorted(value))
-            yield Finding("ERR-1", SHAPE_CODE, shape, Level.OBSERVED)
+            yield Finding("ERR-1", SHAPE_CODE, _shape(value), Level.OBSERVED)
 
     def _no_leak(self, answer: Answer) -> Findings:
-        text = _said(answer.body, answer.value)
-        shown = text + "\n" + "\n".join(value for _, value in answer.headers)
-        for sent in self._sent_keys(answer):
-            if sent in shown:
-                yield Finding("ERR-2", "credential", "the answer repeats the credential that was sent")
+        for sent in map(self._carried.secret_of, answer.request.authorization):
+            if len(sent) >= _MIN_SECRET and (where := _place(answer, sent)):
+                name = f" {answer.request.credential}" if answer.request.credential else ""
+                yield Finding("ERR-2", "credential", f"the answer repeats the API key{name} that was sent, in {where}")
                 break
         if answer.ok:
             return
-        for kind, piece in leaks(text):
+        for kind, piece in leaks(_said(answer.body, answer.value)):
             if piece not in answer.url and piece not in _said(answer.sent_body, _value_of(answer.sent_body)):
                 yield Finding("ERR-2", kind, f"the error gives away: {piece}", Level.RECOMMENDED)
-        if self._echoes_secret_member(answer, text):
-            yield Finding("ERR-2", "secret", "the error repeats a code, ticket or verifier", Level.RECOMMENDED)
-
-    def _sent_keys(self, answer: Answer) -> Iterator[str]:
-        for value in answer.request.authorization:
-            key = value.removeprefix(self._prefix).removesuffix(self._suffix).strip()
-            if len(key) >= _MIN_SECRET:
-                yield key
-
-    def _echoes_secret_member(self, answer: Answer, text: str) -> bool:
-        request = answer.request
-        if request.operation.auth == "api_key" or request.body is NOTHING:
-            return False
-        secret = [
-            value
-            for name, value in request.scope.items()
-            if isinstance(value, str) and len(value) >= _MIN_SECRET and name.endswith(("code", "ticket", "verifier"))
-        ]
-        return any(value in text for value in secret)
+        for name, value in _members_that_are_secret(answer):
+            if where := _place(answer, value, headers=False):
+                what = f"the error repeats the {name.rpartition('.')[2]} ({name}), in {where}"
+                yield Finding("ERR-2", "secret", what, Level.RECOMMENDED)
+                break
 
     def _retry_after(self, answer: Answer) -> Findings:
         value = answer.header("Retry-After")
         if value is None or (value.strip().isascii() and value.strip().isdigit()) or _http_date(value):
             return
-        yield Finding("RATE-2", "retry-after", f"Retry-After is {value[:60]!r}: neither seconds nor a date (RFC 9110)")
+        yield Finding("RATE-2", "retry-after", f"Retry-After is {value!r}: neither seconds nor a date (RFC 9110)")
+
+
+def _shape(value: dict[str, Any]) -> str:
+    """The names of an object's members as JSON; the first of them where all are more than a line of a report."""
+    names = sorted(value)
+    while len(shape := json.dumps(names)) > _LONGEST_SHAPE:
+        names = names[: len(names) // 2]
+    return shape
+
+
+def _members_that_are_secret(answer: Answer) -> list[tuple[str, str]]:
+    """What a request without an API key took from its fixtures, and nobody else must know: by placeholder."""
+    request = answer.request
+    if request.operation.auth == "api_key" or request.body is NOTHING:
+        return []
+    return [
+        (name, value)
+        for name, value in request.scope.items()
+        if isinstance(value, str) and len(value) >= _MIN_SECRET and name.endswith(("code", "ticket", "verifier"))
+    ]
+
+
+def _place(answer: Answer, text: str, *, headers: bool = True) -> str:
+    """Where an answer holds a text: the header's name or the body's member, not what stands there. Empty: nowhere."""
+    for name, value in answer.headers if headers else ():
+        if text in value:
+            return f"the header '{name}'"
+    if text not in _said(answer.body, answer.value):
+        return ""
+    if isinstance(answer.value, (dict, list)):
+        for where, leaf in pointer.leaves(answer.value):
+            if isinstance(leaf, str) and text in leaf:
+                return f"the body at {where}"
+    return "the body"
 
 
 def _value_of(body: bytes) -> Any:
@@ -209,8 +229,13 @@ def _http_date(value: str) -> bool:
 
 
 def _outside(answer: Answer) -> bool:
-    """What went to no declared operation: another method, or a path that a server may well read as another one."""
-    return bool(answer.request.method) or bool(answer.request.raw_path)
+    """What went to no declared operation: another method, or a path that a server may well read as another one.
+
+    What is too large for the server may be refused before the service sees it, in whatever words.
+    """
+    oversize = len(answer.sent_body) + len(answer.url) > _OVERSIZE or len(answer.url) > _LONG_URL
+    edge = oversize and answer.status in _OVERSIZE_STATUSES
+    return edge or bool(answer.request.method) or bool(answer.request.raw_path)
 
 
 def _answered(answer: Answer) -> bool:

@@ -30,5 +30,5 @@ def leaks(text: str) -> list[tuple[str, str]]:
     found = []
     for kind, pattern in _PATTERNS.items():
         if match := pattern.search(text, 0, _LOOKED_AT):
-            found.append((kind, match.group()[:120]))
+            found.append((kind, match.group()))
     return found

@@ -10,17 +10,14 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from conformance.judge.invariants import SHAPE_CODE, UNREAD_CODE
 from conformance.model import STATUSES, Exchange, Finding, Level, Outcome, Requirement, Result
 
 INVARIANTS = ("STA-1", "STA-2", "ENV-1", "ENV-2", "ENV-3", "ENV-4", "ERR-1", "ERR-2", "RATE-2")
 _SHOWN = 5
-_WHY_UNSEEN: Mapping[str, tuple[str, str]] = {
-    "ENV-4": ("the profile has no schema for the answer", "schemas"),
-    "RATE-2": ("no 429 was seen", "rate_limit.provoke = true"),
-}
+_PROVOKE = "rate_limit.provoke"
 _OF_SUCCESS = ("STA-2", "ENV-2", "ENV-3", "ENV-4")
 
 Seen = tuple[Exchange, Finding]
@@ -34,9 +31,23 @@ class Evidence:
     results: Mapping[str, Sequence[Result]]
     explained: Mapping[tuple[str, str, str], Result]
     """(operation, requirement, code) -> the failed check that shows it already."""
+    exclusions: Mapping[str, str] = field(default_factory=dict)
+    """The profile's: dotted key -> reason."""
+    provokes: bool = False
+    """Whether the profile lets a limit be provoked."""
+    answer_schemas: Mapping[str, str] = field(default_factory=dict)
+    """operationId -> the interface's name of the schema of its 200."""
 
     @classmethod
-    def of(cls, exchanges: Iterable[Exchange], results: Iterable[Result]) -> Evidence:
+    def of(
+        cls,
+        exchanges: Iterable[Exchange],
+        results: Iterable[Result],
+        exclusions: Mapping[str, str] | None = None,
+        *,
+        provokes: bool = False,
+        answer_schemas: Mapping[str, str] | None = None,
+    ) -> Evidence:
         by_operation: dict[str, list[Exchange]] = defaultdict(list)
         violating: dict[str, Exchange] = {}
         for exchange in exchanges:
@@ -52,7 +63,7 @@ class Evidence:
                 for finding in decisive.findings:
                     if finding.requirement != result.requirement:
                         explained[decisive.operation, finding.requirement, finding.code] = result
-        return cls(by_operation, grouped, explained)
+        return cls(by_operation, grouped, explained, exclusions or {}, provokes, answer_schemas or {})
 
 
 def invariant_results(
@@ -82,7 +93,7 @@ def _judge(blank: Result, evidence: Evidence) -> Result:
     exchanges = evidence.exchanges.get(blank.operation, ())
     looked = [exchange for exchange in exchanges if blank.requirement in exchange.judged]
     if not looked:
-        return _unseen(blank, exchanges, evidence.results.get(blank.operation, ()))
+        return _unseen(blank, exchanges, evidence)
     seen = [
         (exchange, finding)
         for exchange in looked
@@ -126,23 +137,53 @@ def _violation(blank: Result, seen: Sequence[Seen]) -> Result:
     )
 
 
-def _unseen(blank: Result, exchanges: Sequence[Exchange], results: Sequence[Result]) -> Result:
-    if blank.requirement in _WHY_UNSEEN and (blank.requirement == "RATE-2" or any(map(_read, exchanges))):
-        message, fact = _WHY_UNSEEN[blank.requirement]
-        return replace(blank, outcome=Outcome.INAPPLICABLE, message=message, fact=fact)
-    if not exchanges and results and all(result.outcome is Outcome.INAPPLICABLE for result in results):
-        lacking = next((result for result in results if result.fact), results[0])
-        return replace(blank, outcome=Outcome.INAPPLICABLE, message=lacking.message, fact=lacking.fact)
+def _unseen(blank: Result, exchanges: Sequence[Exchange], evidence: Evidence) -> Result:
+    results = evidence.results.get(blank.operation, ())
+    if blank.requirement == "ENV-4" and any(map(_read, exchanges)):
+        name = evidence.answer_schemas.get(blank.operation, "")
+        return _lacking(blank, evidence, f"schemas.{name}", f"a schema of the answer is needed: state schemas.{name}")
+    if blank.requirement == "RATE-2":
+        return _no_429(blank, evidence, "no 429 was seen")
     if not exchanges:
-        return replace(blank, message="nothing was sent")
+        return _nothing_sent(blank, results)
     if blank.requirement == "ERR-1" and not any(map(_unread_error, exchanges)):
-        return replace(
-            blank, outcome=Outcome.INAPPLICABLE, message="no error was seen", fact="rate_limit.provoke = true"
-        )
+        return _no_429(blank, evidence, "no error was seen")
     what = "no 200" if blank.requirement in _OF_SUCCESS else "no answer"
     if blank.requirement == "ERR-1" or (what == "no 200" and any(e.status == 200 for e in exchanges)):
         what = "no body that a reader with limits takes"
     return replace(blank, outcome=Outcome.INCONCLUSIVE, message=f"{what} was seen", cause=f"control:{blank.operation}")
+
+
+def _nothing_sent(blank: Result, results: Sequence[Result]) -> Result:
+    """Untested, or what all checks of the operation say: that a fact is missing, or that it does not exist."""
+    said = next((r for r in results if r.outcome is Outcome.UNSTATED), results[0] if results else None)
+    if said is None or any(r.outcome not in (Outcome.UNSTATED, Outcome.INAPPLICABLE) for r in results):
+        return replace(blank, message="nothing was sent")
+    return replace(
+        blank,
+        outcome=said.outcome,
+        message=said.message,
+        fact=said.fact,
+        exclusion=said.exclusion,
+        further=said.further,
+    )
+
+
+def _no_429(blank: Result, evidence: Evidence, what: str) -> Result:
+    """What a 429 would have shown: whether one may be provoked is the profile's to state."""
+    if evidence.provokes:
+        return replace(blank, outcome=Outcome.INCONCLUSIVE, message=what, cause="rate limit")
+    return _lacking(blank, evidence, _PROVOKE, f"{what}: state {_PROVOKE} = true")
+
+
+def _lacking(blank: Result, evidence: Evidence, fact: str, message: str) -> Result:
+    """Unstated, or inapplicable where the profile excludes the fact or its table."""
+    table, _, name = fact.partition(".")
+    for key in (fact, f"{table}.names.{name}", table):
+        if reason := evidence.exclusions.get(key):
+            message = f"excluded by the profile ({key}): {reason}"
+            return replace(blank, outcome=Outcome.INAPPLICABLE, message=message, fact=key, exclusion=reason)
+    return replace(blank, outcome=Outcome.UNSTATED, message=message, fact=fact)
 
 
 def _read(exchange: Exchange) -> bool:
@@ -167,13 +208,21 @@ def _drifting_shapes(evidence: Evidence) -> dict[str, tuple[Exchange, str]]:
                     by_operation[operation].setdefault(finding.message, exchange)
     if len(shapes) < 2:
         return {}
-    common = set(json.loads(shapes.most_common(1)[0][0]))
+    common = _names(shapes.most_common(1)[0][0])
     return {
         operation: (exchange, shape)
         for operation, found in by_operation.items()
         for shape, exchange in found.items()
-        if not common & set(json.loads(shape))
+        if not common & _names(shape)
     }
+
+
+def _names(shape: str) -> set[str]:
+    """The members of a shape. A redacted one is no JSON any more, and then counts as one of its own."""
+    try:
+        return set(json.loads(shape))
+    except ValueError:
+        return {shape}
 
 
 def _warned(result: Result, drift: tuple[Exchange, str]) -> Result:

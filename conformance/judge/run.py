@@ -17,7 +17,16 @@ from conformance.judge.coverage import coverage, reasons
 from conformance.judge.leftovers import created
 from conformance.judge.parts import Ends, Key, key
 from conformance.judge.rows import Evidence, invariant_results
-from conformance.judge.verdict import counts_of, overall, requirement_rows, tiers_of, verdict_of, with_states
+from conformance.judge.scope import proven_operations, scope_of
+from conformance.judge.verdict import (
+    counts_of,
+    overall,
+    requirement_rows,
+    tiers_of,
+    verdict_of,
+    with_states,
+    with_waivers,
+)
 from conformance.model import (
     Exchange,
     Latency,
@@ -97,6 +106,8 @@ class _Told:
 
     def _add(self, record: Mapping[str, Any], place: Place | None) -> None:
         kind = record["kind"]
+        if self._head is None and kind != "run":
+            raise self._headless()
         if kind == "exchange":
             exchange = self._exchanges.add(journal.value_of(Exchange, self._exchanges.compact(record)), place)
             number = self._exchanges.number(exchange.id)
@@ -116,12 +127,15 @@ class _Told:
     def run(self) -> Run:
         """Raises JournalError where the lines are those of no run."""
         if self._head is None:
-            raise JournalError("has no first line that says which run it is", where=self._where)
+            raise self._headless()
         try:
             run = _run(self._head, self._ends, self._seen, self._results)
             return replace(run, exchanges=self._exchanges, created=created(self._ledger))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise self._misshapen(error) from error
+
+    def _headless(self) -> JournalError:
+        return JournalError("has no first line that says which run it is", where=self._where)
 
     def _misshapen(self, error: Exception) -> JournalError:
         return JournalError(f"has a line of another shape: {error}", where=self._where)
@@ -137,15 +151,21 @@ def _run(
     operations = tuple(from_json(OperationInfo, item) for item in head["operations"])
     interrupted = ends.interrupted
     checked = list(told.values()) + _never_run(head["planned"], told, interrupted)
-    evidence = Evidence.of(exchanges, checked)
+    evidence = Evidence.of(
+        exchanges, checked, head["exclusions"], provokes=head["provokes"], answer_schemas=head["answer_schemas"]
+    )
     results = (
         *checked,
         *invariant_results({r.id: r for r in requirements}, evidence, only_seen=bool(head["filtered"])),
     )
-    waivers = with_states((from_json(Waiver, item) for item in head["waivers"]), results, head["started_at"][:10])
+    proven = proven_operations(exchanges)
+    unproven = [operation.id for operation in operations if operation.id not in proven]
+    stated = (from_json(Waiver, item) for item in head["waivers"])
+    waivers = with_states(stated, results, head["started_at"][:10], unproven)
+    results = with_waivers(results, waivers, unproven)
     complete = not interrupted
     whole = complete and not head["filtered"]
-    tiers = tiers_of(results, operations, waivers, whole=whole)
+    tiers = tiers_of(results, requirements, operations, waivers, proven, whole=whole)
     seen = coverage(exchanges, [operation.id for operation in operations])
     return Run(
         suite=from_json(Suite, head["suite"]),
@@ -155,7 +175,8 @@ def _run(
         started_at=head["started_at"],
         finished_at=ends.finished_at,
         complete=complete,
-        verdict=overall(verdict_of(results, waivers, whole=whole), tiers),
+        verdict=overall(verdict_of(results, waivers, whole=whole, unproven=unproven), tiers),
+        scope=scope_of(results, requirements, operations, proven),
         tiers=tiers,
         counts=counts_of(results),
         requirements=requirement_rows(requirements, results),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
+from conformance.judge.scope import by_tier, open_results, scope_of
 from conformance.model import (
+    OPEN,
     WORST_FIRST,
     Level,
     OperationInfo,
@@ -14,7 +17,6 @@ from conformance.model import (
     Requirement,
     RequirementRow,
     Result,
-    Stability,
     Tier,
     Verdict,
     Waiver,
@@ -58,13 +60,26 @@ def requirement_rows(requirements: Iterable[Requirement], results: Iterable[Resu
     return tuple(rows)
 
 
-def excuses(waiver: Waiver, result: Result) -> bool:
-    """Whether a waiver, in force, is for this very failure."""
-    return _names(waiver, result) and waiver.signature in ("", result.signature)
+OPERATION_REQUIREMENT: Final = "STA-2"
+"""Success is 200: a waiver of it on an operation accepts that the operation was never answered 200."""
 
 
-def _names(waiver: Waiver, result: Result) -> bool:
-    return result.outcome is Outcome.FAILED and _about(waiver, result)
+def excuses(waiver: Waiver, result: Result, unproven: Collection[str] = ()) -> bool:
+    """Whether a waiver, in force, is for this very failure or gap. `unproven`: operations without a proven control."""
+    if result.outcome is Outcome.FAILED:
+        return _about(waiver, result) and waiver.signature in ("", result.signature)
+    if waiver.signature or not _is_gap(result):
+        return False
+    of_the_operation = _names_operation(waiver, result.operation) and result.operation in unproven
+    return of_the_operation or _about(waiver, result)
+
+
+def _is_gap(result: Result) -> bool:
+    return result.level is Level.REQUIRED and (result.outcome in OPEN or result.further)
+
+
+def _names_operation(waiver: Waiver, operation: str) -> bool:
+    return waiver.requirement == OPERATION_REQUIREMENT and bool(operation) and waiver.operation == operation
 
 
 def _about(waiver: Waiver, result: Result) -> bool:
@@ -75,37 +90,64 @@ def _about(waiver: Waiver, result: Result) -> bool:
     )
 
 
-def with_states(waivers: Iterable[Waiver], results: Sequence[Result], today: str) -> tuple[Waiver, ...]:
-    """The waivers, each told what became of it. `today` is an ISO date."""
-    told = []
+def with_states(
+    waivers: Iterable[Waiver], results: Sequence[Result], today: str, unproven: Collection[str] = ()
+) -> tuple[Waiver, ...]:
+    """The waivers, each with what became of it. `today` is an ISO date."""
+    found = []
     for waiver in waivers:
         if waiver.until < today:
             state = "expired"
-        elif any(excuses(waiver, result) for result in results):
+        elif any(excuses(waiver, result, unproven) for result in results):
             state = "active"
-        elif any(_names(waiver, result) for result in results):
+        elif any(result.outcome is Outcome.FAILED and _about(waiver, result) for result in results):
             state = "mismatch"
         else:
             state = "unneeded" if any(_about(waiver, result) for result in results) else "unmatched"
-        told.append(replace(waiver, state=state))
-    return tuple(told)
+        found.append(replace(waiver, state=state))
+    return tuple(found)
 
 
-def unwaived(results: Iterable[Result], waivers: Iterable[Waiver]) -> list[Result]:
-    """The failures that nothing excuses."""
+def with_waivers(
+    results: Iterable[Result], waivers: Sequence[Waiver], unproven: Collection[str] = ()
+) -> tuple[Result, ...]:
+    """The results, each with the place of the active waiver that accepts it, if one does."""
+    active = [(place, waiver) for place, waiver in enumerate(waivers) if waiver.state == "active"]
+
+    def waived(result: Result) -> Result:
+        if result.outcome is Outcome.PASSED:
+            return result
+        found = next((place for place, waiver in active if excuses(waiver, result, unproven)), None)
+        return result if found == result.waived_by else replace(result, waived_by=found)
+
+    return tuple(map(waived, results))
+
+
+def failures(results: Iterable[Result]) -> list[Result]:
+    """The failures that no waiver accepts."""
+    return [result for result in results if result.outcome is Outcome.FAILED and result.waived_by is None]
+
+
+def unaccepted(unproven: Iterable[str], waivers: Iterable[Waiver]) -> list[str]:
+    """The operations without a proven control that no active waiver names."""
     active = [waiver for waiver in waivers if waiver.state == "active"]
-    return [r for r in results if r.outcome is Outcome.FAILED and not any(excuses(w, r) for w in active)]
+    return [name for name in unproven if not any(_names_operation(waiver, name) for waiver in active)]
 
 
-def verdict_of(results: Sequence[Result], waivers: Iterable[Waiver], *, whole: bool) -> Verdict:
-    """`whole`: every check that the profile calls for was run to its end."""
+def verdict_of(
+    results: Sequence[Result], waivers: Iterable[Waiver] = (), *, whole: bool, unproven: Iterable[str] = ()
+) -> Verdict:
+    """The verdict on results that know their waivers: the one place where it is decided.
+
+    `whole`: every check that the profile calls for was run to its end. `unproven`: the operations of which no good
+    request was answered 200.
+    """
     if any(result.outcome is Outcome.BROKEN for result in results):
         return Verdict.BROKEN
-    if unwaived(results, waivers):
+    if failures(results):
         return Verdict.NONCONFORMANT
-    open_ends = (Outcome.INCONCLUSIVE, Outcome.UNTESTED)
-    undecided = any(r.level is Level.REQUIRED and r.outcome in open_ends for r in results)
-    if not whole or undecided or not any(r.outcome is Outcome.PASSED for r in results):
+    is_open = open_results(results) or unaccepted(unproven, waivers)
+    if not whole or is_open or not any(r.outcome is Outcome.PASSED for r in results):
         return Verdict.INCOMPLETE
     return Verdict.CONFORMANT
 
@@ -123,12 +165,18 @@ def counts_of(results: Iterable[Result]) -> dict[str, int]:
 
 
 def tiers_of(
-    results: Sequence[Result], operations: Iterable[OperationInfo], waivers: Sequence[Waiver], *, whole: bool
+    results: Sequence[Result],
+    requirements: Sequence[Requirement],
+    operations: Sequence[OperationInfo],
+    waivers: Sequence[Waiver],
+    proven: Collection[str],
+    *,
+    whole: bool,
 ) -> dict[str, Tier]:
-    """The verdict of each stability label by itself. What concerns no single operation counts in both."""
-    label = {operation.id: operation.stability for operation in operations}
+    """The verdict of each stability label by itself, with its scope."""
     tiers = {}
-    for stability in Stability:
-        own = [result for result in results if label.get(result.operation, stability) is stability]
-        tiers[stability.value] = Tier(verdict_of(own, waivers, whole=whole), counts_of(own))
+    for name, own in by_tier(results, operations).items():
+        scope = scope_of(own, requirements, [one for one in operations if one.stability == name], proven)
+        verdict = verdict_of(own, waivers, whole=whole, unproven=scope.unproven)
+        tiers[name] = Tier(verdict, counts_of(own), scope)
     return tiers

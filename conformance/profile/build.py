@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.model import Waiver
+from conformance.profile.exclusions import Taken
 from conformance.profile.model import (
     Credential,
     Effect,
@@ -14,6 +15,7 @@ from conformance.profile.model import (
     Hosted,
     HttpCall,
     Idempotency,
+    Identity,
     Limits,
     OAuth,
     OperationFacts,
@@ -30,8 +32,14 @@ from conformance.profile.model import (
 Table = Mapping[str, Any]
 
 
-def build(document: Table, *, directory: Path, path: Path | None, schemas: Table, digest: str) -> Profile:
-    """The profile that a document states. It must have passed `structure` and `rules`, its URLs normalized."""
+def build(
+    document: Table, *, directory: Path, path: Path | None, schemas: Table, digest: str, taken: Taken | None = None
+) -> Profile:
+    """The profile that a document states. It must have passed `structure` and `rules`, its URLs normalized.
+
+    `taken`: the exclusions that were taken out of it.
+    """
+    taken = taken or Taken()
     return Profile(
         name=document["name"],
         base_url=document["base_url"],
@@ -51,6 +59,7 @@ def build(document: Table, *, directory: Path, path: Path | None, schemas: Table
             document, "operations", lambda _, table: OperationFacts(**_tuples(table, "bodies", "volatile"))
         ),
         schemas=Schemas(dict(schemas), document.get("schemas", {}).get("meta_null", False)),
+        identity=Identity(**document.get("identity", {})),
         search=Search(**document.get("search", {})),
         transitions=tuple(Transition(**_tuples(table, "after")) for table in document.get("transitions", ())),
         hosted=Hosted(**document.get("hosted", {})),
@@ -60,6 +69,8 @@ def build(document: Table, *, directory: Path, path: Path | None, schemas: Table
         rate_limit=RateLimit(**_calls(document.get("rate_limit", {}), "prepare", "restore")),
         oauth=OAuth(**_tuples(document["oauth"], "algorithms")) if "oauth" in document else None,
         revocation_propagation_s=document.get("revocation", {}).get("propagation_s", 0.0),
+        exclusions=dict(taken.exclusions),
+        absent_credentials={name: _absent(name, facts) for name, facts in taken.credentials.items()},
         waivers=tuple(Waiver(**table) for table in document.get("waivers", ())),
     )
 
@@ -94,6 +105,16 @@ def _credential(name: str, table: Table, directory: Path) -> Credential:
         scopes=frozenset(table["scopes"]),
         installation=table.get("installation", ""),
         status=table.get("status", "active"),
+    )
+
+
+def _absent(name: str, facts: Table) -> Credential:
+    return Credential(
+        name=name,
+        source=SecretSource(),
+        scopes=frozenset(facts.get("scopes", ())),
+        installation=facts.get("installation", ""),
+        status=facts.get("status", "active"),
     )
 
 

@@ -18,14 +18,15 @@ _SENT: Final = re.compile(r"(fixtures/[^/]+/[^/]+|effects/[^/]+)/http/.*|rate_li
 def exposure_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
     """Of a document as it was written, before anything was filled in."""
     stated = document.get("credentials", {})
-    variables = {table["secret"]["env"]: name for name, table in stated.items() if "env" in table["secret"]}
+    sources = {name: table.get("secret", {}) for name, table in stated.items() if isinstance(table, Mapping)}
+    variables = {source["env"]: name for name, source in sources.items() if "env" in source}
     for key, text in _strings(document, ()):
         for variable in _ENV.findall(text):
             if variable in variables and not _SENT.fullmatch("/".join(map(str, key))):
                 what = f"{{env.{variable}}} is the secret of {variables[variable]!r}, which everybody could see here"
                 yield Problem(key, what, "name another variable")
     for kind, states in document.get("fixtures", {}).items():
-        for state, table in states.items():
+        for state, table in states.items() if isinstance(states, Mapping) else ():
             yield from _arguments(("fixtures", kind, state, "command"), table.get("command", ()))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from conformance.contract import load_contract
 from conformance.errors import ProfileError
 from conformance.profile.build import build
+from conformance.profile.exclusions import take_exclusions
 from conformance.profile.exposed import exposure_problems
 from conformance.profile.model import Profile
 from conformance.profile.rules import base_url_trouble, rule_problems
@@ -55,8 +56,9 @@ def _load(
     base_url: str | None,
     variables: Mapping[str, str] | None,
 ) -> Profile:
-    document: dict[str, Any] = _as_json(given)
-    raise_first(structure_problems(document), document, path, text)
+    whole: dict[str, Any] = _as_json(given)
+    document, taken = take_exclusions(whole)
+    raise_first([*taken.problems, *structure_problems(document)], whole, path, text)
     if base_url is not None:
         if trouble := base_url_trouble(base_url):
             raise ProfileError(trouble, where="--base-url")
@@ -68,8 +70,8 @@ def _load(
     raise_first([*exposure_problems(document), *substitution.problems, *rules], document, path, text)
     filled["base_url"] = filled["base_url"].rstrip("/")
     schemas = _schemas(filled.get("schemas", {}), directory)
-    digest = _digest([filled, schemas])
-    return build(filled, directory=directory, path=path, schemas=schemas, digest=digest)
+    digest = _digest([filled, schemas, taken.exclusions, taken.credentials])
+    return build(filled, directory=directory, path=path, schemas=schemas, digest=digest, taken=taken)
 
 
 def _as_json(value: Any) -> Any:

@@ -131,6 +131,12 @@ class OperationFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    scopes: str = ""
+    """Where getApiKeyIdentity shows the scopes of the calling key."""
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     query: Mapping[str, JsonValue] = field(default_factory=dict)
     page_base: int | None = None
@@ -155,7 +161,8 @@ class Transition:
     fixture: str
     """`kind.state`"""
     after: tuple[str, ...] = ()
-    single_winner: bool = False
+    single_winner: bool | None = None
+    """Whether of several calls at once only one succeeds; None where not stated."""
     leads_to: str = ""
     """`kind.state`, or empty for a conflict."""
 
@@ -174,6 +181,8 @@ class Effect:
     operation: str = ""
     http: HttpCall | None = None
     step: int | None = None
+    within_s: float | None = None
+    """How long it may take to show; None where not stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +199,12 @@ class RateLimit:
     max_requests: int = 60
     limit: int | None = None
     window_s: float | None = None
+    tolerance: float = 2.0
+    """How many times the declared limit may pass: windows meet, processes count for themselves."""
+    per: str = ""
+    """What is counted separately: `key`, `installation`, `operation`, `address`, or empty where not stated."""
+    retry_after: bool | None = None
+    """Whether a 429 says in Retry-After when the request is answered again; None where not stated."""
     recovery_s: float | None = None
     prepare: HttpCall | None = None
     restore: HttpCall | None = None
@@ -245,6 +260,7 @@ class Profile:
     """kind -> state -> fixture, in the file's order."""
     operations: Mapping[str, OperationFacts] = field(default_factory=dict)
     schemas: Schemas = Schemas()
+    identity: Identity = Identity()
     search: Search = Search()
     transitions: tuple[Transition, ...] = ()
     hosted: Hosted = Hosted()
@@ -255,4 +271,8 @@ class Profile:
     rate_limit: RateLimit = RateLimit()
     oauth: OAuth | None = None
     revocation_propagation_s: float = 0.0
+    exclusions: Mapping[str, str] = field(default_factory=dict)
+    """Dotted key -> the reason why that is not there or cannot be seen (`none = "..."`)."""
+    absent_credentials: Mapping[str, Credential] = field(default_factory=dict)
+    """Name -> what sort of credential the profile says does not exist."""
     waivers: tuple[Waiver, ...] = ()

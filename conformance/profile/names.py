@@ -72,7 +72,9 @@ def placeholder_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
             names = sorted(placeholders(text), key=text.index)
         except MalformedPlaceholder:
             continue
-        yield from (problem for name in names if (problem := _placeholder(key, name, document)))
+        for name in names:
+            if problem := _placeholder(key, name, document) or _misplaced(key, name):
+                yield problem
 
 
 def _templates(value: Any, key: Key) -> Iterator[tuple[Key, str]]:
@@ -102,6 +104,25 @@ def _placeholder(key: Key, name: str, document: Mapping[str, Any]) -> Problem | 
         hint = did_you_mean(name, known) or did_you_mean(space, fixtures) or f"add [fixtures.{space}.STATE]"
         return Problem(key, f"unknown placeholder {{{name}}}", hint)
     return _member(key, name, rest, fixtures[space])
+
+
+def _misplaced(key: Key, name: str) -> Problem | None:
+    """A placeholder that exists, and that nothing can fill in at that place of the profile."""
+    kind = name.partition(".")[0]
+    if kind in ("var", "env"):
+        return None
+    if key[0] == "rate_limit":
+        hint = "only {var.NAME} and {env.NAME} can stand here"
+        return Problem(key, f"{{{name}}} is not known when limits are prepared and restored", hint)
+    if key[0] == "cleanup" and kind != key[1]:
+        return Problem(
+            key, f"{{{name}}} is not known when a {key[1]} is removed", f"only {{{key[1]}.MEMBER}} can stand here"
+        )
+    own = (*SUITE_NAMES, *(f"oauth.{member}" for member in _OAUTH_MEMBERS))
+    if key[0] == "fixtures" and name not in own:
+        hint = "a fixture is made by itself: lead it there with from and via, or make both in one call"
+        return Problem(key, f"{{{name}}} is of a fixture", hint)
+    return None
 
 
 def _member(key: Key, name: str, rest: list[str], states: Mapping[str, Any]) -> Problem | None:

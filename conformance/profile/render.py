@@ -101,6 +101,11 @@ def _look_up(name: str, scope: Scope) -> JsonValue:
         raise UnknownPlaceholder(name) from error
 
 
+def render_text(name: str, scope: Scope) -> str:
+    """What one placeholder stands for, as the text that it is in a longer string. Raises UnknownPlaceholder."""
+    return _as_text(_look_up(name, scope))
+
+
 def _as_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 

@@ -18,6 +18,8 @@ from conformance.profile.names import fixture_problems, placeholder_problems, un
 from conformance.profile.source import Key, Problem, nearest
 
 Document = Mapping[str, Any]
+_BEGINS_A_URL = re.compile(r"https?://[^/\s]|\{[^{}.]+\.[^{}]+\}")
+"""A fixture's member may be a whole URL: whether it is one, shows when it is called."""
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -89,7 +91,7 @@ def _base_url(document: Document) -> Iterator[Problem]:
 def _urls(document: Document) -> Iterator[Problem]:
     for key, call in _http_calls(document):
         url = call["url"].replace("{{", "").replace("}}", "")
-        if not re.match(r"https?://[^/\s]", url):
+        if not _BEGINS_A_URL.match(url):
             yield Problem((*key, "url"), f"{_shown(call['url'])!r} is not an http or https URL")
     token_url = document.get("oauth", {}).get("token_url", "")
     if token_url and (trouble := url_trouble(token_url)):
@@ -201,6 +203,8 @@ def _effects(document: Document, contract: Contract) -> Iterator[Problem]:
             yield problem
         if ("operation" in table) == ("http" in table):
             yield Problem(key, "needs exactly one of operation and http")
+        if table.get("step") == 0:
+            yield Problem((*key, "step"), "must not be 0", "leave it out where the value only changes")
         if "operation" in table and (problem := unknown_operation((*key, "operation"), table["operation"], contract)):
             yield problem
 

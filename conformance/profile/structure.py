@@ -1,4 +1,4 @@
-"""The shape of a profile: its keys and types, as `profile.schema.json` states them."""
+"""The shape of a profile: its keys and types, as `facts.schema.json` states them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _ARTICLES = {
 
 @cache
 def profile_schema() -> dict[str, Any]:
-    """The published JSON Schema of a profile."""
-    loaded: dict[str, Any] = json.loads((resources.files(__package__) / "profile.schema.json").read_bytes())
+    """The JSON Schema of a profile's facts, out of which the exclusions were taken (`published` has both)."""
+    loaded: dict[str, Any] = json.loads((resources.files(__package__) / "facts.schema.json").read_bytes())
     return loaded
 
 

@@ -166,7 +166,9 @@ BASE = Policy(
         replay=idempotency.replay,
         on_mismatch=idempotency.refuse_mismatch,
     ),
-    limits=LimitRules(limit=100_000, window_s=1.0, admit=limiter.admit, headers=limiter.retry_after),
+    limits=LimitRules(
+        limit=100_000, window_s=1.0, admit=limiter.admit, headers=limiter.retry_after, bucket=limiter.by_key
+    ),
     search=SearchRules(
         required=("q", "locale", "market", "sort", "page", "pageSize"),
         defaults={},
@@ -175,6 +177,7 @@ BASE = Policy(
         locales=catalogue.LOCALES,
         markets=catalogue.MARKETS,
         page_base=1,
+        page_size_min=1,
         page_size_max=50,
         clamp=False,
         known_only=False,

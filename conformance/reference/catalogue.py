@@ -100,8 +100,8 @@ def _page(call: Call, given: Mapping[str, str]) -> tuple[int, int, int]:
     if asked < rules.page_base:
         raise Refusal("invalid_query", "page is out of range.")
     if rules.clamp:
-        size = min(max(size, 1), rules.page_size_max)
-    elif not 1 <= size <= rules.page_size_max:
+        size = min(max(size, rules.page_size_min), rules.page_size_max)
+    elif not rules.page_size_min <= size <= rules.page_size_max:
         raise Refusal("invalid_query", "pageSize is out of range.")
     return asked - rules.page_base, size, asked
 

@@ -6,6 +6,7 @@ Every path may carry the prefix of a target, as on the public app: `/F024/fixtur
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -112,6 +113,8 @@ async def _answered(work: Callable[[JsonObject], JsonObject], request: Request) 
 async def _effects(request: Request) -> Response:
     """How often an operation took effect: overall, on one path id, or with a text somewhere in its body."""
     query = select(func.count()).where(effects.c.operation == request.path_params["operation"])
+    if lag_s := _target(request).policy.reads_lag_s:
+        query = query.where(effects.c.at <= time.time() - lag_s)
     if "id" in request.query_params:
         query = query.where(effects.c.resource == _own_id(request))
     if "marker" in request.query_params:

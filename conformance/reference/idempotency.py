@@ -114,7 +114,7 @@ def perform(call: Call, db: Connection, handler: Handler) -> Answer:
     data = answer.value.get("data") if isinstance(answer.value, dict) else None
     made = data.get("id", "") if isinstance(data, dict) else ""
     row = {"operation": call.operation, "resource": call.resource or str(made), "detail": json.dumps(call.body)}
-    db.execute(_EFFECT, row)
+    db.execute(_EFFECT, {**row, "at": time.time()})
     return answer
 
 

@@ -1,4 +1,4 @@
-"""The rate limiter: fixed windows for each caller and operation; anonymous callers count together.
+"""The rate limiter: fixed windows for each bucket, by default one for each caller and operation.
 
 The default limit is so high that nobody meets it; the control app lowers it (`set`) and restores it (`restore`).
 """
@@ -105,9 +105,26 @@ def admit(call: Call) -> float | None:
     """None to admit a call, or the seconds to wait."""
     rules = call.policy.limits
     limit, window_s = call.limiter.limit((rules.limit, rules.window_s))
-    who = call.caller.name if call.caller else "anonymous"
-    count, rest = call.limiter.hit(f"{who}:{call.operation}", window_s)
+    count, rest = call.limiter.hit(rules.bucket(call), window_s)
     return rest if count > limit else None
+
+
+def by_key(call: Call) -> str:
+    """Each key is counted for each operation; anonymous callers count together."""
+    return f"{call.caller.name if call.caller else 'anonymous'}:{call.operation}"
+
+
+def by_installation(call: Call) -> str:
+    return call.caller.installation if call.caller else "anonymous"
+
+
+def by_operation(call: Call) -> str:
+    return call.operation
+
+
+def by_address(_call: Call) -> str:
+    """Every client of a test has the same one."""
+    return "address"
 
 
 def retry_after(seconds: float) -> tuple[tuple[str, str], ...]:

@@ -80,7 +80,7 @@ class IdempotencyRules:
 
 @dataclass(frozen=True, slots=True)
 class LimitRules:
-    """The rate limiter: so many requests in so many seconds, for each caller and operation."""
+    """The rate limiter: so many requests in so many seconds."""
 
     limit: int
     window_s: float
@@ -88,6 +88,8 @@ class LimitRules:
     """None to admit a call, or after how many seconds to come back."""
     headers: Callable[[float], tuple[tuple[str, str], ...]]
     """The headers of a 429, from the seconds to wait."""
+    bucket: Callable[[Call], str]
+    """Calls of one bucket are counted together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ class SearchRules:
     locales: tuple[str, ...]
     markets: tuple[str, ...]
     page_base: int
+    page_size_min: int
     page_size_max: int
     clamp: bool
     """Whether a page size out of bounds is clamped or refused with 400."""
@@ -191,6 +194,8 @@ class Policy:
     shape: tuple[Shaper, ...] = ()
     wire: tuple[WireHook, ...] = ()
     transport: Transport = Transport()
+    reads_lag_s: float = 0.0
+    """How long what counts effects, here and in the control app, lags behind writes."""
     overlap: bool = False
     """Whether calls must overlap even on a store in memory, where they would otherwise be carried out one by one."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -88,6 +89,23 @@ def variants() -> dict[str, Variant]:
     return dict(sorted(_VARIANTS.items()))
 
 
+def listing(words: Sequence[str]) -> list[str]:
+    """A line for each fault and variant in which all words occur. Raises UsageError where there is none."""
+    known: dict[str, Fault | Variant] = {**faults(), **variants()}
+    told = [f"{name:5} {one.requirement:8} {one.title}" for name, one in known.items()]
+    found = [line for line in told if all(word.lower() in line.lower() for word in words)]
+    if not found:
+        raise UsageError("no fault or variant matches", hint="`conformance list --faults` shows all")
+    return found
+
+
+def unknown(name: str) -> UsageError:
+    """For an id that there is not. The numbers of ids have gaps: no range says which there are."""
+    close = difflib.get_close_matches(name, [*faults(), *variants()], n=1, cutoff=0.5)
+    near = f"did you mean {close[0]}? " if close else ""
+    return UsageError(f"there is no fault or variant {name!r}", hint=f"{near}`conformance list --faults` shows all")
+
+
 def resolve(name: str) -> Policy:
     """The policy of `reference`, of one id, or of several joined by `+`. Raises UsageError on an unknown one."""
     policy = BASE
@@ -96,6 +114,6 @@ def resolve(name: str) -> Policy:
             continue
         known: Fault | Variant | None = faults().get(part) or variants().get(part)
         if known is None:
-            raise UsageError(f"no fault or variant {part}", hint="F001 to F171, X01 to X23, D01 to D34, or reference")
+            raise unknown(part)
         policy = known.apply(policy)
     return policy

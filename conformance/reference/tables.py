@@ -99,6 +99,7 @@ effects = Table(
     Column("operation", String(100), nullable=False),
     Column("resource", String(200), nullable=False),
     Column("detail", Text, nullable=False),
+    Column("at", Float, nullable=False),
     Index("effects_by_operation", "operation", "resource"),
 )
 

@@ -30,6 +30,7 @@ STATUS = {
     Outcome.BROKEN: Status.BROKEN,
     Outcome.INCONCLUSIVE: Status.SKIPPED,
     Outcome.INAPPLICABLE: Status.SKIPPED,
+    Outcome.UNSTATED: Status.SKIPPED,
     Outcome.UNTESTED: Status.SKIPPED,
 }
 SEVERITY = {
@@ -45,7 +46,7 @@ CATEGORIES = [
     {"name": "Target violates the interface", "matchedStatuses": ["failed"]},
     {"name": "The suite erred", "matchedStatuses": ["broken"]},
     {"name": "Inconclusive", "matchedStatuses": ["skipped"], "messageRegex": "(?s)inconclusive.*"},
-    {"name": "Not enabled by the profile", "matchedStatuses": ["skipped"], "messageRegex": "(?s)inapplicable.*"},
+    {"name": "Not stated by the profile", "matchedStatuses": ["skipped"], "messageRegex": "(?s)unstated.*"},
     {"name": "Untested", "matchedStatuses": ["skipped"], "messageRegex": "(?s)untested.*"},
 ]
 

@@ -1,7 +1,8 @@
 """`ctrf-report.json`: the Common Test Report Format (ctrf.io, specification 0.0.0), which many CI reporters read.
 
-failed -> failed; broken and waived -> other; inconclusive, inapplicable, untested -> skipped; warned -> passed, with
-the warning as its message. What CTRF has no word for is in `extra`.
+failed -> failed; broken, waived, and what keeps the verdict open -> other; inapplicable, and open results that bind
+nobody -> skipped; warned -> passed, with the warning as its message. The suite `verdict` has one test a tier, which
+fails unless the tier is conformant. What CTRF has no word for is in `extra`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from conformance.model import Outcome, Result, Run
+from conformance.model import Outcome, Result, Run, Tier, Verdict
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.text import clean, dumps, mapped, write
 
@@ -24,6 +25,7 @@ STATUS = {
     Outcome.INCONCLUSIVE: "skipped",
     Outcome.INAPPLICABLE: "skipped",
     Outcome.UNTESTED: "skipped",
+    Outcome.UNSTATED: "skipped",
 }
 
 
@@ -36,13 +38,14 @@ def to_json(run: Run) -> dict[str, Any]:
     run = grouping.bounded(run)
     told = grouping.evidence_by(run)
     named = zip(grouping.identities(run.results), run.results, strict=True)
-    tests = [_test(run, name, result, told(result)) for name, result in named]
+    tests = [_verdict(run, name, tier) for name, tier in run.tiers.items()]
+    tests += [_test(run, name, result, told(result)) for name, result in named]
     counts = Counter(test["status"] for test in tests)
     start = grouping.epoch_ms(run.started_at)
     summary = {
         "tests": len(tests),
         **{status: counts[status] for status in ("passed", "failed", "skipped", "pending", "other")},
-        "suites": len({result.requirement for result in run.results}),
+        "suites": len({result.requirement for result in run.results}) + 1,
         "start": start,
         "stop": max(start, grouping.epoch_ms(run.finished_at)),
     }
@@ -51,9 +54,29 @@ def to_json(run: Run) -> dict[str, Any]:
         "summary": summary,
         "tests": tests,
         "environment": {"testEnvironment": run.profile.name, "extra": {"target": run.target}},
-        "extra": {"verdict": run.verdict.value, "seed": run.seed, "limits": grouping.limits(run)},
+        "extra": {
+            "verdict": run.verdict.value,
+            "scope": run.scope.summary,
+            "seed": run.seed,
+            "limits": grouping.limits(run),
+        },
     }
     return mapped({"reportFormat": "CTRF", "specVersion": "0.0.0", "results": results}, clean)
+
+
+def _verdict(run: Run, name: str, tier: Tier) -> dict[str, Any]:
+    """The verdict of a tier as a test, for machines that read nothing but tests."""
+    return {
+        "id": str(uuid5(NAMESPACE_URL, f"urn:commerce-conformance:verdict:{name}")),
+        "name": f"verdict {name} is conformant",
+        "status": "passed" if tier.verdict is Verdict.CONFORMANT else "failed",
+        "duration": 0,
+        "rawStatus": tier.verdict.value,
+        "message": f"{name} is {tier.verdict}: {tier.scope.summary}",
+        "suite": ["verdict"],
+        "tags": [name],
+        "extra": {"interrupted": run.interrupted} if run.interrupted else {},
+    }
 
 
 def _test(run: Run, name: str, result: Result, exchanges: str) -> dict[str, Any]:
@@ -76,7 +99,7 @@ def _test(run: Run, name: str, result: Result, exchanges: str) -> dict[str, Any]
     test = {
         "id": str(uuid5(NAMESPACE_URL, f"urn:commerce-conformance:{name}")),
         "name": f"{result.requirement} {result.check.rpartition('::')[2]} {what}".strip(),
-        "status": "other" if waiver else STATUS[result.outcome],
+        "status": "other" if waiver or result.keeps_open else STATUS[result.outcome],
         "duration": round(result.duration_ms),
         "rawStatus": "waived" if waiver else result.outcome.value,
         "message": result.message,

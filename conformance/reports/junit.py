@@ -1,7 +1,8 @@
 """`junit.xml`, as CI servers read it: one suite a requirement, one case a result.
 
-failed -> failure, broken -> error; inconclusive, untested, inapplicable and waived -> skipped with the reason;
-warned -> passed, with the warning in system-out.
+failed -> failure; broken, and what keeps the verdict open -> error; inapplicable, waived, and open results that bind
+nobody -> skipped with the reason; warned -> passed, with the warning in system-out. The suite `verdict` has one case a
+tier, which passes only where the tier is conformant.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from conformance.model import Outcome, RequirementRow, Result, Run, Waiver
+from conformance.model import OPEN, Gap, Outcome, RequirementRow, Result, Run, Verdict, Waiver
 from conformance.reports.shaping.grouping import bounded, clauses, evidence_by, seconds, tier_of, waiver_of
 from conformance.reports.shaping.text import clean, write
 
 FILE = "junit.xml"
-_SKIPPED = (Outcome.INCONCLUSIVE, Outcome.UNTESTED, Outcome.INAPPLICABLE)
+_SKIPPED = (*OPEN, Outcome.INAPPLICABLE)
 
 
 def write_file(run: Run, directory: Path) -> Path:
@@ -25,6 +26,7 @@ def render(run: Run) -> str:
     run = bounded(run)
     rows, told = clauses(run), evidence_by(run)
     root = ET.Element("testsuites", name="conformance")
+    _verdicts(root, run)
     by_requirement: dict[str, list[Result]] = {}
     for result in run.results:
         by_requirement.setdefault(result.requirement, []).append(result)
@@ -40,6 +42,28 @@ def render(run: Run) -> str:
         root.set("time", f"{taken:.3f}")
     ET.indent(root, " ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _verdicts(root: ET.Element, run: Run) -> None:
+    """One case a tier: what a machine reads that looks at nothing but test cases."""
+    suite = ET.SubElement(root, "testsuite", name="verdict", timestamp=clean(run.started_at))
+    for name, tier in run.tiers.items():
+        case = ET.SubElement(suite, "testcase", classname="verdict", name=f"{clean(name)} is conformant", time="0.000")
+        message = f"{name} is {tier.verdict}: {tier.scope.summary}"
+        if tier.verdict is Verdict.NONCONFORMANT:
+            ET.SubElement(case, "failure", message=clean(message), type="verdict")
+        elif tier.verdict is not Verdict.CONFORMANT:
+            why = [message, *(f"run cut short: {run.interrupted}" for _ in range(bool(run.interrupted)))]
+            why += [_gap(gap) for gap in tier.scope.open]
+            ET.SubElement(case, "error", message=clean(message), type="verdict").text = clean("\n".join(why[:200]))
+        else:
+            ET.SubElement(case, "system-out").text = clean(message)
+    _totals(suite, [])
+
+
+def _gap(gap: Gap) -> str:
+    fact = f": state {gap.fact}, or exclude it" if gap.fact else ""
+    return f"{gap.requirement} on {gap.operation or 'the service'} is {gap.outcome}{fact}"
 
 
 def _suite_properties(suite: ET.Element, run: Run, row: RequirementRow | None) -> None:
@@ -82,6 +106,11 @@ def _conclusion(case: ET.Element, result: Result, waiver: Waiver | None, exchang
         ET.SubElement(case, "failure", message=message, type=clean(result.requirement)).text = _detail(result)
     elif result.outcome is Outcome.BROKEN:
         ET.SubElement(case, "error", message=message, type="broken").text = _detail(result)
+    elif result.keeps_open:
+        fact = f" (enabled by the profile key {result.fact})" if result.fact else ""
+        ET.SubElement(
+            case, "error", message=clean(f"{result.outcome}: {result.message}{fact}"), type="open"
+        ).text = _detail(result)
     elif result.outcome in _SKIPPED:
         fact = f" (enabled by the profile key {result.fact})" if result.fact else ""
         ET.SubElement(case, "skipped", message=clean(f"{result.outcome}: {result.message}{fact}"))

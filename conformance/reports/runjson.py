@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from conformance import codec, model
 from conformance.errors import JournalError
+from conformance.files import open_regular
 from conformance.model import Run
 from conformance.reports.shaping.grouping import bounded
 from conformance.reports.shaping.text import dumps, mapped, utf8, write
 
 FILE = "run.json"
+LARGEST = 500_000_000
+"""More bytes has no run.json, however long the run was."""
 SCHEMA = Path(__file__).with_name("run.schema.json")
 
 
@@ -49,7 +53,10 @@ def load_run(path: Path) -> Run:
     """
     path = path / FILE if path.is_dir() else path
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        with open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size > LARGEST:
+                raise JournalError(f"has more than {LARGEST:,} bytes: it is no run.json", where=str(path))
+            value = json.load(file)
     except OSError as error:
         reason = error.strerror or "it cannot be read"
         raise JournalError(reason, where=str(path), hint="name a run.json or the folder that holds one") from error

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conformance.model import Exchange, Outcome, RequirementRow, Result, Run
 from conformance.reports.shaping import grouping, transcript
-from conformance.reports.shaping.grouping import OUTCOMES, SYMBOLS, VERDICT_MEANING, VERDICT_SYMBOLS, Group
+from conformance.reports.shaping.grouping import OUTCOMES, SYMBOLS, VERDICT_MEANING, VERDICT_SYMBOLS, Group, Shortfall
 from conformance.reports.shaping.marks import marks
 from conformance.reports.shaping.text import cut, one_line, plural, visible, write
 
@@ -31,6 +31,7 @@ def render(run: Run) -> str:
         *_failures(run),
         _warnings(run),
         _shortfalls(run),
+        _exclusions(run),
         _requirements(run),
         _waivers(run),
         _created(run),
@@ -71,7 +72,7 @@ def _head(run: Run) -> str:
         *filter(None, [grouping.resumed(run), escape(grouping.waiting(run))]),
     ]
     lines = [
-        f"# {VERDICT_SYMBOLS[run.verdict]} {run.verdict.capitalize()}",
+        f"# {VERDICT_SYMBOLS[run.verdict]} {run.verdict.capitalize()}: {escape(run.scope.summary)}",
         f"{VERDICT_MEANING[run.verdict]} {escape(grouping.headline(run)).capitalize()}\\.",
         " · ".join(facts),
     ]
@@ -80,13 +81,13 @@ def _head(run: Run) -> str:
 
 
 def _tiers(run: Run) -> str:
-    head = "| tier | verdict | " + " | ".join(f"{SYMBOLS[o]} {o}" for o in OUTCOMES) + " |"
-    rule = "|---|---|" + "--:|" * len(OUTCOMES)
-    rows = [(escape(name), tier.verdict, tier.counts) for name, tier in run.tiers.items()]
-    rows.append(("**all**", run.verdict, run.counts))
+    head = "| tier | verdict | scope | " + " | ".join(f"{SYMBOLS[o]} {o}" for o in OUTCOMES) + " |"
+    rule = "|---|---|---|" + "--:|" * len(OUTCOMES)
+    rows = [(escape(name), tier.verdict, tier.scope, tier.counts) for name, tier in run.tiers.items()]
+    rows.append(("**all**", run.verdict, run.scope, run.counts))
     lines = [
-        f"| {name} | {verdict} | " + " | ".join(f"{n.get(o, 0):,}" for o in OUTCOMES) + " |"
-        for name, verdict, n in rows
+        f"| {name} | {verdict} | {escape(scope.summary)} | " + " | ".join(f"{n.get(o, 0):,}" for o in OUTCOMES) + " |"
+        for name, verdict, scope, n in rows
     ]
     return "\n".join([head, rule, *lines])
 
@@ -166,10 +167,26 @@ def _shortfalls(run: Run) -> str:
         for s in grouping.shortfalls(run)
     ]
     lines += [
+        f"- {plural(len(s.results), 'result')} {_unstated(s)}: {code(s.reason)} ({_names(s.requirements)})"
+        for s in grouping.unstated(run)
+    ]
+    lines += [
         f"- {plural(len(s.results), 'result')} inapplicable: {code(s.reason)} ({_names(s.requirements)})"
         for s in grouping.inapplicable(run)
     ]
     return "## Not judged\n\n" + _capped(lines, "more reason") if lines else ""
+
+
+def _unstated(shortfall: Shortfall) -> str:
+    return "unstated, keeps the verdict open" if shortfall.keeps_open else "unstated"
+
+
+def _exclusions(run: Run) -> str:
+    lines = [
+        f"- {code(one.fact)}: {code(one.reason)} ({plural(one.results, 'result')}: {_names(one.requirements)})"
+        for one in run.scope.exclusions
+    ]
+    return "## Excluded by the profile\n\n" + _capped(lines, "more exclusion") if lines else ""
 
 
 def _names(requirements: tuple[str, ...]) -> str:

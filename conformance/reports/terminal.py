@@ -8,7 +8,7 @@ from rich.text import Text
 
 from conformance.model import Outcome, Result, Run, Verdict
 from conformance.reports.shaping import grouping, transcript
-from conformance.reports.shaping.grouping import OUTCOMES, SYMBOLS, VERDICT_SYMBOLS, Group, Shortfall
+from conformance.reports.shaping.grouping import SYMBOLS, VERDICT_SYMBOLS, Group, Shortfall
 from conformance.reports.shaping.text import clean, one_line, plural
 
 __all__ = ["clean", "summary", "summary_lines"]
@@ -21,6 +21,7 @@ STYLES = {
     Outcome.WARNED: "yellow",
     Outcome.INCONCLUSIVE: "cyan",
     Outcome.UNTESTED: "cyan",
+    Outcome.UNSTATED: "cyan",
     Outcome.INAPPLICABLE: "dim",
     Outcome.PASSED: "green",
 }
@@ -120,7 +121,8 @@ def _warnings(run: Run) -> Iterator[Line]:
 
 
 def _not_judged(run: Run) -> Iterator[Line]:
-    for reasons in (grouping.shortfalls(run), grouping.inapplicable(run)):
+    excluded = tuple(reason for reason in grouping.inapplicable(run) if reason.excluded)
+    for reasons in (grouping.shortfalls(run), grouping.unstated(run), excluded):
         for reason in reasons[:REASONS]:
             yield _reason(reason)
         if len(reasons) > REASONS:
@@ -133,15 +135,23 @@ def _reason(shortfall: Shortfall) -> Line:
     outcome = shortfall.results[0].outcome
     names = ", ".join(shortfall.requirements[:6]) + (", …" if len(shortfall.requirements) > 6 else "")
     count = len(shortfall.results)
-    return f"{SYMBOLS[outcome]} {count} {outcome}: {one_line(shortfall.reason)} ({names})", STYLES[outcome]
+    keeps_open = ", keeps the verdict open" if shortfall.keeps_open else ""
+    return f"{SYMBOLS[outcome]} {count} {outcome}{keeps_open}: {one_line(shortfall.reason)} ({names})", STYLES[outcome]
 
 
 def _verdict(run: Run) -> Iterator[Line]:
     for limit in grouping.limits(run):
         yield limit, "bold yellow"
+    for waiver in run.waivers:
+        if waiver.state == "expired":
+            where = f" on {waiver.operation}" if waiver.operation else ""
+            told = (
+                f"The waiver of {waiver.requirement}{where} expired on {waiver.until} ({waiver.owner}, {waiver.issue})"
+            )
+            yield f"{one_line(told)}: it excuses nothing.", "bold yellow"
     for name, tier in run.tiers.items():
-        counts = ", ".join(f"{tier.counts[o]} {o}" for o in OUTCOMES if tier.counts.get(o))
-        yield f"{VERDICT_SYMBOLS[tier.verdict]} {name:<10} {tier.verdict:<14} {counts}", ""
+        yield f"{VERDICT_SYMBOLS[tier.verdict]} {name:<10} {tier.verdict:<14} {tier.scope.summary}", ""
+    yield f"results: {grouping.headline(run)}", ""
     if left := grouping.left_behind(run):
         yield f"left behind: {one_line(left)}; run.json names each, [cleanup] removes them", "dim"
     taken = grouping.seconds(run) if run.parts == 1 else None
@@ -150,5 +160,4 @@ def _verdict(run: Run) -> Iterator[Line]:
     yield f"target {run.target} · profile {run.profile.name} · seed {run.seed} · {cost}", "dim"
     if waiting := grouping.waiting(run):
         yield waiting, "dim"
-    told = f"{VERDICT_SYMBOLS[run.verdict]} {run.verdict.upper()}: {grouping.headline(run)}"
-    yield told, VERDICT_STYLES[run.verdict]
+    yield f"{VERDICT_SYMBOLS[run.verdict]} {run.verdict.upper()}: {run.scope.summary}", VERDICT_STYLES[run.verdict]

@@ -38,6 +38,10 @@ class Calls:
         self.bad: dict[str, Answer] = {}
         self._whole: dict[str, Answer] = {}
 
+    def _excerpt(self, answer: Answer) -> str:
+        text = self.runtime.settings.secrets.excerpt(answer.body.decode("utf-8", "replace"), 4 * _EXCERPT)
+        return " ".join(text.split())[:_EXCERPT] or "(no body)"
+
     async def controls(self) -> list[Fact]:
         return list(await asyncio.gather(*(self._control(one) for one in self.runtime.settings.contract.all)))
 
@@ -58,7 +62,7 @@ class Calls:
             self.bad[operation.id] = answer = failed.answers[-1]
             return wrong(
                 name,
-                f"its control is answered {answer.summary} instead of 200: {_excerpt(answer)}",
+                f"its control is answered {answer.summary} instead of 200: {self._excerpt(answer)}",
                 _advice(operation, answer),
             )
         return proven(name, f"the control of {operation.id} is answered 200")
@@ -111,7 +115,7 @@ class Calls:
                 return [wrong(f"idempotency.{kind}", told, f'carrier = "header", name = "{header}"')]
         if len(refused) < 3 or any(one.status != 400 for one in refused.values()):
             return [unsure("idempotency", "no call with a key was answered 200: see the controls")]
-        told = f"all {len(refused)} calls with a key in {place} are answered {answer.summary}: {_excerpt(answer)}"
+        told = f"all {len(refused)} calls with a key in {place} are answered {answer.summary}: {self._excerpt(answer)}"
         return [wrong("idempotency", told, "is the key's place right, and its format?")]
 
     async def errors(self) -> list[Fact]:
@@ -161,7 +165,11 @@ class Calls:
         lost = [where for where in wanted if not pointer.has(answer.value, where)]
         if lost:
             return [
-                wrong(key, f"{operation}'s answer has nothing at {lost[0]}: {_excerpt(answer)}", "name where it stands")
+                wrong(
+                    key,
+                    f"{operation}'s answer has nothing at {lost[0]}: {self._excerpt(answer)}",
+                    "name where it stands",
+                )
             ]
         return [proven(key, f"found in {operation}'s answer")]
 
@@ -204,7 +212,7 @@ class Calls:
         answer = await case.send((await case.arrange()).with_query(**{parameter: value}), key)
         if not answer.ok:
             return wrong(
-                key, f"{parameter}={value} is answered {answer.summary}: {_excerpt(answer)}", "what is the value?"
+                key, f"{parameter}={value} is answered {answer.summary}: {self._excerpt(answer)}", "what is the value?"
             )
         if parameter in ("category", "merchant", "page") and not answer.data:
             return wrong(key, f"{parameter}={value} finds nothing", "name one that finds something")
@@ -262,11 +270,6 @@ def _missing_key(facts: Idempotency, keyless: Answer) -> Fact:
     if facts.missing_key != seen:
         return wrong(key, f"a call without a key was {seen} ({keyless.summary})", f'missing_key = "{seen}"')
     return proven(key, f"{seen}, as stated")
-
-
-def _excerpt(answer: Answer) -> str:
-    text = " ".join(answer.body[: 4 * _EXCERPT].decode("utf-8", "replace").split())
-    return text[:_EXCERPT] or "(no body)"
 
 
 def _advice(operation: Operation, answer: Answer) -> str:

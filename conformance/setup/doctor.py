@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from conformance.checks.runtime import Runtime, opened
@@ -41,7 +42,8 @@ def examined(options: Options, told: Told, *, spend: bool) -> tuple[list[Fact], 
     exchanges = [value_of(Exchange, record) for record in journal.records if record["kind"] == "exchange"]
     facts += [*_schemas(session, exchanges), *_rate_limit(session, exchanges)]
     made = plan(session.profile, session.contract, session.instances, session.concurrency)
-    return [*facts, *_needs(made)], made
+    clean = session.secrets.clean
+    return [replace(fact, told=clean(fact.told), do=clean(fact.do)) for fact in (*facts, *_needs(made))], made
 
 
 async def _asked(session: Session, told: Told, *, spend: bool) -> list[Fact]:

@@ -22,6 +22,7 @@ _ORDER: Final = (
     "fixtures",
     "operations",
     "schemas",
+    "identity",
     "search",
     "transitions",
     "hosted",

@@ -11,6 +11,7 @@ from typing import Any
 from conformance.checks.case import Case
 from conformance.checks.registry import Instance
 from conformance.checks.runtime import Controls, Runtime, Settings
+from conformance.checks.signals import Inapplicable
 from conformance.client.answer import Answer
 from conformance.client.arrange import Arranger, MissingFact
 from conformance.client.fixtures import Fixtures, Members
@@ -20,6 +21,7 @@ from conformance.client.secrets import Secrets
 from conformance.contract import Contract, Operation
 from conformance.engine.flow import Flow
 from conformance.judge.schemas import Validators
+from conformance.profile.exclusions import exclusion_of
 from conformance.profile.model import Fixture, Profile
 
 
@@ -111,20 +113,24 @@ async def _sorted(runtime: Runtime, instances: list[Instance]) -> Applicability:
     for instance, missing in zip(instances, found, strict=True):
         if missing is None:
             would_run.append(instance)
-        elif missing.key:
+        elif isinstance(missing, MissingFact) and not _excluded(runtime, missing):
             lacking.setdefault(missing.key, []).append(instance)
         else:
             never.append(instance)
     return Applicability(tuple(would_run), {key: tuple(some) for key, some in lacking.items()}, tuple(never))
 
 
-async def _missing(instance: Instance, runtime: Runtime) -> MissingFact | None:
-    """The fact that the profile lacks for a check; None where it would come to send something."""
+def _excluded(runtime: Runtime, missing: MissingFact) -> bool:
+    return exclusion_of(runtime.settings.profile, missing.key, missing.credential) is not None
+
+
+async def _missing(instance: Instance, runtime: Runtime) -> MissingFact | Inapplicable | None:
+    """The fact that the profile lacks for a check, or that there is none; None where it would send something."""
     current_check.set(instance.id)
     arguments = () if instance.check.cases is None else (instance.value,)
     try:
         await instance.check.function(Case(runtime, instance.operation), *arguments)
-    except MissingFact as missing:
+    except (MissingFact, Inapplicable) as missing:
         return missing
     except Exception:  # noqa: BLE001 - it came as far as to need an answer, or what a provider would give
         return None

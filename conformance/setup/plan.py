@@ -134,10 +134,10 @@ def lines(made: Plan) -> Iterator[str]:
 
 
 def enabling(what: Applicability) -> Iterator[str]:
-    """What would be inapplicable, by the profile key that would enable it."""
+    """What would be unstated, by the profile key that would enable it."""
     if what.lacking:
         yield ""
-        yield f"inapplicable: {sum(map(len, what.lacking.values())):,} checks, for want of"
+        yield f"unstated: {sum(map(len, what.lacking.values())):,} checks; state the fact, or exclude it with a reason"
     for key, some in sorted(what.lacking.items(), key=lambda item: -len(item[1])):
         names = sorted({instance.check.requirement for instance in some})
         more = f" and {len(names) - 6} more" if len(names) > 6 else ""

@@ -140,8 +140,14 @@ async def scopes_by_asking(bench: Bench) -> None:
     table: Mapping[str, Any] = bench.draft.get("credentials") or {}
     homes = {name: told.get("installation", "") for name, told in table.items()}
     told_apart = bool(homes.get(bench.main))
-    for name, told in table.items():
-        if told.get("status") != "active" or (told_apart and homes[name] != homes[bench.main]):
+    shown = any(told["scopes"] for told in table.values())
+    for name, told in list(table.items()):
+        if told.get("status") != "active":
+            continue
+        if told_apart and homes[name] != homes[bench.main]:
+            if not shown:  # nor can it be tried on things of the home installation
+                bench.draft.retract(("credentials", name))
+                bench.draft.todo("credentials", f"[credentials.{name}]", "its scopes: identity shows none of any key")
             continue
         answers = {scope: answer async for scope, answer in _asked(bench, name)}
         claimed = set(told["scopes"])

@@ -119,7 +119,7 @@ class Bench:
 
     def clean(self, text: str) -> str:
         """What a target said, without secrets and in one bounded line."""
-        return " ".join(self.secrets.clean(text[:2000]).split())[:200]
+        return " ".join(self.secrets.excerpt(text, 2000).split())[:200]
 
     async def _call(self, name: str, given: Mapping[str, Members], _scope: Mapping[str, Any]) -> Any:
         """An operation of the interface as a fixture provider."""
@@ -138,8 +138,8 @@ def standing_in(draft: Draft, directory: Path, schemas: Schemas) -> Profile:
     return replace(profile, idempotency=profile.idempotency or STAND_IN, search=search, schemas=schemas)
 
 
-def _knowing(keys: Mapping[str, str]) -> Secrets:
-    secrets = Secrets()
+def _knowing(keys: Mapping[str, str], public: str) -> Secrets:
+    secrets = Secrets(public)
     for name, key in keys.items():
         secrets.lasting(name, key)
     return secrets
@@ -175,7 +175,7 @@ async def bench(
 ) -> AsyncIterator[Bench]:
     """Opens what a probe sends with; closes every connection at the end. Raises ProfileError on a bad fragment."""
     profile = standing_in(draft, directory, schemas)
-    secrets = _knowing(keys)
+    secrets = _knowing(keys, profile.base_url)
     fixtures = Fixtures(profile)
     async with Transport(
         profile.base_url, tls=profile.tls, timeout_s=min(profile.limits.timeout_s, TIMEOUT_S)

@@ -149,12 +149,8 @@ async def webhooks(bench: Bench) -> None:
     for at in [stated] if stated else list(_ids(control.value)):
         if not pointer.has(control.value, at):
             continue
-        if await _updates(bench, {"id": pointer.get(control.value, at)}):
+        if await _updates(bench, at, {"id": pointer.get(control.value, at)}):
             bench.draft.state(("webhooks", "id"), at, "what stands there is an endpoint that can be updated")
-            if not bench.draft.knows("fixtures", "webhook"):
-                fixture = {"call": CREATE, "members": {"id": at}}
-                for name, value in fixture.items():
-                    bench.draft.state(("fixtures", "webhook", "active", name), value, "made and updated by the probe")
             break
     else:
         bench.draft.todo("webhooks", 'id = "/data/id"', "in the answer to create: where the endpoint's id stands")
@@ -182,16 +178,24 @@ def _rank(at: str) -> int:
     return 1 if re.search(r"(id|_ref|Ref|uuid)$", name, re.IGNORECASE) else 5
 
 
-async def _updates(bench: Bench, members: Mapping[str, Any]) -> bool:
-    where = ("operations", UPDATE, "path")
-    if not bench.draft.knows(*where):
-        bench.draft.state(where, {"id": "{webhook.id}"}, "an endpoint that was just created is updated")
+async def _updates(bench: Bench, at: str, members: Mapping[str, Any]) -> bool:
+    """Whether what stands at `at` of create's answer can be updated; the draft says only then how to get one."""
+    fixture, path = ("fixtures", "webhook"), ("operations", UPDATE, "path")
+    new = [key for key in (fixture, path) if not bench.draft.knows(*key)]
+    if fixture in new:  # first: a path names no fixture that is not there
+        for name, value in {"call": CREATE, "members": {"id": at}}.items():
+            bench.draft.state((*fixture, "active", name), value, "made and updated by the probe")
+    if path in new:
+        bench.draft.state(path, {"id": "{webhook.id}"}, "an endpoint that was just created is updated")
     try:
         answer = await bench.send(await bench.arrange(UPDATE, given={"webhook": members}), "control")
+        if answer.ok:
+            return True
     except Unarranged as error:
         bench.draft.note("webhooks", bench.clean(f"{UPDATE} could not be tried: {error}"))
-        return False
-    return answer.ok
+    for key in reversed(new):
+        bench.draft.retract(key)
+    return False
 
 
 async def _kept(bench: Bench, created: Answer) -> None:
@@ -217,7 +221,7 @@ async def _kept(bench: Bench, created: Answer) -> None:
     request = await bench.arrange(
         UPDATE, given={"webhook": {"id": pointer.get(fresh.value, bench.draft.get("webhooks", "id"))}}
     )
-    answer = await bench.send(request.with_body(bench.arranger.rendered(request, small)), "webhook")
+    answer = await bench.send(request.with_body(await bench.arranger.rendered(request, small)), "webhook")
     fresh_sent = fresh.request.body
     kept = [
         at

@@ -90,7 +90,7 @@ class Canaries:
 
     def search(self) -> Search:
         own = {key: f"key {name}" for name, key in self.keys.items()}
-        return Search({**self.seen, **own})
+        return Search({**self.seen, **own}, parts_of=own)
 
     def leaks(self) -> dict[str, set[str]]:
         """Every place in which a canary was found; empty is what is wanted."""

@@ -12,6 +12,8 @@ from urllib.parse import quote, quote_plus
 _KEYED = 8
 """Spellings are found by their first so many bytes."""
 PIECE = 1 << 20
+PART = 12
+"""So many characters in a row of a key are as good as a leak."""
 
 
 def _cores(secret: str, alphabet: Callable[[bytes], bytes]) -> set[str]:
@@ -47,10 +49,15 @@ FORMS: Mapping[str, Callable[[str], Iterable[str]]] = {
 class Search:
     """Every spelling of every canary, looked for in one pass over a text."""
 
-    def __init__(self, canaries: Mapping[str, str]) -> None:
-        """`canaries`: secret -> what it is."""
+    def __init__(self, canaries: Mapping[str, str], parts_of: Mapping[str, str] | None = None) -> None:
+        """`canaries`: secret -> what it is. Of `parts_of`, any 12 characters in a row are looked for too."""
         self._by_start: dict[bytes, list[tuple[bytes, str]]] = {}
-        for secret, name in canaries.items():
+        parts = [
+            (secret[at : at + PART], f"part of {name}")
+            for secret, name in (parts_of or {}).items()
+            for at in range(len(secret) - PART + 1)
+        ]
+        for secret, name in (*canaries.items(), *parts):
             for form, spell in FORMS.items():
                 for spelt in set(spell(secret)):
                     raw = spelt.encode()

@@ -161,9 +161,9 @@ main(sys.argv[1:])
     ("module", "name"),
     [
         ("conformance.session", "opened"),
-        ("conformance.session", "load"),
+        ("conformance.judge.run", "Growing.run"),
         ("conformance.session", "instances"),
-        ("conformance.reports.junit", "write_file"),
+        ("conformance.plugin", "_write_reports"),
         ("conformance.client.transport", "Transport.send"),
         ("conformance.judge.invariants", "Invariants.judge"),
     ],

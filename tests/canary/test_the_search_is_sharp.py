@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.canary.spelling import FORMS, PIECE, Search
+from tests.canary.spelling import FORMS, PART, PIECE, Search
 from tests.commands import Desk, shared_reference
 
 CANARY = "cnry-0a1b2c3d/+=&\"<%~'4e5f6a7b"
@@ -34,6 +34,16 @@ def test_what_is_planted_is_found(form: str, file: str, tmp_path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"x" * 500 + spelt.encode() + b"y" * 500)
         assert any(form in hit for hit in SEARCH.found_in_files(tmp_path)[file])
+
+
+@pytest.mark.parametrize("at", [0, 1, 7, len(CANARY) - PART])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_part_of_a_key_is_found(form: str, at: int) -> None:
+    """Any 12 characters in a row, in each form; not 11."""
+    search = Search({}, parts_of={CANARY: "key"})
+    for spelt in FORMS[form](CANARY[at : at + PART]):
+        assert any("part of key" in hit for hit in search.found_in(b"xyz" + spelt.encode() + b"xyz"))
+    assert not search.found_in(CANARY[at : at + PART - 1].encode())
 
 
 @pytest.mark.parametrize("before", [-5, 0, 3])

@@ -12,7 +12,7 @@ import pytest
 from conformance.checks.case import Case
 from conformance.checks.replays import alike, expect_same, replay, without
 from conformance.checks.runtime import Runtime, Settings, opened
-from conformance.checks.signals import Violated
+from conformance.checks.signals import Inapplicable, Violated
 from conformance.client.answer import Answer
 from conformance.client.arrange import MissingFact
 from conformance.client.journal import Journal, read
@@ -177,10 +177,12 @@ def _raises(error: Exception) -> Judge:
         (_raises(Violated("wrong")), Outcome.FAILED, "wrong", ""),
         (
             _raises(MissingFact("oauth", "it needs a client")),
-            Outcome.INAPPLICABLE,
+            Outcome.UNSTATED,
             "it needs a client: state oauth",
             "",
         ),
+        (_raises(Inapplicable("no path")), Outcome.INAPPLICABLE, "no path", ""),
+        (_raises(Inapplicable("no text", further=True)), Outcome.INAPPLICABLE, "a further case: no text", ""),
         (
             _raises(FixtureError("gone", where="fixtures.cart.open")),
             Outcome.INCONCLUSIVE,
@@ -207,7 +209,7 @@ def test_every_end_of_a_check_is_one_outcome(
     assert message in result.message
     (line,) = [line for line in read(tmp_path / "journal.ndjson") if line["kind"] == "result"]
     assert (line["outcome"], line["message"], line["case"]) == (outcome.value, result.message, "case")
-    assert (result.fact == "oauth") == (outcome is Outcome.INAPPLICABLE)
+    assert (result.fact == "oauth") == (outcome is Outcome.UNSTATED)
     assert (result.notes == ("seen",)) == (check in (_passes, _warns))
 
 

@@ -21,7 +21,7 @@ SESSIONS = tuple({"id": f"s{number}", "ticket": f"t{number}"} for number in rang
 
 @pytest.mark.parametrize(
     ("body", "outcome"),
-    [({"reason": "c {unique}"}, Outcome.INAPPLICABLE), ({"ticket": "{session.ticket}"}, Outcome.FAILED)],
+    [({"reason": "c {unique}"}, Outcome.UNSTATED), ({"ticket": "{session.ticket}"}, Outcome.FAILED)],
     ids=["no ticket", "a ticket"],
 )
 def test_a_body_that_names_no_ticket_has_none_of_another_session(

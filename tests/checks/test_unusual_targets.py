@@ -110,7 +110,7 @@ def test_a_slow_call_may_be_in_use_for_as_long_as_it_takes(judged: Any, answer: 
         (1.0, 0, Outcome.PASSED),
         (1, 2, Outcome.PASSED),
         (2, 0, Outcome.FAILED),
-        (0, 0, Outcome.FAILED),
+        (0, 0, Outcome.INCONCLUSIVE),
         ("1", 0, Outcome.INCONCLUSIVE),
         (True, 0, Outcome.INCONCLUSIVE),
     ],
@@ -119,7 +119,7 @@ def test_a_slow_call_may_be_in_use_for_as_long_as_it_takes(judged: Any, answer: 
 def test_one_effect_is_one_however_it_is_shown(
     judged: Any, answer: Any, number: Any, lag: int, outcome: Outcome
 ) -> None:
-    """A number is one as `1.0` too, and what counts effects may be a moment behind; none at all is none."""
+    """A number is one as `1.0` too, and what counts effects may be a moment behind; what never moves says nothing."""
     looks = itertools.count()
 
     def script(arrived: Any) -> bytes:

@@ -54,6 +54,22 @@ def test_a_whole_run_is_certified_and_verified(kept: Kept) -> None:
     assert (done.code, done.out.count("was changed since")) == (1, 2), done.text
 
 
+def test_a_certificate_that_is_not_good_exits_1_and_is_named(kept: Kept) -> None:
+    """A wrong key, a changed payload, no signature; 2 is for a file that is no certificate or cannot be read."""
+    place = kept.desk.place
+    assert kept.desk.conformance("certify", kept.whole, "--key", "key.pem", "-o", "signed.json").code == 0
+    envelope = json.loads((place / "signed.json").read_text())
+    (place / "changed.json").write_text(json.dumps({**envelope, "payload": "e30="}))
+    (place / "unsigned.json").write_text(json.dumps({**envelope, "signatures": []}))
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", "other.pem"], cwd=place, check=True)
+    subprocess.run(["openssl", "pkey", "-in", "other.pem", "-pubout", "-out", "wrong.pem"], cwd=place, check=True)
+    for name, key in (("signed", "wrong"), ("changed", "public"), ("unsigned", "public")):
+        done = kept.desk.conformance("verify", f"{name}.json", kept.whole, "--key", f"{key}.pem")
+        assert (done.code, f"{name}.json" in done.one_line()) == (1, True), done.text
+    for name in ("nowhere.json", "public.pem", "."):
+        assert kept.desk.conformance("verify", name, "--key", "public.pem").code == 2
+
+
 @pytest.mark.parametrize("given", [(), ("--key", "nowhere.pem"), ("--key", "public.pem")])
 def test_without_a_key_nothing_is_signed(kept: Kept, given: tuple[str, ...]) -> None:
     """One line says what is missing, and how it is made."""
@@ -69,7 +85,7 @@ def test_a_filtered_run_is_not_certified(kept: Kept) -> None:
 
 
 def test_the_gate_answers_with_its_exit_code(kept: Kept) -> None:
-    """0 for the whole run, 3 for a filtered one, 1 for a failure; regressions only, with a baseline."""
+    """0 for the whole run, 3 for a filtered one, 1 for a failure; with a baseline, what is worse comes first."""
     assert kept.desk.conformance("gate", kept.whole).code == 0
     assert kept.desk.conformance("gate", kept.good).code == 3
     done = kept.desk.conformance("gate", kept.bad, "--baseline", kept.good, "--json", "gate.json")
@@ -77,7 +93,7 @@ def test_the_gate_answers_with_its_exit_code(kept: Kept) -> None:
     assert "regressed, passed in the baseline: AUTH-1" in done.out
     assert json.loads((kept.desk.place / "gate.json").read_text())["exit_code"] == 1
     done = kept.desk.conformance("gate", kept.bad, "--baseline", kept.bad)
-    assert done.code == 3, done.text
+    assert (done.code, "regressed" in done.out) == (1, False), done.text
 
 
 def test_the_gate_annotates_a_pull_request(kept: Kept) -> None:
@@ -137,6 +153,17 @@ def test_what_failed_is_run_again(kept: Kept) -> None:
     done = kept.desk.conformance("rerun", kept.bad, "--failed", "--profile", REFERENCE)
     assert done.code == 1, done.text
     assert kept.desk.conformance("rerun", kept.whole, "--failed").code == 2
+
+
+@pytest.mark.parametrize("seed", [(), ("--seed", "41")])
+def test_a_demo_is_run_again_with_its_seed(kept: Kept, tmp_path: Path, seed: tuple[str, ...]) -> None:
+    """Drawn or given, it stands in the command once."""
+    done = kept.desk.conformance("demo", "-k", "AUTH-1 and getApiKeyIdentity", "--report-dir", tmp_path / "d", *seed)
+    assert done.code == 3, done.text
+    shown = shlex.split(kept.desk.conformance("rerun", tmp_path / "d", "--show").out)
+    drawn = json.loads((tmp_path / "d" / "run.json").read_text())["seed"]
+    assert shown == ["conformance", "demo", "--seed", str(drawn)]
+    assert not seed or drawn == 41
 
 
 def test_a_failure_is_explained_from_its_evidence(kept: Kept) -> None:

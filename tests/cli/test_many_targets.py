@@ -47,6 +47,8 @@ def test_each_target_gets_its_verdict_and_the_gravest_is_that_of_all(desk: Desk)
     assert run_json(desk.place / "out" / "good" / "report")["counts"]["passed"] > 0
     assert run_json(desk.place / "out" / "faulty" / "report")["verdict"] == "nonconformant"
     assert (desk.place / "out" / "gone" / "output.txt").read_text().startswith("error: ")
+    gone = run_json(desk.place / "out" / "gone" / "report")
+    assert (gone["verdict"], "cannot connect" in gone["interrupted"]) == ("incomplete", True)
 
 
 def test_targets_share_nothing_but_the_command(desk: Desk) -> None:

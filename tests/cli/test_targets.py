@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
 
@@ -36,22 +37,30 @@ def test_a_trailing_slash_changes_nothing(desk: Desk, suffix: str) -> None:
 
 
 def test_the_least_profile_runs_and_says_what_more_it_needs(desk: Desk) -> None:
-    """Three keys are enough to begin with. A check that lacks a fact is inapplicable and names the key.
+    """Three keys are enough to begin with. A check that lacks a fact is unstated and names the key.
 
-    That certifies nothing: what was never sent is untested, and untested is not conformant.
+    That certifies nothing: run, gate and certificate say what they would rest on, and none of them passes.
     """
     (desk.place / "mini.toml").write_text(MINIMAL.format(url=desk.service.base_url))
     done = desk.conformance("run", "--profile", "mini.toml", "--report-dir", "out")
     run = run_json(desk.place / "out")
     assert (done.code, run["verdict"], run["complete"]) == (3, "incomplete", True), done.out
     outcomes = checks(run)
-    assert set(outcomes.values()) <= {"passed", "inapplicable"}
+    assert set(outcomes.values()) <= {"passed", "unstated", "inapplicable"}
     assert "passed" in outcomes.values()
-    lacking = [r for r in run["results"] if r["outcome"] == "inapplicable" and not r["check"].startswith("invariant")]
+    lacking = [r for r in run["results"] if r["outcome"] == "unstated"]
     assert lacking
-    assert [result["check"] for result in lacking if "does not state" in result["message"] and not result["fact"]] == []
+    assert [result["check"] for result in lacking if not result["fact"]] == []
     named = {result["fact"].split(" ")[0].split(".")[0] for result in lacking if result["fact"]}
-    assert {"credentials", "fixtures", "idempotency"} <= named
+    assert {"credentials", "operations", "search"} <= named
+    assert run["scope"]["summary"].startswith("1 of 20 operations, 0 of ")
+    for narrowed in ([], ["--tier", "stable"]):
+        gated = desk.conformance("gate", "out", *narrowed)
+        assert (gated.code, "of 20 operations" in gated.out or "of 9 operations" in gated.out) == (3, True), gated.text
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", "key.pem"], cwd=desk.place, check=True)
+    generated = desk.conformance("certify", "out", "--key", "key.pem")
+    assert generated.code == 2
+    assert "the run is incomplete: 1 of 20 operations" in generated.err
 
 
 def test_the_template_is_a_profile_that_loads(desk: Desk) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.client.arrange import Arranger, MissingFact, bodies_of
+from conformance.client.arrange import Arranger, MissingFact
 from conformance.client.dpop import challenge_of
 from conformance.client.fixtures import Fixtures
 from conformance.client.request import NOTHING, Request
@@ -165,9 +165,55 @@ def test_other_bodies_are_made_for_the_same_fixtures() -> None:
     """Other valid bodies keep {unique} and all fixtures of the request that they replace."""
     one = arranger()
     request = asyncio.run(one.arrange(OPERATIONS["createInstallationWebhook"]))
-    (other,) = bodies_of(request, one.facts(request.operation).bodies)
-    assert other == {**request.body, "a": 1}
-    assert one.rendered(request, {"b": "{unique}"}) == {"b": request.scope["unique"]}
+    (template,) = one.facts(request.operation).bodies
+    assert asyncio.run(one.rendered(request, template)) == {**request.body, "a": 1}
+    assert asyncio.run(one.rendered(request, {"b": "{unique}"})) == {"b": request.scope["unique"]}
+
+
+def test_another_body_may_name_what_the_request_lacks() -> None:
+    """A fixture, or a state of one, that `body` does not use is drawn, once for all forms of the request."""
+    one = arranger()
+
+    async def main() -> tuple[Request, list[Any]]:
+        request = await one.arrange(OPERATIONS["quotePublicCart"])
+        template = {"same": "{cart.id}", "other": "{cart.quoted.id}", "slip": "{session.ticket}"}
+        forms = (request, request.with_fresh_key().with_body({}))
+        return request, [await one.rendered(form, template) for form in forms]
+
+    request, (first, second) = asyncio.run(main())
+    assert first == second == {"same": request.scope["cart.id"], "other": "q", "slip": "ticket-0123456789"}
+    assert one.fixtures.handed == {"cart.open": 1, "cart.quoted": 1, "session.open": 1}
+
+
+def test_a_code_of_another_client_is_made_for_the_same_verifier_and_is_a_secret() -> None:
+    """As the one that `body` names is."""
+    codes = {
+        "code": Fixture("oauth", "code", values=({"code": "code-of-the-one"},)),
+        "other": Fixture("oauth", "other", values=({"code": "code-of-another-{pkce.challenge}"},)),
+    }
+    secrets = Secrets()
+    one = arranger(replace(PROFILE, fixtures={"oauth": codes}), secrets)
+
+    async def main() -> tuple[Request, Any]:
+        request = await one.arrange(OPERATIONS["exchangeOAuthToken"])
+        return request, await one.rendered(request, {"code": "{oauth.other.code}"})
+
+    request, body = asyncio.run(main())
+    assert body == {"code": f"code-of-another-{request.scope['pkce.challenge']}"}
+    assert "another" not in secrets.clean(f"the code {body['code']} it was")
+
+
+def test_an_effect_is_about_the_fixture_that_the_request_has() -> None:
+    """Whatever state that is in; a state that is named, and a kind that it lacks, are drawn."""
+    one = arranger()
+
+    async def main() -> tuple[Request, dict[str, Any]]:
+        request = await one.arrange(OPERATIONS["checkoutPublicCart"])
+        return request, await one.known(request, ["cart.id", "cart.open.id", "session.id"], of_its_own=True)
+
+    request, known = asyncio.run(main())
+    assert known["cart.id"] == request.scope["cart.quoted.id"] == "q"
+    assert (known["cart.open.id"], known["session.id"]) == (0, "s1")
 
 
 SCHEMA = {"type": "object", "required": ["note"], "properties": {"note": {"const": "braces {like} these {{"}}}
@@ -241,7 +287,7 @@ LACKS: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "no member": (
         "quotePublicCart",
         {"fixtures": {"cart": {"open": Fixture("cart", "open", values=({"id": 1},))}}},
-        "fixtures.cart",
+        "fixtures.cart.open (with tag)",
     ),
 }
 

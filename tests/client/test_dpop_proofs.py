@@ -24,7 +24,7 @@ from joserfc.jwk import import_key
 from conformance.client.dpop import Proof, ProofKey, challenge_of, encode
 
 URL = "https://shop.example/prefix/api/v1/oauth/token"
-_SCHEMA = json.loads(resources.files("conformance.profile").joinpath("profile.schema.json").read_bytes())
+_SCHEMA = json.loads(resources.files("conformance.profile").joinpath("facts.schema.json").read_bytes())
 ALGORITHMS = _SCHEMA["properties"]["oauth"]["properties"]["algorithms"]["items"]["enum"]
 """All that a profile may declare."""
 KEYS = {name: ProofKey.new(name) for name in ALGORITHMS}

@@ -12,8 +12,13 @@ import pytest
 
 from conformance.client.journal import Journal, mend, read
 from conformance.errors import JournalError
+from conformance.model import SCHEMA_VERSION
 
-LINES = [{"kind": "run", "n": 1}, {"kind": "exchange", "text": "ä\n\"'{}"}, {"kind": "result", "n": [1, 2, 3]}]
+LINES = [
+    {"kind": "run", "schema_version": SCHEMA_VERSION, "n": 1},
+    {"kind": "exchange", "text": "ä\n\"'{}"},
+    {"kind": "result", "n": [1, 2, 3]},
+]
 
 
 @pytest.fixture

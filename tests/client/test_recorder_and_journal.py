@@ -22,7 +22,7 @@ from conformance.client.secrets import WHOLE_HEADERS, Secrets
 from conformance.codec import from_json
 from conformance.contract import load_contract
 from conformance.errors import JournalError
-from conformance.model import Exchange, Finding
+from conformance.model import SCHEMA_VERSION, Exchange, Finding
 
 KEY = "sk_live_0123456789abcdef"
 REQUEST = Request(load_contract().operations["getApiKeyIdentity"], credential="full")
@@ -95,6 +95,29 @@ def test_what_fits_is_whole(tmp_path: Path) -> None:
     assert not written(tmp_path, answer(body=b"y" * BODY_LIMIT)).response.truncated
     (tmp_path / "more").mkdir()
     assert written(tmp_path / "more", answer(body=b"y" * (BODY_LIMIT + 1))).response.truncated
+
+
+def test_the_tail_of_a_body_that_was_read_in_part_is_dropped(tmp_path: Path) -> None:
+    """What comes before shrinks as secrets are taken out of it: the torn end must not move to where it is shown."""
+    ticket = "tk_93ba77d1c05e4f2288aa10ff"
+    secrets = Secrets()
+    secrets.passing("ticket", [ticket])
+    body = (ticket * 40 + ticket[:20]).encode()
+    exchange = written(tmp_path, answer(body=body, truncated=True), secrets)
+    assert "tk_93ba" not in exchange.response.body
+    assert exchange.response.truncated
+
+
+@pytest.mark.parametrize("at", range(HEADER_LIMIT - 22, HEADER_LIMIT + 1, 3))
+def test_no_part_of_a_secret_is_left_where_a_finding_is_cut(tmp_path: Path, at: int) -> None:
+    """Its message is cleaned first, as are the URL and the trouble."""
+    ticket = "tk_93ba77d1c05e4f2288aa10ff"
+    secrets = Secrets()
+    secrets.passing("ticket", [ticket])
+    text = "x" * at + ticket + "x" * 9000
+    one = answer(url=f"http://{text}", trouble=text)
+    exchange = written(tmp_path, one, secrets, (Finding("ERR-2", "credential", text),))
+    assert "tk_9" not in str(exchange)
 
 
 @pytest.mark.parametrize("length", [40, 700, 3000])
@@ -172,17 +195,17 @@ def test_lines_are_whole_under_many_writers(tmp_path: Path) -> None:
 def test_a_line_is_in_the_file_as_soon_as_it_was_given(tmp_path: Path) -> None:
     """A run that is killed keeps all that it had written: nothing waits in a buffer."""
     journal = Journal(tmp_path / "journal.ndjson")
-    journal.append("run", {"a": 1})
-    assert list(read(journal.path)) == [{"kind": "run", "a": 1}]
+    journal.append("note", {"a": 1})
+    assert list(read(journal.path)) == [{"kind": "note", "a": 1}]
     journal.close()
 
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     """At whatever byte the last line was torn, the lines before it are read."""
-    whole = b'{"kind":"run"}\n'
+    whole = b'{"kind":"note"}\n'
     torn = b'{"kind":"result","text":"\\u00e9"}'
     for length in range(len(torn)):
-        assert list(read(_file(tmp_path, whole + torn[:length]))) == [{"kind": "run"}]
+        assert list(read(_file(tmp_path, whole + torn[:length]))) == [{"kind": "note"}]
     assert len(list(read(_file(tmp_path, whole + torn)))) == 2
 
 
@@ -191,7 +214,7 @@ def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
 )
 def test_a_damaged_middle_line_is_an_error(tmp_path: Path, bad: bytes) -> None:
     """What is damaged in the middle was not torn by a kill: the file cannot be believed, and the line is named."""
-    path = _file(tmp_path, b'{"kind":"run"}\n' + bad + b'\n{"kind":"end"}\n')
+    path = _file(tmp_path, b'{"kind":"note"}\n' + bad + b'\n{"kind":"end"}\n')
     with pytest.raises(JournalError, match="line 2") as raised:
         list(read(path))
     assert raised.value.where == str(path)
@@ -211,7 +234,7 @@ def test_a_full_disk_is_told() -> None:
     """Where the line cannot be written, JournalError says why, and the journal remembers."""
     journal = Journal(Path("/dev/full"))
     with pytest.raises(JournalError, match="No space left") as raised:
-        journal.append("run", {"a": 1})
+        journal.append("note", {"a": 1})
     assert "space" in raised.value.hint
     assert journal.failed == "No space left on device"
     journal.close()
@@ -248,3 +271,11 @@ def test_a_disk_that_fills_up_keeps_the_lines_before(tmp_path: Path) -> None:
     assert what == "File too large", done.stderr
     assert [record["n"] for record in read(path)] == list(range(int(reached) + 1))
     assert json.loads(path.read_bytes().splitlines()[0])["n"] == 0
+
+
+@pytest.mark.parametrize("version", [1, SCHEMA_VERSION + 1, None])
+def test_a_journal_of_another_version_is_refused(tmp_path: Path, version: int | None) -> None:
+    """What it calls an outcome may mean another thing: nobody judges it by today's words."""
+    path = _file(tmp_path, json.dumps({"kind": "run", "schema_version": version}).encode() + b"\n")
+    with pytest.raises(JournalError, match=f"journal of version {version}, and this suite reads"):
+        list(read(path))

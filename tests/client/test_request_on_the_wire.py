@@ -38,6 +38,17 @@ def deliver(scripted: Any, *requests: Request | Wire, base: str = "", timeout_s:
     return asyncio.run(main())
 
 
+RAW = ("%00", "%zz", "%", "%ff", "%C3%a9", "a+b")
+
+
+@pytest.mark.parametrize("raw", RAW)
+def test_a_raw_query_value_arrives_as_it_was_written(scripted: Any, raw: str) -> None:
+    """In place of the parameter's own value, behind the others, whose values are encoded."""
+    named = replace(SEARCH, query=(*SEARCH.query, ("sort", "à b")))
+    (arrived,) = deliver(scripted, named.with_raw_query("q", raw))
+    assert arrived.target == f"/api/v1/search?page=1&sort=%C3%A0%20b&q={raw}"
+
+
 ODD_TARGETS = [
     "/a/..%2fb",
     "/a/%2e%2e/b",

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
 from conformance.decisions import certificate
 from conformance.decisions.badge import badge
-from conformance.errors import UsageError
+from conformance.errors import CertificateError, UsageError
 from conformance.model import Outcome, Run, Waiver
 from conformance.reports import runjson
 from tests.reports.build import result, run_of
@@ -35,7 +35,8 @@ PRIVATE, PUBLIC = keys()
 
 
 def conformant(**changes: Any) -> Run:
-    return run_of([result("AUTH-1", "getApiKeyIdentity", Outcome.PASSED), *changes.pop("more", ())], **changes)
+    good = [result("AUTH-1", name, Outcome.PASSED) for name in ("getApiKeyIdentity", "quotePublicCart")]
+    return run_of([*good, *changes.pop("more", ())], **changes)
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_every_changed_byte_is_seen(folder: Path) -> None:
         other = bytes([data[at] ^ chance.randrange(1, 256)])
         changed = data[:at] + (other, b"", data[at : at + 1] * 2)[number % 3] + data[at + 1 :]
         if name == "certificate":
-            with pytest.raises(UsageError):
+            with pytest.raises((CertificateError, UsageError)):
                 certificate.read(changed, PUBLIC)
             continue
         (folder / name).write_bytes(changed)
@@ -119,9 +120,55 @@ def test_a_missing_file_is_named(folder: Path) -> None:
 
 def test_another_key_is_refused(folder: Path) -> None:
     """Whoever trusts one key trusts no other; without one, the certificate's own is checked."""
-    with pytest.raises(UsageError, match="signature"):
-        certificate.read(signed(folder), keys()[1])
+    with pytest.raises(CertificateError, match=r"cert\.json: the signature is not good"):
+        certificate.read(signed(folder), keys()[1], where="cert.json")
     assert certificate.read(signed(folder)).signer == certificate.read(signed(folder), PUBLIC).signer
+
+
+def _with(data: bytes, **members: Any) -> bytes:
+    """A certificate of which members of the envelope were changed, written as ours are."""
+    value = json.loads(data) | members
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+
+
+def _payload(data: bytes, **members: Any) -> str:
+    """The payload with other members, in base64."""
+    told = json.loads(base64.b64decode(json.loads(data)["payload"])) | members
+    return base64.b64encode(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda good: _with(good, signatures=[]),
+        lambda good: json.dumps({k: v for k, v in json.loads(good).items() if k != "signatures"}).encode(),
+        lambda good: _with(good, payload=_payload(good, subject=[])),
+        lambda good: _with(good, payload=_payload(good, predicate={})),
+        lambda good: _with(good, payload=_payload(good, predicate={"configuration": [{"name": "signer"}]})),
+        lambda good: _with(good, payload="e30="),
+        lambda good: _with(good, payload="?"),
+        lambda good: json.dumps(json.loads(good), indent=1).encode(),
+        lambda good: good[: len(good) - 9],
+    ],
+    ids=["no signature", "no signatures", "subject", "predicate", "signer", "empty", "no base64", "layout", "cut off"],
+)
+@pytest.mark.parametrize("key", [PUBLIC, None], ids=["trusted key", "own key"])
+def test_a_changed_certificate_is_told_from_what_is_none(folder: Path, change: Any, key: bytes | None) -> None:
+    """It exits 1 and names the file: the signature is what was asked about."""
+    with pytest.raises(CertificateError, match=r"^cert\.json: ") as error:
+        certificate.read(change(signed(folder)), key, where="cert.json")
+    assert error.value.exit_code == 1
+
+
+def test_an_encrypted_key_names_where_its_password_is_read_from(folder: Path) -> None:
+    """Without one, and with a wrong one; with the right one it signs."""
+    locked = Ed25519PrivateKey.generate().private_bytes(
+        pem.Encoding.PEM, pem.PrivateFormat.PKCS8, pem.BestAvailableEncryption(b"right")
+    )
+    for password in ("", "wrong"):
+        with pytest.raises(UsageError, match="CONFORMANCE_KEY_PASSWORD"):
+            signed(folder, key=locked, password=password)
+    assert certificate.read(signed(folder, key=locked, password="right")).tier == "all"
 
 
 @pytest.mark.parametrize(
@@ -188,8 +235,9 @@ def test_a_run_json_that_the_journal_does_not_tell_is_refused(folder: Path) -> N
 )
 def test_what_is_no_certificate_is_told(data: bytes) -> None:
     """In a line, and never as a traceback."""
-    with pytest.raises(UsageError, match="no certificate"):
+    with pytest.raises(UsageError, match="no certificate") as error:
         certificate.read(data)
+    assert error.value.exit_code == 2
 
 
 def test_the_badge_is_a_picture_that_obeys_nobody(folder: Path) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from conformance.decisions import verdicts
-from conformance.decisions.gate import Policy, Why, decide
+from conformance.decisions.gate import Decision, Policy, Why, decide
 from conformance.errors import ProfileError, UsageError
 from conformance.model import Level, Outcome, Result, Run, Verdict, Waiver
 from conformance.profile.policy import known_requirements, load_policy
-from tests.reports.build import PAYLOADS, result, run_of
+from tests.reports.build import OPERATIONS, PAYLOADS, result, run_of
 
 TODAY = "2025-12-01"
 STABLE, CANDIDATE = "getApiKeyIdentity", "checkoutPublicCart"
@@ -32,11 +32,15 @@ def waiver(**changes: Any) -> Waiver:
     return replace(Waiver("AUTH-1", "a proxy", "edge", "EDGE-1", "2026-01-01", STABLE, signature="s1"), **changes)
 
 
+GOOD = [result("VER-1", name, Outcome.PASSED) for name in (STABLE, CANDIDATE)]
+"""Something that passed in each tier."""
+
+
 def decided(
     results: list[Result], policy: Policy | None = None, baseline: list[Result] | None = None, **run: Any
-) -> Any:
-    before = None if baseline is None else run_of(baseline)
-    return decide(run_of(results, **run), policy or Policy(), before, today=TODAY)
+) -> Decision:
+    before = None if baseline is None else run_of([*GOOD, *baseline])
+    return decide(run_of([*GOOD, *results], **run), policy or Policy(), before, today=TODAY)
 
 
 @pytest.mark.parametrize(
@@ -49,12 +53,14 @@ def decided(
         (Outcome.FAILED, Level.REQUIRED, 1),
         (Outcome.INCONCLUSIVE, Level.REQUIRED, 3),
         (Outcome.UNTESTED, Level.REQUIRED, 3),
+        (Outcome.UNSTATED, Level.REQUIRED, 3),
+        (Outcome.UNSTATED, Level.DECLARED, 0),
         (Outcome.BROKEN, Level.REQUIRED, 5),
     ],
 )
 def test_without_a_baseline_the_verdict_answers(outcome: Outcome, level: Level, code: int) -> None:
     """The exit codes of the design, whatever else passed."""
-    decision = decided([passing(), result("IDEM-1", CANDIDATE, outcome, level=level)])
+    decision = decided([result("IDEM-1", CANDIDATE, outcome, level=level)])
     assert (decision.exit_code, decision.passed) == (code, code == 0)
 
 
@@ -116,23 +122,64 @@ def test_idle_waivers_fail_where_they_must(changes: dict[str, Any]) -> None:
     ("before", "now", "code", "why"),
     [
         ([passing()], [failing()], 1, Why.REGRESSED),
-        ([failing()], [failing()], 0, None),
+        ([failing()], [failing()], 1, Why.FAILED),
         ([failing(signature="s0")], [failing()], 1, Why.REGRESSED),
         ([failing()], [passing()], 0, None),
         ([], [failing()], 1, Why.REGRESSED),
-        ([passing()], [result("AUTH-1", STABLE, Outcome.INCONCLUSIVE)], 1, Why.NEWLY_UNDECIDED),
-        ([result("AUTH-1", STABLE, Outcome.UNTESTED)], [result("AUTH-1", STABLE, Outcome.INCONCLUSIVE)], 0, None),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.INCONCLUSIVE)], 3, Why.NO_LONGER_JUDGED),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.UNSTATED)], 3, Why.NO_LONGER_JUDGED),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.UNSTATED, level=Level.DECLARED)], 1, Why.NO_LONGER_JUDGED),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.INAPPLICABLE, exclusion="no")], 1, Why.NO_LONGER_JUDGED),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.INAPPLICABLE, level=Level.RECOMMENDED)], 0, None),
+        (
+            [result("AUTH-1", STABLE, Outcome.UNTESTED)],
+            [result("AUTH-1", STABLE, Outcome.INCONCLUSIVE)],
+            3,
+            Why.UNDECIDED,
+        ),
         ([passing()], [passing(requirement="IDEM-1")], 1, Why.GONE),
         ([passing()], [result("AUTH-1", STABLE, Outcome.BROKEN)], 5, Why.BROKEN),
     ],
 )
-def test_with_a_baseline_only_what_is_worse_counts(
-    before: list[Result], now: list[Result], code: int, why: Why | None
-) -> None:
-    """A new failure, another one, what is no longer judged, and what is gone; never what was so before."""
-    decision = decided([*now, passing(CANDIDATE)], baseline=[*before, passing(CANDIDATE)])
+def test_a_baseline_only_adds(before: list[Result], now: list[Result], code: int, why: Why | None) -> None:
+    """A new failure, another one, what is no longer judged, and what is gone; what was so before stays what it is."""
+    decision = decided(now, baseline=before)
     assert decision.exit_code == code
     assert [obstacle.why for obstacle in decision.obstacles] == ([why] if why else [])
+
+
+def test_what_is_worse_than_in_the_baseline_comes_first() -> None:
+    """Before the failures that were there already."""
+    silent = result("IDEM-4", CANDIDATE, Outcome.INAPPLICABLE, exclusion="it takes too long")
+    decision = decided([failing(), silent], baseline=[failing(), passing(CANDIDATE, "IDEM-4")])
+    assert [obstacle.why for obstacle in decision.obstacles] == [Why.NO_LONGER_JUDGED, Why.FAILED]
+    assert "1 result worse than in the baseline" in list(verdicts.lines(decision, run_of([])))[-1]
+
+
+def test_what_narrows_stands_in_the_answer() -> None:
+    """Tier, allowed requirements and further waivers: nobody takes the answer for the run's own verdict."""
+    policy = Policy(tier="stable", allow_incomplete=frozenset({"IDEM-1"}), waivers=(waiver(),))
+    decision = decided([failing(), result("IDEM-1", STABLE, Outcome.UNSTATED)], policy)
+    (*_, answer) = verdicts.lines(decision, run_of([]))
+    assert decision.passed
+    for words in (
+        "only the tier stable counts",
+        "allowed to stay open: IDEM-1",
+        "1 further waiver: EDGE-1",
+        "operations",
+    ):
+        assert words in answer
+
+
+def test_no_policy_makes_up_for_an_operation_that_was_never_answered_200() -> None:
+    """But a waiver that names the operation does."""
+    proven = {operation.id for operation in OPERATIONS} - {CANDIDATE}
+    allowed = Policy(allow_incomplete=frozenset({"STA-2", "AUTH-1"}))
+    gap = result("STA-2", CANDIDATE, Outcome.INCONCLUSIVE)
+    assert decided([gap], allowed, proven=proven).exit_code == 3
+    named = waiver(requirement="STA-2", operation=CANDIDATE, signature="")
+    assert decided([gap], Policy(waivers=(named,)), proven=proven).exit_code == 0
+    assert decided([gap], Policy(tier="stable"), proven=proven).exit_code == 0
 
 
 def test_a_part_of_a_run_passes_nothing_against_a_baseline_either() -> None:

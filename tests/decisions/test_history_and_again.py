@@ -94,3 +94,26 @@ def test_where_there_is_nothing_to_run_it_is_said(run: Run, failed: bool) -> Non
     """An empty selection is never a success."""
     with pytest.raises(UsageError):
         command(run, failed=failed)
+
+
+def test_history_names_the_runs_that_it_could_not_read(tmp_path: Path) -> None:
+    """In the terminal, as JSON and on the page: a broken file, and a run that was killed before its reports."""
+    kept(tmp_path, "a", run_of([]))
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "run.json").write_text("{")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "journal.ndjson").write_text("")
+    found, unread = history(tmp_path)
+    for told in ("\n".join(trends.lines(found, unread)), trends.as_json(found, unread), trends.html(found, unread)):
+        for name in ("b", "c"):
+            assert str(tmp_path / name) in told
+    assert len(unread) == 2
+    assert "conformance report" in unread[1]
+
+
+def test_where_no_run_can_be_read_the_first_is_named(tmp_path: Path) -> None:
+    """That it holds no run says nothing about a folder that holds broken ones."""
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "run.json").write_text("{")
+    with pytest.raises(UsageError, match=r"b/run\.json: not a JSON document"):
+        history(tmp_path)

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from conformance.client.dpop import Proof, ProofKey
-from conformance.client.request import Request
+from conformance.client.request import Request, repeatable
 from conformance.contract import load_contract
 from conformance.engine import gate as module
-from conformance.engine.flow import repeatable
 from conformance.engine.gate import Follower, Gate, Pacer, hurried, turn
 from conformance.engine.waiting import Waiting
 

@@ -210,7 +210,7 @@ async def nan(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     await body(talk, answered, answered.body[:-1] + b',"x":[NaN,Infinity,-Infinity]}')
 
 
-@answer("lone surrogates in every string", sometimes=OPEN)
+@answer("lone surrogates in every string", whole=True, sometimes=OPEN)
 async def surrogates(talk: Talk, arrived: Arrived, answered: Answered) -> None:
     spoilt = lambda old: f"\ud800{old}\udfff" if isinstance(old, str) else old
     await talk.write(answered.with_value(lambda value: mapped(value, spoilt)).raw)

@@ -117,7 +117,8 @@ def ended(desk: Desk, done: Measured, mode: Mode) -> None:
     assert done.code in mode.ends, done.end
     out = desk.place / "out"
     if done.code == UNREACHABLE:
-        assert not out.exists()
+        run = json.loads((out / "run.json").read_text(encoding="utf-8"))
+        assert (run["verdict"], bool(run["interrupted"])) == ("incomplete", True)
         (line,) = done.text.splitlines()
         assert line.startswith("error: ")
         return

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from conformance.codec import to_json
@@ -11,6 +13,7 @@ from conformance.contract import load_contract
 from conformance.judge.coverage import unreachable
 from conformance.judge.rows import INVARIANTS
 from conformance.model import (
+    SCHEMA_VERSION,
     Exchange,
     Finding,
     Message,
@@ -59,6 +62,7 @@ def journal(
     results = list(results)
     first = {
         "kind": "run",
+        "schema_version": SCHEMA_VERSION,
         "suite": {"version": "1", "contract": "c", "checks": "d"},
         "target": "http://t",
         "profile": {"name": "p", "digest": "d"},
@@ -68,6 +72,9 @@ def journal(
         "requirements": [to_json(requirement) for requirement in CONTRACT.requirements.values()],
         "operations": [to_json(operation.info) for operation in CONTRACT.all],
         "unreachable": {operation.id: unreachable(operation) for operation in CONTRACT.all},
+        "exclusions": {},
+        "provokes": False,
+        "answer_schemas": {operation.id: operation.response_schema for operation in CONTRACT.all},
         "waivers": [],
         "planned": [to_json(one) for one in (*results, *planned)],
         **head,
@@ -84,3 +91,20 @@ END = {"finished_at": "2030-01-15T00:01:00Z", "interrupted": "", "waited_s": 1.5
 def by_check(run: Run, check: str, operation: str = IDENTITY) -> Result:
     (found,) = [one for one in run.results if (one.check, one.operation) == (check, operation)]
     return found
+
+
+def conformant_lines(**head: Any) -> list[dict[str, Any]]:
+    """The lines of a conformant run: a control of every operation was good, and every invariant looked at it."""
+    good = [
+        exchange(number, operation=operation.id, purpose="control", judged=ALL)
+        for number, operation in enumerate(CONTRACT.all)
+    ]
+    passed = [result("a", requirement="VER-1", operation=operation.id) for operation in CONTRACT.all]
+    return journal(good, passed, end=END, **head)
+
+
+def write_journal(directory: Path, lines: Iterable[dict[str, Any]]) -> Path:
+    """A run folder that holds these lines, and nothing else."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "journal.ndjson").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return directory

@@ -295,3 +295,12 @@ def test_internals_are_recognized(text: str) -> None:
 def test_ordinary_words_are_no_internals(text: str) -> None:
     """An error message in plain words, a URL, a path of the interface."""
     assert leaks(text) == []
+
+
+@pytest.mark.parametrize("status", [413, 414, 431])
+@pytest.mark.parametrize("size", [{"url": "http://t/" + "a" * 2_000}, {"sent_body": b"a" * 2**17}], ids=["url", "body"])
+def test_what_is_too_large_may_be_refused_before_the_service_sees_it(status: int, size: dict[str, Any]) -> None:
+    """In whatever words; the same answer to an ordinary request breaks two rules."""
+    assert judge(status, b"<h1>too large</h1>", **size) == {}
+    assert judge(status, b"<h1>too large</h1>").keys() == {"STA-1", "ERR-1"}
+    assert judge(500, b"<h1>oops</h1>", **size).keys() == {"STA-1", "ERR-1"}

@@ -23,13 +23,16 @@ from tests.judge.lines import CONTRACT, END, IDENTITY, by_check, exchange, journ
 
 # Rows of the invariants
 
+SCHEMA = "ApiKeyIdentityResponse"
+NO_SCHEMA = f"a schema of the answer is needed: state schemas.{SCHEMA}"
+
 
 def test_every_invariant_has_a_row_for_each_of_its_operations() -> None:
     """No cell is forgotten, not even in an empty run."""
     run = assemble(journal())
     cells = {(one.requirement, one.operation) for one in run.results}
     assert cells == {(name, operation) for name in INVARIANTS for operation in CONTRACT.requirements[name].operations}
-    assert {one.outcome for one in run.results} <= {Outcome.UNTESTED, Outcome.INAPPLICABLE}
+    assert {one.outcome for one in run.results} <= {Outcome.UNTESTED, Outcome.UNSTATED}
     assert run.verdict is Verdict.INCOMPLETE
 
 
@@ -123,22 +126,28 @@ def test_another_kind_is_not_explained() -> None:
         ("ENV-2", [], [], Outcome.UNTESTED, "nothing was sent"),
         ("ENV-2", [exchange(1, 401)], [], Outcome.INCONCLUSIVE, "no 200 was seen"),
         ("STA-2", [exchange(1, 401)], [], Outcome.INCONCLUSIVE, "no 200 was seen"),
-        ("ERR-1", [exchange(1)], [], Outcome.INAPPLICABLE, "no error was seen"),
+        ("ERR-1", [exchange(1)], [], Outcome.UNSTATED, "no error was seen: state rate_limit.provoke = true"),
         ("STA-1", [exchange(1, None, judged=())], [], Outcome.INCONCLUSIVE, "no answer was seen"),
-        ("ENV-4", [exchange(1)], [], Outcome.INAPPLICABLE, "the profile has no schema for the answer"),
-        ("RATE-2", [exchange(1)], [], Outcome.INAPPLICABLE, "no 429 was seen"),
+        (
+            "ENV-4",
+            [exchange(1)],
+            [],
+            Outcome.UNSTATED,
+            NO_SCHEMA,
+        ),
+        ("RATE-2", [exchange(1)], [], Outcome.UNSTATED, "no 429 was seen: state rate_limit.provoke = true"),
         (
             "ENV-2",
             [],
-            [result("a", Outcome.INAPPLICABLE, message="no key", fact="credentials")],
-            Outcome.INAPPLICABLE,
+            [result("a", Outcome.UNSTATED, message="no key", fact="credentials")],
+            Outcome.UNSTATED,
             "no key",
         ),
         (
             "ENV-2",
             [],
             [
-                result("a", Outcome.INAPPLICABLE, message="no key", fact="credentials"),
+                result("a", Outcome.UNSTATED, message="no key", fact="credentials"),
                 result("b", Outcome.INCONCLUSIVE),
             ],
             Outcome.UNTESTED,
@@ -152,7 +161,29 @@ def test_why_an_invariant_saw_nothing(
     """An unseen cell says why: nothing sent, no 200, no error, no fact; a fact names its key."""
     row = by_check(assemble(journal(seen, results)), f"invariant::{name}")
     assert (row.outcome, row.message) == (outcome, message)
-    assert bool(row.fact) == (outcome is Outcome.INAPPLICABLE)
+    assert bool(row.fact) == (outcome is Outcome.UNSTATED)
+
+
+@pytest.mark.parametrize(
+    ("name", "fact"),
+    [
+        ("ERR-1", "rate_limit"),
+        ("RATE-2", "rate_limit.provoke"),
+        ("ENV-4", "schemas"),
+        ("ENV-4", "schemas.names.ApiKeyIdentityResponse"),
+    ],
+)
+def test_what_the_profile_excludes_is_inapplicable_with_its_reason(name: str, fact: str) -> None:
+    """The fact, or the whole table, is excluded: the owner's word stands in the row."""
+    row = by_check(assemble(journal([exchange(1)], exclusions={fact: "not on staging"})), f"invariant::{name}")
+    assert (row.outcome, row.fact, row.exclusion) == (Outcome.INAPPLICABLE, fact, "not on staging")
+
+
+@pytest.mark.parametrize("name", ["ERR-1", "RATE-2"])
+def test_a_limit_that_may_be_provoked_and_was_not_seen_is_an_observation_that_is_missing(name: str) -> None:
+    """Nobody is asked to state what is stated."""
+    row = by_check(assemble(journal([exchange(1)], provokes=True)), f"invariant::{name}")
+    assert (row.outcome, row.fact) == (Outcome.INCONCLUSIVE, "")
 
 
 def test_errors_of_drifting_shapes_warn() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,14 +13,16 @@ from conformance.judge.verdict import (
     EXIT_CODES,
     counts_of,
     excuses,
+    failures,
     requirement_rows,
     tiers_of,
-    unwaived,
     verdict_of,
     with_states,
+    with_waivers,
     worst,
 )
 from conformance.model import (
+    OPEN,
     WORST_FIRST,
     Level,
     OperationInfo,
@@ -38,6 +41,7 @@ OPERATIONS = (
     OperationInfo("stableOne", "GET", "/a", Stability.STABLE),
     OperationInfo("candidateOne", "GET", "/b", Stability.CANDIDATE),
 )
+PROVEN = frozenset(operation.id for operation in OPERATIONS)
 PASSED = Result("check_a::a[x]", "A-1", "stableOne", "", Outcome.PASSED)
 FAILED = Result("check_a::b[x]", "A-2", "stableOne", "case", Outcome.FAILED, signature="s1")
 WAIVER = Waiver("A-2", "known", "me", "#1", "2030-01-31", operation="stableOne", case="case", signature="s1")
@@ -61,7 +65,7 @@ results = st.lists(a_result(), max_size=8)
 @many
 def test_another_passed_result_never_worsens(drawn: list[Result], whole: bool) -> None:
     """Adding what passed can only make a verdict better."""
-    before, after = (verdict_of(given_, (), whole=whole) for given_ in (drawn, [*drawn, PASSED]))
+    before, after = (verdict_of(given_, whole=whole) for given_ in (drawn, [*drawn, PASSED]))
     assert GOODNESS[after] >= GOODNESS[before]
 
 
@@ -70,7 +74,7 @@ def test_another_passed_result_never_worsens(drawn: list[Result], whole: bool) -
 def test_only_what_passed_can_better(drawn: list[Result], other: Result, whole: bool) -> None:
     """Adding anything that did not pass never makes a verdict better."""
     if other.outcome is not Outcome.PASSED:
-        before, after = (verdict_of(given_, (), whole=whole) for given_ in (drawn, [*drawn, other]))
+        before, after = (verdict_of(given_, whole=whole) for given_ in (drawn, [*drawn, other]))
         assert GOODNESS[after] <= GOODNESS[before]
 
 
@@ -98,7 +102,7 @@ def test_conformant_means_decided(drawn: list[Result]) -> None:
     """Conformant: something passed, nothing failed, and nothing required was left open."""
     if verdict_of(drawn, (), whole=True) is Verdict.CONFORMANT:
         assert any(result.outcome is Outcome.PASSED for result in drawn)
-        open_ends = {Outcome.FAILED, Outcome.BROKEN, Outcome.INCONCLUSIVE, Outcome.UNTESTED}
+        open_ends = {Outcome.FAILED, Outcome.BROKEN, *OPEN}
         assert not any(r.outcome in open_ends for r in drawn if r.level is Level.REQUIRED)
 
 
@@ -110,8 +114,8 @@ def test_order_means_nothing(drawn: list[Result], whole: bool, source: object) -
     source.shuffle(shuffled)  # type: ignore[attr-defined]
     assert verdict_of(drawn, (), whole=whole) is verdict_of(shuffled, (), whole=whole)
     assert counts_of(drawn) == counts_of(shuffled)
-    assert {name: t.verdict for name, t in tiers_of(drawn, OPERATIONS, (), whole=whole).items()} == {
-        name: t.verdict for name, t in tiers_of(shuffled, OPERATIONS, (), whole=whole).items()
+    assert {name: t.verdict for name, t in tiers_of(drawn, (), OPERATIONS, (), PROVEN, whole=whole).items()} == {
+        name: t.verdict for name, t in tiers_of(shuffled, (), OPERATIONS, (), PROVEN, whole=whole).items()
     }
 
 
@@ -120,7 +124,7 @@ def test_order_means_nothing(drawn: list[Result], whole: bool, source: object) -
 def test_the_whole_is_no_better_than_its_tiers(drawn: list[Result], whole: bool) -> None:
     """A run is nonconformant or broken exactly where one of its tiers is."""
     verdict = verdict_of(drawn, (), whole=whole)
-    tiers = [tier.verdict for tier in tiers_of(drawn, OPERATIONS, (), whole=whole).values()]
+    tiers = [tier.verdict for tier in tiers_of(drawn, (), OPERATIONS, (), PROVEN, whole=whole).values()]
     for bad in (Verdict.BROKEN, Verdict.NONCONFORMANT):
         if bad is verdict:
             assert bad in tiers
@@ -147,6 +151,8 @@ def test_counts_are_of_all_outcomes(drawn: list[Result]) -> None:
         (Outcome.UNTESTED, Level.RECOMMENDED, Verdict.CONFORMANT),
         (Outcome.INCONCLUSIVE, Level.REQUIRED, Verdict.INCOMPLETE),
         (Outcome.UNTESTED, Level.REQUIRED, Verdict.INCOMPLETE),
+        (Outcome.UNSTATED, Level.REQUIRED, Verdict.INCOMPLETE),
+        (Outcome.UNSTATED, Level.DECLARED, Verdict.CONFORMANT),
         (Outcome.FAILED, Level.REQUIRED, Verdict.NONCONFORMANT),
         (Outcome.FAILED, Level.DECLARED, Verdict.NONCONFORMANT),
         (Outcome.BROKEN, Level.OBSERVED, Verdict.BROKEN),
@@ -173,6 +179,10 @@ def test_every_verdict_has_an_exit_code_of_its_own() -> None:
 # Waivers
 
 
+def judged(found: list[Result], waivers: Sequence[Waiver]) -> Verdict:
+    return verdict_of(with_waivers(found, waivers), waivers, whole=True)
+
+
 @pytest.mark.parametrize(
     ("changes", "failure", "state", "verdict"),
     [
@@ -187,24 +197,27 @@ def test_every_verdict_has_an_exit_code_of_its_own() -> None:
         ({}, {"case": "other"}, "unmatched", Verdict.NONCONFORMANT),
         ({}, {"outcome": Outcome.PASSED}, "unneeded", Verdict.CONFORMANT),
         ({}, {"outcome": Outcome.INCONCLUSIVE}, "unneeded", Verdict.INCOMPLETE),
+        ({"signature": ""}, {"outcome": Outcome.INCONCLUSIVE}, "active", Verdict.CONFORMANT),
+        ({"signature": ""}, {"outcome": Outcome.UNSTATED}, "active", Verdict.CONFORMANT),
+        ({"signature": "", "until": "2030-01-14"}, {"outcome": Outcome.UNSTATED}, "expired", Verdict.INCOMPLETE),
         ({}, {"outcome": Outcome.WARNED, "level": Level.RECOMMENDED}, "unneeded", Verdict.CONFORMANT),
     ],
 )
 def test_what_a_waiver_excuses(
     changes: dict[str, str], failure: dict[str, object], state: str, verdict: Verdict
 ) -> None:
-    """The failure that it names, that very one where it is signed, until its last day; nothing else."""
+    """The failure or gap that it names, that very failure where it is signed, until its last day; nothing else."""
     found = [PASSED, replace(FAILED, **failure)]  # type: ignore[arg-type]
     (waiver,) = with_states([replace(WAIVER, **changes)], found, TODAY)
     assert waiver.state == state
-    assert verdict_of(found, [waiver], whole=True) is verdict
+    assert judged(found, [waiver]) is verdict
 
 
 def test_a_waiver_excuses_one_failure_of_several() -> None:
     """Another failure of the same requirement stays one."""
     other = replace(FAILED, case="other", signature="s9")
     waivers = with_states([WAIVER], [FAILED, other], TODAY)
-    assert unwaived([FAILED, other], waivers) == [other]
+    assert [one.case for one in failures(with_waivers([FAILED, other], waivers))] == ["other"]
     assert excuses(WAIVER, FAILED) and not excuses(WAIVER, other)
 
 
@@ -214,7 +227,7 @@ def test_waivers_never_worsen_and_never_hide_the_broken(drawn: list[Result], sig
     """A waiver takes failures away, and nothing else."""
     waivers = [Waiver(f"A-{i}", "r", "o", "i", "2031-01-01", signature=one) for i, one in enumerate(signatures)]
     told = with_states(waivers, drawn, TODAY)
-    before, after = verdict_of(drawn, (), whole=True), verdict_of(drawn, told, whole=True)
+    before, after = verdict_of(drawn, whole=True), judged(drawn, told)
     assert GOODNESS[after] >= GOODNESS[before]
     assert (before is Verdict.BROKEN) == (after is Verdict.BROKEN)
 

@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections import deque
+from itertools import count
 
 from tests.proxying import Behaviour, Forward, Message
 
@@ -67,5 +68,15 @@ def dropping(*, after_the_effect: bool) -> Behaviour:
         if after_the_effect:
             await forward(asked)
         return None
+
+    return behave
+
+
+def never_again(after: int, *headers: tuple[str, str]) -> Behaviour:
+    """From some request on everything is answered 429."""
+    seen = count(1)
+
+    async def behave(asked: Message, forward: Forward, _: int) -> Message | None:
+        return limited(*headers) if next(seen) > after else await forward(asked)
 
     return behave

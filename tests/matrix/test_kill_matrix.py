@@ -35,7 +35,7 @@ def _shown(fault: Fault, instance: Instance) -> bool:
         return requirement == fault.requirement
     if fault.operations and instance.operation.id not in fault.operations:
         return False
-    if instance.check.name == EVERY_SCRIPT:
+    if instance.check.name == EVERY_SCRIPT or requirement == fault.requirement:
         return True
     return requirement in EVERY_STATUS and (not EVERY_STATUS[requirement] or instance.case in EVERY_STATUS[requirement])
 

@@ -192,7 +192,6 @@ def test_tests_of_ones_own_count_too(desk: Desk) -> None:
 BAD = {
     "no profile": ([], [], 2, ["--conformance-profile"]),
     "profile missing": (["--profile", "nope.toml"], [], 2, ["nope.toml"]),
-    "unreachable": (["--profile", "mini.toml"], [], 4, ["127.0.0.1:9", "cannot connect"]),
     "variable without value": (["--profile", "mini.toml", "--var", "x"], [], 2, ["--conformance-var", "NAME=VALUE"]),
     "no number": (["--profile", "mini.toml"], ["--conformance-concurrency", "many"], 2, ["--conformance-concurrency"]),
     "out of bounds": (["--profile", "mini.toml"], ["--conformance-concurrency", "0"], 2, ["from 1 up"]),
@@ -212,6 +211,20 @@ def test_bad_input_is_one_line_and_its_exit_code(desk: Desk, case: str) -> None:
     assert done.err.startswith("Exit: ")
     assert [word for word in words if word not in done.err] == []
     assert desk.left_behind() == ["mini.toml"]
+
+
+@pytest.mark.parametrize("more", [(), ("-p", "xdist.plugin", "-n", "2")], ids=["one process", "two"])
+def test_an_unreachable_target_is_one_line_and_leaves_reports(desk: Desk, more: tuple[str, ...]) -> None:
+    """As with the commands, so that a pipeline which collects them shows why nothing was judged."""
+    (desk.place / "mini.toml").write_text(
+        'name = "mini"\nbase_url = "http://127.0.0.1:9"\n[authorization]\nformat = "Bearer {key}"\n'
+    )
+    done = desk.pytest(*more, "--conformance-report-dir", "out", target=["--profile", "mini.toml"])
+    assert (done.code, len(done.err.splitlines())) == (4, 1), done.text
+    assert "127.0.0.1:9: cannot connect" in done.err
+    run = run_json(desk.place / "out")
+    assert (run["verdict"], run["complete"], "cannot connect" in run["interrupted"]) == ("incomplete", False, True)
+    assert (desk.place / "out" / "junit.xml").stat().st_size > 1000
 
 
 @pytest.mark.parametrize(

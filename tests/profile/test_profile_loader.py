@@ -87,8 +87,11 @@ def test_known_placeholders_are_filled_when_loading(monkeypatch: pytest.MonkeyPa
             **MINIMAL,
             "base_url": "http://{env.SUITE_TEST_HOST}/{var.a}",
             "variables": {"a": "1", "b": "{var.a}2"},
-            "rate_limit": {
-                "prepare": {"url": "http://{env.SUITE_TEST_HOST}/{{x}}/{var.b}/{unique}", "json": ["{var.a}"]}
+            "effects": {
+                "quotePublicCart": {
+                    "pointer": "",
+                    "http": {"url": "http://{env.SUITE_TEST_HOST}/{{x}}/{var.b}/{unique}", "json": ["{var.a}"]},
+                }
             },
         },
         directory=Path(),
@@ -97,7 +100,20 @@ def test_known_placeholders_are_filled_when_loading(monkeypatch: pytest.MonkeyPa
     assert profile.base_url == "http://h.example/o{v}r"
     assert profile.variables == {"a": "o{v}r", "b": "o{v}r2"}
     call = HttpCall("http://h.example/{{x}}/o{{v}}r2/{unique}", json=["o{{v}}r"])
-    assert profile.rate_limit.prepare == call
+    assert profile.effects["quotePublicCart"].http == call
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"fixtures": {"cart": {"none": "there are no carts"}}},
+        {"credentials": {"revoked": {"none": "keys end with their installation", "status": "revoked"}}},
+    ],
+    ids=["a kind of fixtures", "a credential"],
+)
+def test_an_exclusion_is_no_place_where_a_secret_could_be_seen(tables: dict[str, Any]) -> None:
+    """It stands where a table would, and is none."""
+    assert not _profile(**tables).credentials
 
 
 def test_a_pattern_may_hold_braces() -> None:

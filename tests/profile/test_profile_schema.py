@@ -13,9 +13,11 @@ import jsonschema_rs
 import pytest
 
 from conformance.contract import load_contract
-from conformance.profile import Profile
+from conformance.profile import Profile, published
+from conformance.profile.exclusions import NEVER, take_exclusions
 from conformance.profile.model import Limits, OAuth, RateLimit, Search, Webhooks
-from conformance.profile.structure import profile_schema
+from conformance.profile.published import published_schema
+from conformance.profile.structure import profile_schema, structure_problems
 
 PROFILES = Path(__file__).parents[2] / "profiles"
 TEMPLATE = PROFILES / "template.toml"
@@ -71,6 +73,7 @@ def _template_keys() -> Iterator[str]:
 def test_the_schema_is_a_json_schema_and_every_key_is_described() -> None:
     """The published schema is valid against its own dialect, and says of each key what it is."""
     jsonschema_rs.meta.validate(profile_schema())
+    jsonschema_rs.meta.validate(published_schema())
 
     def undescribed(schema: dict[str, Any], at: str) -> Iterator[str]:
         for name, below in schema.get("properties", {}).items():
@@ -90,7 +93,42 @@ def test_the_profiles_of_the_house_validate(name: str) -> None:
     if not (PROFILES / name).exists():
         pytest.skip(f"profiles/{name} does not exist yet")
     document = tomllib.loads((PROFILES / name).read_text(encoding="utf-8"))
-    assert [e.message for e in jsonschema_rs.Draft202012Validator(profile_schema()).iter_errors(document)] == []
+    assert [e.message for e in jsonschema_rs.Draft202012Validator(published_schema()).iter_errors(document)] == []
+
+
+def test_the_published_schema_is_of_these_facts() -> None:
+    """`python -m conformance.profile.published` writes it anew after a fact was added."""
+    assert published.FILE.read_text(encoding="utf-8") == published.render()
+
+
+def test_whatever_the_published_schema_lets_exclude_is_taken_as_an_exclusion() -> None:
+    """At each place of the schema where an exclusion may stand the loader takes one, and nothing is left of it."""
+    base = {"name": "x", "base_url": "http://127.0.0.1:1", "authorization": {"format": "{key}"}}
+    places = list(_excludable(published_schema(), ()))
+    assert len(places) > 60
+    for path in places:
+        document: dict[str, Any] = {"none": "why"}
+        for name in reversed(path):
+            document = {name: document}
+        rest, taken = take_exclusions({**base, **document})
+        assert list(taken.exclusions) == [".".join(path)], path
+        assert not structure_problems(rest), path
+
+
+def _excludable(schema: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The places, by a name for each map, at which the schema offers an exclusion."""
+    names = {"fixtures": "cart", "cart": "open", "names": "OAuthTokenRequest"}
+    names |= dict.fromkeys(("operations", "effects"), "quotePublicCart")
+    offered = schema.get("anyOf", [schema])
+    if {"$ref": "#/$defs/exclusion"} in offered:
+        yield path
+    own = offered[0]
+    if "$ref" in own:
+        own = published_schema()["$defs"][own["$ref"].rpartition("/")[2]]
+    for name, below in own.get("properties", {}).items():
+        yield from _excludable(below, (*path, name))
+    if path and path[-1] in names and isinstance(own.get("additionalProperties"), dict):
+        yield from _excludable(own["additionalProperties"], (*path, names[path[-1]]))
 
 
 def test_the_template_shows_every_key_and_no_other() -> None:
@@ -98,7 +136,15 @@ def test_the_template_shows_every_key_and_no_other() -> None:
     shown, allowed = (
         {_CALL.sub("CALL.", key) for key in keys} for keys in (_template_keys(), _schema_keys(profile_schema()))
     )
-    assert sorted(shown) == sorted(allowed)
+    assert sorted(key for key in shown if not key.endswith("none")) == sorted(allowed)
+
+
+@pytest.mark.parametrize("table", sorted(set(profile_schema()["properties"]) - {*NEVER, "cleanup", "operations"}))
+def test_the_template_shows_how_each_table_is_excluded(table: str) -> None:
+    """With `none`, and a reason that somebody might give."""
+    text = TEMPLATE.read_text(encoding="utf-8")
+    parts = [part for part in re.split(r"(?m)^(?=(?:# )?\[)", text) if re.match(rf"(# )?\[\[?{table}[\].]", part)]
+    assert any(re.search(r"(?m)^# (none = \"|\w+ = \{ none = \")", part) for part in parts), table
 
 
 @pytest.mark.parametrize(
@@ -114,7 +160,9 @@ def test_every_table_reaches_the_profile() -> None:
     """There is no table in the schema that the loader drops."""
     renamed = {"errors": "errors_volatile", "revocation": "revocation_propagation_s"}
     tables = {renamed.get(name, name) for name in profile_schema()["properties"]}
-    assert tables == {field.name for field in fields(Profile)} - {"digest", "path", "directory"}
+    assert tables == {field.name for field in fields(Profile)} - {
+        "digest", "path", "directory", "exclusions", "absent_credentials",
+    }  # fmt: skip
 
 
 def test_every_fact_that_a_requirement_needs_is_a_key() -> None:

@@ -12,7 +12,7 @@ import httpx
 from joserfc import jws
 from joserfc.jwk import ECKey, OctKey
 
-from reference.support import CHECKOUT, KEY, QUERY, VERIFIER, Api, P, client, fresh, proof
+from reference.support import CHECKOUT, KEY, OPERATIONS, QUERY, VERIFIER, Api, P, client, fresh, proof
 
 Look = Callable[[Api], Any]
 LISTS = ("searchPublicProducts", "listPublicMerchantCategories", "listPublicMerchantProducts")
@@ -236,12 +236,85 @@ def recovers(api: Api) -> bool:
     return False
 
 
+def passed(limit: int, times: int) -> Look:
+    """How many of some requests are answered 200 where that is the limit."""
+
+    def look(api: Api) -> int:
+        _limit(api, limit)
+        return [api.status("getApiKeyIdentity") for _ in range(times)].count(200)
+
+    return look
+
+
+def beside_a_limited_one(operation: str = "getApiKeyIdentity", caller: str = "limited") -> Look:
+    """What another key, or another operation, is answered while one is limited."""
+
+    def look(api: Api) -> int:
+        assert _limited(api).status_code == 429
+        return api.status(operation, caller=caller)
+
+    return look
+
+
+def has_retry_after(api: Api) -> bool:
+    return "retry-after" in _limited(api).headers
+
+
+def limited_of(times: int) -> Look:
+    """How many of some requests are answered 429, where no limit was set."""
+    return lambda api: [api.status("getPublicRuntimeConfig") for _ in range(times)].count(429)
+
+
+def refilled_early(api: Api) -> bool:
+    """Whether one more passes before the window is over."""
+    _limit(api, 4, 4)
+    assert [api.status("getApiKeyIdentity") for _ in range(5)].count(429) == 1
+    time.sleep(1.5)
+    return api.status("getApiKeyIdentity") == 200
+
+
+def recovers_while_asked(api: Api) -> bool:
+    _limit(api, 1, 0.8)
+    asked = []
+    deadline = time.monotonic() + 2
+    while time.monotonic() < deadline and asked.count(200) < 2:
+        asked.append(api.status("getApiKeyIdentity"))
+    return asked.count(200) == 2
+
+
 def _query(**changes: str | None) -> dict[str, str]:
     return {name: value for name, value in {**QUERY, **changes}.items() if value is not None}
 
 
 def searched(**changes: str | None) -> Look:
     return status("searchPublicProducts", query=_query(**changes))
+
+
+def raw_query(operation: str, query: str) -> Look:
+    """The status of a public read whose query is sent as it is."""
+
+    def looks(api: Api) -> int:
+        url = httpx.URL(f"{api.base}{OPERATIONS[operation].path}").copy_with(query=query.encode())
+        return api.http.get(url).status_code
+
+    return looks
+
+
+def scopes_of(caller: str) -> Look:
+    return _look(lambda answer: answer.json()["data"]["scopes"], "getApiKeyIdentity", {"caller": caller})
+
+
+def installation_of(caller: str) -> Look:
+    return _look(lambda answer: answer.json()["data"]["installationId"], "getApiKeyIdentity", {"caller": caller})
+
+
+def identity_has(member: str) -> Look:
+    return _look(lambda answer: member in answer.json()["data"], "getApiKeyIdentity", {})
+
+
+def scopes_type(api: Api) -> str:
+    scopes = api.send("getApiKeyIdentity").json()["data"]["scopes"]
+    return f"list of {type(scopes[0]).__name__}" if isinstance(scopes, list) else type(scopes).__name__
 
 
 def found(**changes: str | None) -> Look:

@@ -246,6 +246,10 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     ("json_edges", {"json_edges": "lenient"}, look.status(QUOTE, content=b'\xef\xbb\xbf{"a":1e400}'), 400, 200),
     ("untyped_body", {"untyped_body": "refused"}, look.status(QUOTE, media=None), 200, 400),
     ("page_base", {"page_base": 0}, look.searched(page="0"), 400, 200),
+    *(("scopes_form", {"scopes_form": form}, look.scopes_type, "list of str", shown)
+      for form, shown in (("objects", "list of dict"), ("text", "str"), ("flags", "list of dict"),
+                          ("members", "dict"))),
+    ("page_size_min", {"page_size_min": 5}, look.searched(pageSize="4"), 200, 400),
     ("page_size_max", {"page_size_max": 10}, look.searched(pageSize="11"), 200, 400),
     ("page_size_max", {"page_size_max": 200}, look.searched(pageSize="51"), 400, 200),
     ("page_size_out", {"page_size_out": "clamped"}, look.searched(pageSize="9999"), 400, 200),
@@ -254,6 +258,9 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     *(("chance_429", {"chance_429": every}, lambda api, every=every: [api.status("getApiKeyIdentity")
                                                                      for _ in range(every)].count(429), 0, 1)
       for every in CHOICES["chance_429"][1:]),
+    *(("limit_per", {"limit_per": per}, look.beside_a_limited_one(), 200, 429)
+      for per in ("installation", "operation")),
+    ("limit_per", {"limit_per": "address"}, look.beside_a_limited_one("getPublicRuntimeConfig", ""), 200, 429),
     ("retry_after", {"retry_after": "date"}, lambda api: limited(api)["retry-after"].endswith("GMT"), False, True),
     ("retry_after", {"retry_after": "fields"}, lambda api: "ratelimit-remaining" in limited(api), False, True),
     ("retry_after", {"retry_after": "none"}, lambda api: bool(limited(api)), True, False),
@@ -320,7 +327,8 @@ def test_a_choice_shows_in_the_profile_or_the_schemas(choices: dict[str, Any]) -
 
 def test_every_value_of_every_choice_is_shown_here() -> None:
     shown = {(name, str(value)) for _, given, *_ in [*SHOWN, *TOLD] for name, value in given.items()}
-    wanted = {(name, str(value)) for name, values in CHOICES.items() for value in values if value != values[0]}
+    choices = {name: values for name, values in CHOICES.items() if name not in ("silence", "facts")}  # of the profile
+    wanted = {(name, str(value)) for name, values in choices.items() for value in values if value != values[0]}
     # other lengths of the same wait; and a body carries the key wherever its pointer says
     assert wanted - shown <= {("work_ms", "5"), ("latency_ms", "10"), ("latency_every", "7"), ("carrier", "body")}
     assert all((name, str([one])) in shown for name, values in SUBSETS.items() for one in values)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from conformance.judge.scope import scope_of
+from conformance.judge.verdict import overall, tiers_of, verdict_of, with_waivers
 from conformance.model import (
     STATUSES,
     WORST_FIRST,
@@ -18,14 +20,13 @@ from conformance.model import (
     OperationInfo,
     Outcome,
     ProfileInfo,
+    Requirement,
     RequirementRow,
     Result,
     Run,
     Stability,
     Suite,
-    Tier,
     Traffic,
-    Verdict,
     Waiver,
 )
 
@@ -57,6 +58,10 @@ OPERATIONS = tuple(
 REQUIREMENTS = [
     line.split("\t") for line in Path(__file__).with_name("requirements.tsv").read_text(encoding="utf-8").splitlines()
 ]
+_CATALOGUE = [
+    Requirement(name, Level(level), section, statement, "") for name, level, section, statement in REQUIREMENTS
+]
+PROVEN = frozenset(operation.id for operation in OPERATIONS)
 BASE = "https://shop.example.test/commerce"
 JSON = (("content-type", "application/json"),)
 
@@ -88,13 +93,16 @@ def run_of(
     results: Iterable[Result],
     exchanges: Iterable[Exchange] = (),
     waivers: tuple[Waiver, ...] = (),
+    *,
+    proven: Collection[str] = PROVEN,
     **changes: object,
 ) -> Run:
-    """A run with its totals reckoned from its parts."""
-    results, exchanges = tuple(results), tuple(exchanges)
-    stable = {o.id for o in OPERATIONS if o.stability is Stability.STABLE}
-    parts = {"stable": [r for r in results if r.operation in stable]}
-    parts["candidate"] = [r for r in results if r.operation not in stable]
+    """A run out of its parts, by the judge's own functions; `proven`: operations whose control was answered 200."""
+    exchanges = tuple(exchanges)
+    unproven = [operation.id for operation in OPERATIONS if operation.id not in proven]
+    results = with_waivers(results, waivers, unproven)
+    tiers = tiers_of(results, _CATALOGUE, OPERATIONS, waivers, proven, whole=True)
+    verdict = overall(verdict_of(results, waivers, whole=True, unproven=unproven), tiers)
     coverage: dict[str, Counter[str]] = {o.id: Counter() for o in OPERATIONS}
     for one in exchanges:
         coverage.setdefault(one.operation, Counter())[str(one.status or "none")] += 1
@@ -106,8 +114,9 @@ def run_of(
         started_at="2025-11-20T21:04:05+00:00",
         finished_at="2025-11-20T21:04:29+00:00",
         complete=True,
-        verdict=_verdict(results),
-        tiers={name: Tier(_verdict(part), Counter(str(r.outcome) for r in part)) for name, part in parts.items()},
+        verdict=verdict,
+        scope=scope_of(results, _CATALOGUE, OPERATIONS, proven),
+        tiers=tiers,
         counts=Counter(str(r.outcome) for r in results),
         requirements=tuple(_row(row, results) for row in REQUIREMENTS),
         results=results,
@@ -119,15 +128,6 @@ def run_of(
         exchanges=exchanges,
     )
     return replace(made, **changes)  # type: ignore[arg-type]
-
-
-def _verdict(results: Iterable[Result]) -> Verdict:
-    seen = {r.outcome for r in results}
-    if Outcome.BROKEN in seen:
-        return Verdict.BROKEN
-    if Outcome.FAILED in seen:
-        return Verdict.NONCONFORMANT
-    return Verdict.INCOMPLETE if seen & {Outcome.INCONCLUSIVE, Outcome.UNTESTED} else Verdict.CONFORMANT
 
 
 def _row(row: list[str], results: tuple[Result, ...]) -> RequirementRow:
@@ -249,12 +249,20 @@ def _told(exchanges: list[Exchange], by_name: dict[str, OperationInfo]) -> list[
         "observed": "no such header",
     }
     found += [result("AUTH-3", o.id, Outcome.WARNED, **soft, level=Level.RECOMMENDED) for o in OPERATIONS[:5]]
+    return [*found, *_gaps()]
+
+
+def _gaps() -> list[Result]:
+    """What was not judged: open, unstated, excluded, or a further case."""
     idle = {"message": "3 open carts are needed, 1 was left", "notes": ("the static list was used up",)}
-    found += [result("IDEM-7", o.id, Outcome.INCONCLUSIVE, **idle) for o in OPERATIONS[10:13]]
+    found = [result("IDEM-7", o.id, Outcome.INCONCLUSIVE, **idle) for o in OPERATIONS[10:13]]
     lacking = {"message": "a fixture is needed: state fixtures.foreign", "fact": "fixtures.foreign"}
-    found += [result("TEN-1", o.id, Outcome.INAPPLICABLE, **lacking) for o in OPERATIONS[5:13]]
-    unsaid = {"message": "it must be allowed to: state rate_limit.provoke", "fact": "rate_limit.provoke"}
-    found += [result("RATE-1", o.id, Outcome.INAPPLICABLE, **unsaid) for o in OPERATIONS[:3]]
+    found += [result("TEN-1", o.id, Outcome.UNSTATED, **lacking) for o in OPERATIONS[5:13]]
+    reason = "the staging system is shared"
+    excluded = {"message": f"excluded by the profile (rate_limit): {reason}", "fact": "rate_limit", "exclusion": reason}
+    found += [result("RATE-1", o.id, Outcome.INAPPLICABLE, **excluded) for o in OPERATIONS[:3]]
+    further = {"message": "a further case: no member of the body takes 1,500 characters", "further": True}
+    found += [result("IDEM-4", o.id, Outcome.INAPPLICABLE, **further) for o in OPERATIONS[10:12]]
     found.append(result("OA-7", "exchangeOAuthToken", Outcome.UNTESTED, message="nothing was sent"))
     return found
 
@@ -272,7 +280,7 @@ def big(results: int = 1_000, exchanges: int = 20_000) -> Run:
         )
         took = generator.lognormvariate(3, 0.7)
         sent.append(exchange(f"x{number}", operation, status, response=answer, duration_ms=took, at=number / 800))
-    outcomes = (Outcome.PASSED,) * 12 + tuple(Outcome)
+    outcomes = (Outcome.PASSED,) * 15 + tuple(Outcome)
     judged = []
     for number in range(results):
         outcome = outcomes[number % len(outcomes)]
@@ -320,6 +328,7 @@ def _told_in(text: str) -> list[Result]:
             reproduce=text,
             cause=text if number % 3 else "",
             fact=text,
+            exclusion=text if outcome is Outcome.INAPPLICABLE else "",
             signature=text,
             notes=(text,) * 3,
         )

@@ -16,11 +16,11 @@ import pytest
 
 from conformance import reports
 from conformance.errors import ConformanceError, ReportDirError, UsageError
-from conformance.model import Outcome, Run
+from conformance.model import Outcome, Run, Verdict, Waiver
 from conformance.reports import FORMATS, allure, ctrf, har, junit, summary, write_reports
 from conformance.reports.terminal import summary as rich_summary
 from conformance.reports.terminal import summary_lines
-from tests.reports.build import PAYLOADS, run_of
+from tests.reports.build import PAYLOADS, result, run_of
 
 SECRET_FREE = ("allure", "ctrf", "har", "html", "junit", "runjson", "sarif", "summary")
 
@@ -124,11 +124,13 @@ def test_junit_is_read_by_a_consumer(name: str, request: pytest.FixtureRequest) 
         if name == "small"
         else 0
     )
-    assert seen["Failure"] == run.counts.get("failed", 0) - waived
-    assert seen["Error"] == run.counts.get("broken", 0)
+    verdicts = Counter(tier.verdict for tier in run.tiers.values())
+    gaps = sum(result.keeps_open for result in run.results)
+    assert seen["Failure"] == run.counts.get("failed", 0) - waived + verdicts[Verdict.NONCONFORMANT]
+    assert seen["Error"] == run.counts.get("broken", 0) + gaps + verdicts[Verdict.BROKEN]
     assert seen["passed"] == run.counts.get("passed", 0) + run.counts.get("warned", 0)
     read.update_statistics()
-    assert read.tests == len(run.results)
+    assert read.tests == len(run.results) + len(run.tiers)
 
 
 def kind(case: object) -> str:
@@ -147,16 +149,43 @@ def test_junit_holds_what_the_schema_of_jenkins_demands(small: Run) -> None:
     for suite in root.iter("testsuite"):
         assert {"name", "tests", "failures", "errors", "skipped", "time", "timestamp"} <= set(suite.attrib)
         assert int(suite.attrib["tests"]) == len(suite.findall("testcase"))
-    assert int(root.attrib["failures"]) == len(list(root.iter("failure"))) == 5
+    assert int(root.attrib["failures"]) == len(list(root.iter("failure"))) == 5 + 2
 
 
 def test_junit_never_counts_the_unjudged_as_passed(small: Run) -> None:
-    """Inconclusive, inapplicable and untested are skipped, with the reason and the fact."""
+    """What keeps the verdict open is an error, with the fact that is missing; what is inapplicable is skipped."""
     root = ET.fromstring(junit.render(small).partition("\n")[2])
-    told = [skipped.attrib["message"] for skipped in root.iter("skipped")]
-    assert sum(m.startswith("inconclusive: ") for m in told) == 7
-    assert any("enabled by the profile key fixtures.foreign" in m for m in told)
-    assert any(m.startswith("waived until 2026-01-31 (EDGE-41)") for m in told)
+    skipped = [one.attrib["message"] for one in root.iter("skipped")]
+    errors = [one.attrib["message"] for one in root.iter("error")]
+    assert sum(m.startswith("inconclusive: ") for m in errors) == 7
+    assert any("enabled by the profile key fixtures.foreign" in m for m in errors)
+    assert any("inapplicable: excluded by the profile (rate_limit)" in m for m in skipped)
+    assert any(m.startswith("waived until 2026-01-31 (EDGE-41)") for m in skipped)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "tag"),
+    [
+        (Outcome.PASSED, None),
+        (Outcome.FAILED, "failure"),
+        (Outcome.UNSTATED, "error"),
+        (Outcome.INCONCLUSIVE, "error"),
+        (Outcome.BROKEN, "error"),
+    ],
+)
+def test_machines_find_the_verdict_of_a_tier_as_a_test_case(outcome: Outcome, tag: str | None) -> None:
+    """One case a tier, which passes only where the tier is conformant; in JUnit and in CTRF."""
+    passed = [result("VER-1", name, Outcome.PASSED) for name in ("getApiKeyIdentity", "quotePublicCart")]
+    run = run_of([*passed, result("AUTH-1", "getApiKeyIdentity", outcome)])
+    root = ET.fromstring(junit.render(run).partition("\n")[2])
+    cases = {case.attrib["name"]: case for case in root.iter("testcase") if case.attrib["classname"] == "verdict"}
+    assert set(cases) == {"stable is conformant", "candidate is conformant"}
+    found = [child.tag for child in cases["stable is conformant"] if child.tag != "system-out"]
+    assert found == ([tag] if tag else [])
+    assert not [child.tag for child in cases["candidate is conformant"] if child.tag != "system-out"]
+    tests = {test["name"]: test for test in ctrf.to_json(run)["results"]["tests"]}
+    assert tests["verdict stable is conformant"]["status"] == ("failed" if tag else "passed")
+    assert run.tiers["stable"].scope.summary in tests["verdict stable is conformant"]["message"]
 
 
 def test_ctrf_has_the_members_that_the_specification_requires(small: Run) -> None:
@@ -186,7 +215,7 @@ def test_ctrf_has_the_members_that_the_specification_requires(small: Run) -> Non
             "tags",
             "extra",
         }
-    assert len({test["id"] for test in report["tests"]}) == len(small.results)
+    assert len({test["id"] for test in report["tests"]}) == len(small.results) + len(small.tiers)
 
 
 def cases(directory: Path) -> list[dict[str, object]]:
@@ -254,7 +283,8 @@ def test_the_summary_obeys_no_markup_of_the_target(hostile: Run) -> None:
     headings = [
         tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "heading_open" and token.tag == "h1"
     ]
-    assert headings == ["! Broken"]
+    assert len(headings) == 1
+    assert headings[0].startswith("! Broken: ")
     assert len(summary.render(hostile)) < 200_000
 
 
@@ -284,14 +314,25 @@ def test_the_terminal_tells_cause_clause_and_command(small: Run) -> None:
         "conformance run",
     ):
         assert needed in text
-    assert "8 inapplicable: a fixture is needed: state fixtures.foreign (TEN-1)" in text
+    assert "8 unstated, keeps the verdict open: a fixture is needed: state fixtures.foreign (TEN-1)" in text
+
+
+def test_the_terminal_says_which_waivers_have_expired() -> None:
+    """With its last day, and who answers for it; one that holds is not named so."""
+    waivers = [
+        Waiver("RATE-2", "a gateway", "edge", "EDGE-12", "2025-10-01", "quotePublicCart", state=s)
+        for s in ("expired", "unneeded")
+    ]
+    expired, unneeded = ("\n".join(summary_lines(run_of([], waivers=(waiver,)))) for waiver in waivers)
+    assert "The waiver of RATE-2 on quotePublicCart expired on 2025-10-01 (edge, EDGE-12)" in expired
+    assert "RATE-2" not in unneeded
 
 
 def test_an_empty_run_is_written_in_every_format(tmp_path: Path) -> None:
     """A run killed at its start has a report too."""
     empty = replace(run_of([], requirements=(), operations=()), started_at="", finished_at="", interrupted="SIGINT")
     assert len(write_reports(empty, tmp_path)) == len(FORMATS)
-    assert "no results" in summary_lines(empty)[-1]
+    assert "results: no results" in summary_lines(empty)
 
 
 def test_the_payloads_reach_every_report(attacked: Path) -> None:

@@ -73,17 +73,23 @@ def test_only_an_active_waiver_that_matches_excuses() -> None:
     assert not waived(replace(waiver, signature="other"))
 
 
-def test_inapplicable_results_are_grouped_by_the_fact_that_would_enable_them(small: Run) -> None:
-    """A reader learns which profile key buys most."""
-    assert [s.remedy for s in grouping.inapplicable(small)] == ["fixtures.foreign", "rate_limit.provoke"]
+def test_unstated_results_are_grouped_by_the_fact_that_would_enable_them(small: Run) -> None:
+    """A reader learns which profile key buys most, and that it keeps the verdict open."""
+    (found,) = grouping.unstated(small)
+    assert (found.remedy, found.keeps_open) == ("fixtures.foreign", True)
+
+
+def test_what_the_profile_excludes_comes_before_what_cannot_exist(small: Run) -> None:
+    """An exclusion is its owner's word, with the reason."""
+    assert [reason.excluded for reason in grouping.inapplicable(small)] == [True, False]
 
 
 def test_what_a_key_lacks_is_told_in_the_checks_own_words_where_they_agree() -> None:
     """A key may be stated, and still not hold what a check needs: nobody is told that it is not stated."""
 
     def told(*messages: str) -> list[str]:
-        lacking = [result("TEN-1", IDENTITY, Outcome.INAPPLICABLE, fact="oauth", message=said) for said in messages]
-        return [reason.reason for reason in grouping.inapplicable(run_of(lacking))]
+        lacking = [result("TEN-1", IDENTITY, Outcome.UNSTATED, fact="oauth", message=said) for said in messages]
+        return [reason.reason for reason in grouping.unstated(run_of(lacking))]
 
     assert told("the profile allows an hour", "the profile allows an hour") == ["the profile allows an hour"]
     assert told(f"{IDENTITY} needs a client: state oauth") == ["the operation needs a client: state oauth"]
@@ -95,12 +101,22 @@ def test_operations_of_which_nothing_could_be_said_are_named() -> None:
     """A profile that does not tell how to call them leaves a run without a verdict; nobody has to guess why."""
     names = [operation.id for operation in OPERATIONS]
     some = [result("STA-1", name, Outcome.PASSED) for name in names[:-2]]
-    rest = [result("STA-1", name, Outcome.INAPPLICABLE, fact="oauth") for name in names[-2:]]
+    rest = [result("STA-1", name, Outcome.UNSTATED, fact="oauth") for name in names[-2:]]
     (line,) = grouping.limits(replace(run_of([*some, *rest]), complete=True, filtered=False))
     assert line.startswith("Nothing could be judged on 2 operations")
     assert all(name in line for name in names[-2:])
     whole = [*some, *(replace(one, outcome=Outcome.PASSED) for one in rest)]
     assert grouping.limits(replace(run_of(whole), complete=True, filtered=False)) == []
+
+
+def test_a_filtered_run_blames_no_profile_for_what_was_deselected() -> None:
+    """Of the operations that were selected alone it can be said that nothing could be judged."""
+    names = [operation.id for operation in OPERATIONS]
+    one = [result("STA-1", names[0], Outcome.PASSED)]
+    assert len(grouping.limits(replace(run_of(one), filtered=True))) == 1
+    two = [*one, result("STA-1", names[1], Outcome.UNSTATED, fact="oauth")]
+    _, line = grouping.limits(replace(run_of(two), filtered=True))
+    assert line.startswith("Nothing could be judged on 1 operation") and names[1] in line
 
 
 def test_identities_are_stable_and_distinct() -> None:

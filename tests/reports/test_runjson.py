@@ -59,7 +59,7 @@ def test_a_hostile_run_comes_back_bounded(hostile: Run, tmp_path: Path) -> None:
         ("{", "not a JSON"),
         ("[]", "schema_version"),
         ('{"schema_version":9}', "9"),
-        ('{"schema_version":1}', "shape"),
+        ('{"schema_version":2}', "shape"),
     ],
 )
 def test_what_is_no_run_is_refused_with_the_reason(tmp_path: Path, content: str | None, told: str) -> None:

@@ -62,7 +62,10 @@ def _patched(value: Any, patch: Any) -> Any:
 def drafted(service: Embedded, place: Path, target: str = "", *, schemas: bool = True) -> Drafted:
     """The draft for one target of the reference. Its keys must be in the environment."""
     stated = fragment(place / f"{target or 'plain'}.fixtures.toml", target)
-    return probed(service, place, target, stated, openapi=str(SCHEMAS) if schemas else "")
+    own = bool(target) and "names" in variants()[target].profile.get(
+        "schemas", {}
+    )  # it has other schemas than the file
+    return probed(service, place, target, stated, openapi=str(SCHEMAS) if schemas and not own else "")
 
 
 def probed(service: Embedded, place: Path, target: str, stated: Path, openapi: str = "") -> Drafted:

@@ -11,6 +11,7 @@ import itertools
 import re
 import threading
 import zlib
+from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -110,7 +111,7 @@ class Look:
 
     @property
     def integers(self) -> bool:
-        return isinstance(self.make("", "0", 0), int)
+        return isinstance(self.make("", "0" * 20, 0), int)
 
 
 def _uuid(_kind: str, digits: str, _number: int) -> str:
@@ -126,6 +127,8 @@ LOOKS: Mapping[str, Look] = {
     "urn": Look(lambda kind, digits, _: f"shop:{kind}:{digits}", f"shop:KIND:{_HEX}"),
     "path": Look(lambda kind, digits, _: f"gid://shop/{kind}/{digits}", f"gid://shop/KIND/{_HEX}"),
     "odd": Look(lambda kind, digits, _: f"№ {kind} é={digits}", f"№ KIND é={_HEX}"),
+    "base64": Look(lambda _kind, digits, _number: "+" + b64encode(bytes.fromhex(digits)).decode(), "[+][\\w+/]{14}=="),
+    "reserved": Look(lambda kind, digits, _: f"{kind}&id=100%?#{digits}", f"KIND&id=100%[?]#{_HEX}"),
     "digits": Look(lambda _kind, digits, _number: f"{int(digits, 16):025d}", "[0-9]{25}"),
     "sequence": Look(lambda _kind, _digits, number: str(number), "[0-9]{1,12}"),
     "number": Look(lambda _kind, _digits, number: number, "[0-9]{1,12}"),

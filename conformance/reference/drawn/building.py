@@ -29,7 +29,7 @@ from conformance.reference.policy import (
     with_states,
     with_status,
 )
-from conformance.reference.variants import answers, oauth, order, requests
+from conformance.reference.variants import answers, identity, oauth, order, requests
 from conformance.reference.variants import idempotency as idempotency_variants
 
 STEADY = (40, 0.5)
@@ -132,7 +132,8 @@ def _resources(policy: Policy, drawn: Drawn, _boundary: Boundary) -> Policy:
 
 def _search(policy: Policy, drawn: Drawn, _boundary: Boundary) -> Policy:
     clamp = drawn.page_size_out == "clamped"
-    return with_search(policy, page_base=drawn.page_base, page_size_max=drawn.page_size_max, clamp=clamp)
+    sizes = {"page_size_min": drawn.page_size_min, "page_size_max": drawn.page_size_max}
+    return with_search(policy, page_base=drawn.page_base, clamp=clamp, **sizes)
 
 
 def _tokens(policy: Policy, drawn: Drawn, _boundary: Boundary) -> Policy:
@@ -157,11 +158,20 @@ _AFTER: dict[str, Callable[[float], tuple[tuple[str, str], ...]]] = {
 }
 
 
+_BUCKETS = {
+    "key": limiter.by_key,
+    "installation": limiter.by_installation,
+    "operation": limiter.by_operation,
+    "address": limiter.by_address,
+}
+
+
 def _limits(policy: Policy, drawn: Drawn, _boundary: Boundary) -> Policy:
     if drawn.limiter == "never":
         policy = order.unlimited(policy)
     if drawn.limiter == "steady":
         policy = with_limits(policy, limit=STEADY[0], window_s=STEADY[1])
+    policy = with_limits(policy, bucket=_BUCKETS[drawn.limit_per])
     admit, every = policy.limits.admit, drawn.chance_429
 
     def by_chance(call: Call) -> float | None:
@@ -171,6 +181,8 @@ def _limits(policy: Policy, drawn: Drawn, _boundary: Boundary) -> Policy:
 
 
 def _answers(policy: Policy, drawn: Drawn, boundary: Boundary) -> Policy:
+    if drawn.scopes_form != "list":
+        policy = identity.scopes_as(policy, drawn.scopes_form)
     if drawn.meta != "all":
         policy = answers.meta_on_one(policy)
     if drawn.meta == "none":

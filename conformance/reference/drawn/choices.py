@@ -22,7 +22,11 @@ OPERATIONS_BY_EXAMPLE = (
     "revokePublicCart",
 )
 
+ALL_FACTS = 1_000
+"""More than any profile states."""
 CHOICES: Mapping[str, tuple[Any, ...]] = {
+    "silence": ("excluded", "silent"),
+    "facts": (ALL_FACTS, ALL_FACTS, ALL_FACTS, 0, 5, 15, 40, 80, 120),
     "authorization": (
         "Bearer {key}",
         "{key}",
@@ -55,8 +59,22 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "extra_members": (False, True),
     "media_type": ("application/json", "application/json; charset=utf-8", "application/vnd.shop.v1+json"),
     "json_text": ("compact", "pretty", "escaped"),
+    "scopes_form": ("list", "objects", "text", "flags", "members"),
     "other_methods": (False, True),
-    "id_look": ("plain", "hex", "uuid", "upper", "urn", "path", "odd", "digits", "sequence", "number"),
+    "id_look": (
+        "plain",
+        "hex",
+        "uuid",
+        "upper",
+        "urn",
+        "path",
+        "odd",
+        "base64",
+        "reserved",
+        "digits",
+        "sequence",
+        "number",
+    ),
     "id_start": (1, 1042, 9_999_990),
     "id_grammar": (False, True),
     "unknown_members": ("ignored", "refused"),
@@ -64,10 +82,12 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "json_edges": ("strict", "lenient"),
     "untyped_body": ("accepted", "refused"),
     "page_base": (1, 0),
+    "page_size_min": (1, 5),
     "page_size_max": (50, 10, 200),
     "page_size_out": ("refused", "clamped"),
     "limiter": ("switched", "never", "steady"),
     "chance_429": (0, 5, 9, 23),
+    "limit_per": ("key", "installation", "operation", "address"),
     "retry_after": ("seconds", "date", "fields", "none"),
     "nonce": (False, True),
     "jti_tracked": (True, False),
@@ -104,6 +124,7 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
         "bodies",
         "unknown",
         *(f"body.{operation}" for operation in OPERATIONS_BY_EXAMPLE),
+        "identity.scopes",
         "search.item_id",
         "search.item_category",
         "search.item_merchant",
@@ -129,6 +150,8 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
         "rate_limit.credential",
         "rate_limit.limit",
         "rate_limit.recovery_s",
+        "rate_limit.per",
+        "rate_limit.retry_after",
         "oauth.other_client_id",
         "oauth.other_redirect_uri",
         "oauth.algorithms",
@@ -202,6 +225,8 @@ class Drawn:
     extra_members: bool = False
     media_type: str = "application/json"
     json_text: str = "compact"
+    scopes_form: str = "list"
+    """How identity shows the scopes of the calling key."""
     other_methods: bool = False
     id_look: str = "plain"
     id_start: int = 1
@@ -211,11 +236,14 @@ class Drawn:
     json_edges: str = "strict"
     untyped_body: str = "accepted"
     page_base: int = 1
+    page_size_min: int = 1
     page_size_max: int = 50
     page_size_out: str = "refused"
     limiter: str = "switched"
     chance_429: int = 0
     """One request in so many is answered 429; 0: none."""
+    limit_per: str = "key"
+    """What is counted separately where the limit is switched on for a burst; a steady one counts by key."""
     retry_after: str = "seconds"
     nonce: bool = False
     jti_tracked: bool = True
@@ -242,6 +270,10 @@ class Drawn:
     """Facts that the profile leaves out."""
     unschooled: tuple[str, ...] = ()
     """Schemas that the profile leaves out."""
+    silence: str = "excluded"
+    """Whether the profile says that what it leaves out is not there, or says nothing."""
+    facts: int = ALL_FACTS
+    """How many facts the profile states at most, beside those without which there is none."""
 
     def differences(self) -> dict[str, Any]:
         """The members that are not the reference's own, as JSON values."""
@@ -295,9 +327,16 @@ def settled(drawn: Drawn) -> Drawn:
         told.add("body.createInstallationWebhook")
     if "PublicCartTransitionRequest" in drawn.unschooled:
         told |= {f"body.{name}" for name in OPERATIONS_BY_EXAMPLE[1:] if name != "checkoutPublicCart"}
+    clamped = drawn.page_size_out == "clamped"
+    if drawn.page_size_min > 1:
+        told.add("search.page_size_min")  # what is not stated is 1
+    knows_callers = stages.index("authenticate") < stages.index("limit")
+    per = drawn.limit_per if drawn.limiter == "switched" else "key"
     return dataclasses.replace(
         drawn,
         stages=tuple(stages),
+        page_size_min=1 if clamped else drawn.page_size_min,  # a clamped page would be longer than pageSize
+        limit_per=per if knows_callers or per == "address" else "operation",
         untold=tuple(name for name in drawn.untold if name not in told),
         # a closed schema without it would forbid what the target demands
         key_in_schema=drawn.key_in_schema or (drawn.carrier == "body" and drawn.unknown_members == "refused"),

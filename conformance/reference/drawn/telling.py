@@ -49,6 +49,7 @@ def profile_of(drawn: Drawn, document: Table) -> Patch:
         "errors": {"volatile": volatile_of(drawn, names)},
         "fixtures": _fixtures(document["fixtures"], names),
         "operations": {n: _operation(drawn, names, n, table) for n, table in document["operations"].items()},
+        "identity": {"scopes": pointed(names, document["identity"]["scopes"])},
         "search": _search(drawn, names, document["search"]),
         "transitions": _transitions(drawn, document["transitions"]),
         "hosted": {"tickets_single_use": "consumeHostedCheckoutBrowserTicket.consumed" not in drawn.lenient},
@@ -61,6 +62,8 @@ def profile_of(drawn: Drawn, document: Table) -> Patch:
         _keep_silent(patch, document, fact)
     if "credentials.limited" in drawn.untold and patch["rate_limit"] is not None:
         patch["rate_limit"]["credential"] = None
+    if drawn.limiter == "never" and patch["rate_limit"] is not None:
+        patch["rate_limit"] = {"none": "the target never limits"}
     return patch
 
 
@@ -121,9 +124,9 @@ def _operation(drawn: Drawn, names: Table, operation: str, table: Table) -> Patc
 def _search(drawn: Drawn, names: Table, search: Table) -> Patch:
     clamped = drawn.page_size_out == "clamped"
     return {
-        "query": {"page": drawn.page_base},
+        "query": {"page": drawn.page_base, "pageSize": max(drawn.page_size_min, search["query"]["pageSize"])},
         "page_base": drawn.page_base,
-        "page_size_min": None if clamped else 1,
+        "page_size_min": None if clamped else drawn.page_size_min,
         "page_size_max": None if clamped else drawn.page_size_max,
         **{name: pointed(names, search[name]) for name in ("item_id", "item_category", "item_merchant")},
     }
@@ -133,6 +136,9 @@ def _transitions(drawn: Drawn, transitions: Sequence[Table]) -> list[Table]:
     """Those that are still true: what is allowed now conflicts no more, and what is gone is not found."""
     said = []
     for one in transitions:
+        if "none" in one:
+            said.append(one)
+            continue
         kind, _, state = one["fixture"].partition(".")
         for operation in one.get("after", ()):
             state = _LEADS_TO.get(operation, state)
@@ -168,13 +174,12 @@ def _webhooks(names: Table, webhooks: Table) -> Patch:
     }
 
 
-def _rate_limit(drawn: Drawn) -> Patch | None:
+def _rate_limit(drawn: Drawn) -> Patch:
+    counted = {"per": drawn.limit_per, "retry_after": drawn.retry_after in ("seconds", "date")}
     if drawn.limiter == "steady":
         own = {"limit": STEADY[0], "window_s": STEADY[1], "recovery_s": 2, "max_requests": 4 * STEADY[0]}
-        return {**own, "prepare": None, "restore": None}
-    if drawn.limiter == "never":
-        return dict.fromkeys(("limit", "window_s", "recovery_s", "prepare", "restore"))
-    return {}
+        return {**counted, **own, "prepare": None, "restore": None}
+    return counted
 
 
 def _oauth(drawn: Drawn, names: Table, oauth: Table) -> Patch:
@@ -217,6 +222,10 @@ def schemas_of(drawn: Drawn, document: Table) -> Patch:
     if "PublicErrorResponse" in said:
         shape = SHAPES[drawn.error]
         said["PublicErrorResponse"] = _schema(drawn, names, shape.schema) if shape.renamed else shape.schema
+    if "ApiKeyIdentityResponse" in said and drawn.scopes_form != "list":
+        said["ApiKeyIdentityResponse"] = _schema(
+            drawn, names, document["components"]["schemas"]["OtherIdentityResponse"]
+        )
     if "OAuthTokenResponse" in said:
         said["OAuthTokenResponse"] = _retyped(drawn, said["OAuthTokenResponse"], names)
     return {"components": {"schemas": said}}

@@ -1,4 +1,4 @@
-"""Faults of replay, key scope and payload comparison: IDEM-1 to IDEM-6."""
+"""Faults of replay, key scope and payload comparison, and of calls that need no key: IDEM-1 to IDEM-6, IDEM-11."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from sqlalchemy import Connection, update
 
 from conformance.reference.call import Answer, Call, JsonValue, Refusal, canonical, new_id
 from conformance.reference.idempotency import Record, digest, owner, perform
-from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_oauth, with_status
+from conformance.reference.policy import (
+    Handler,
+    Policy,
+    evolve,
+    with_handler,
+    with_idempotency,
+    with_oauth,
+    with_status,
+)
 from conformance.reference.registry import fault
 from conformance.reference.tables import objects
 
@@ -220,3 +228,22 @@ def proof_in_fingerprint(policy: Policy) -> Policy:
         return digest(policy.idempotency.fingerprint(call), call.proof.text if call.proof else "")
 
     return with_idempotency(policy, fingerprint=fingerprint)
+
+
+@fault(
+    "F234",
+    requirement="IDEM-11",
+    title="readiness asks for an idempotency key",
+    operations=("getInstallationCredentialReadiness",),
+    source="a middleware that is mounted on a whole router, reads included, instead of on its writes",
+)
+def read_needs_a_key(policy: Policy) -> Policy:
+    def wrapped(original: Handler) -> Handler:
+        def readiness(call: Call, db: Connection) -> Answer:
+            if not call.request.all(b"idempotency-key"):
+                raise Refusal("missing_key", "The header Idempotency-Key is required.")
+            return original(call, db)
+
+        return readiness
+
+    return with_handler(policy, "getInstallationCredentialReadiness", wrapped)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 
 from conformance.reference.call import Call, Reply
 from conformance.reference.faults.answers import html
+from conformance.reference.limiter import by_operation
 from conformance.reference.policy import Policy, with_limits, with_status, with_wire
 from conformance.reference.registry import fault
 
@@ -41,3 +44,83 @@ def never_recovers(policy: Policy) -> Policy:
 @fault("F112", requirement="RATE-2", title="Retry-After negative or text")
 def odd_retry_after(policy: Policy) -> Policy:
     return with_limits(policy, headers=lambda seconds: (("Retry-After", "-1" if seconds > 0.5 else "soon"),))
+
+
+Admit = Callable[[Call], float | None]
+
+
+@fault("F200", requirement="RATE-5", title="declared limit is never enforced")
+def never_limits(policy: Policy) -> Policy:
+    return with_limits(policy, admit=lambda _call: None)
+
+
+@fault("F201", requirement="RATE-5", title="five times the declared limit pass")
+def five_times_the_limit(policy: Policy) -> Policy:
+    def admit(call: Call) -> float | None:
+        limit, window_s = call.limiter.limit((policy.limits.limit, policy.limits.window_s))
+        count, rest = call.limiter.hit(policy.limits.bucket(call), window_s)
+        return rest if count > 5 * limit else None
+
+    return with_limits(policy, admit=admit)
+
+
+@fault("F202", requirement="RATE-6", title="all keys share one limit")
+def one_limit_for_all_keys(policy: Policy) -> Policy:
+    return with_limits(policy, bucket=by_operation)
+
+
+@fault("F203", requirement="RATE-7", title="429 without the declared Retry-After")
+def no_retry_after(policy: Policy) -> Policy:
+    return with_limits(policy, headers=lambda _seconds: ())
+
+
+@fault("F204", requirement="RATE-7", title="limit lasts longer than Retry-After says")
+def early_retry_after(policy: Policy) -> Policy:
+    """Whoever exceeds the limit is kept out for some seconds more, which the header does not say."""
+    out_until: dict[str, float] = {}
+
+    def admit(call: Call) -> float | None:
+        bucket, now = policy.limits.bucket(call), time.monotonic()
+        if now < out_until.get(bucket, 0.0):
+            return 1.0
+        rest = policy.limits.admit(call)
+        if rest is not None:
+            out_until[bucket] = now + 2.7
+        return rest
+
+    return with_limits(policy, admit=admit)
+
+
+@fault("F205", requirement="IDEM-8", title="429 uses the key up")
+def limited_keys(policy: Policy) -> Policy:
+    return with_limits(policy, admit=_using_keys_up(policy.limits.admit))
+
+
+@fault("F206", requirement="RATE-3", title="everybody is limited for ever after 300 requests")
+def limited_for_good(policy: Policy) -> Policy:
+    return with_limits(policy, admit=lambda call: 1.0 if call.limiter.tick() > 300 else None)
+
+
+@fault("F207", requirement="IDEM-8", title="one request in seven is limited, and uses its key up")
+def limited_keys_now_and_then(policy: Policy) -> Policy:
+    def every_seventh(call: Call) -> float | None:
+        return 0.0 if call.limiter.tick() % 7 == 0 else policy.limits.admit(call)
+
+    limited = with_limits(policy, headers=lambda seconds: (("Retry-After", str(math.ceil(seconds))),))
+    return with_limits(limited, admit=_using_keys_up(every_seventh))
+
+
+def _using_keys_up(admit: Admit) -> Admit:
+    """Every later call with the idempotency key of a call that was limited is limited too."""
+    used: set[str] = set()
+
+    def admit_unless_used(call: Call) -> float | None:
+        key = call.request.header(b"idempotency-key")
+        if key in used:
+            return 0.0
+        rest = admit(call)
+        if rest is not None and key and call.operation in call.policy.idempotency.operations:
+            used.add(key)
+        return rest
+
+    return admit_unless_used

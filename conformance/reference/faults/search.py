@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-from conformance.reference.policy import Policy, with_search
+from sqlalchemy import Connection
+
+from conformance.reference.call import Answer, Call, Refusal
+from conformance.reference.policy import Handler, Policy, with_handler, with_search
 from conformance.reference.registry import fault
 
 _SEARCH = ("searchPublicProducts",)
@@ -66,3 +69,41 @@ def merchant_ignored(policy: Policy) -> Policy:
 @fault("F135", requirement="SRCH-2", title="category made required", operations=_SEARCH)
 def category_required(policy: Policy) -> Policy:
     return with_search(policy, required=(*policy.search.required, "category"))
+
+
+@fault(
+    "F224",
+    requirement="PUB-1",
+    title="search asks for a key when a filter is used",
+    operations=_SEARCH,
+    source="a service that was judged: its filtered search was routed to an index that only keys could read",
+)
+def filter_needs_a_key(policy: Policy) -> Policy:
+    def handler(original: Handler) -> Handler:
+        def search(call: Call, db: Connection) -> Answer:
+            if re.search(rb"(^|&)(category|merchant)=", call.request.query) and not call.request.all(b"authorization"):
+                raise Refusal("no_credential", "An API key is required.")
+            return original(call, db)
+
+        return search
+
+    return with_handler(policy, "searchPublicProducts", handler)
+
+
+@fault(
+    "F225",
+    requirement="PUB-1",
+    title="products beyond the first page need a key",
+    operations=("listPublicMerchantProducts",),
+    source="a catalogue that anonymous readers may preview, and page through only when they are known",
+)
+def further_pages_need_a_key(policy: Policy) -> Policy:
+    def handler(original: Handler) -> Handler:
+        def products(call: Call, db: Connection) -> Answer:
+            if re.search(rb"(^|&)page=(?!1(&|$))", call.request.query):
+                raise Refusal("forbidden", "An API key is required for further pages.")
+            return original(call, db)
+
+        return products
+
+    return with_handler(policy, "listPublicMerchantProducts", handler)

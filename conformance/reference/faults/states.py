@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 
+from sqlalchemy import insert
+
 from conformance.reference import objects
-from conformance.reference.call import Answer, Call, JsonObject
+from conformance.reference.call import Answer, Call, JsonObject, Refusal
 from conformance.reference.faults.flight import WORK_S
 from conformance.reference.idempotency import address, find
 from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_shape, with_states, with_status
 from conformance.reference.registry import fault
+from conformance.reference.tables import effects
+from conformance.reference.variants.reads import lagging
 
 
 @fault(
@@ -97,3 +101,26 @@ def patch_resets(policy: Policy) -> Policy:
         return {"events": [], "description": "", "active": True, "metadata": {}, **kept, **changes}
 
     return evolve(policy, merge=merge)
+
+
+@fault(
+    "F250",
+    requirement="CONF-1",
+    title="a refused checkout is carried out, which reads show 300 ms later",
+    operations=("checkoutPublicCart",),
+    source="an order queue that is read from a replica: the 409 came from the copy, the order from the queue",
+)
+def refused_and_carried_out(policy: Policy) -> Policy:
+    """The answer is the state's 409; the effect is written all the same."""
+
+    def run(call: Call, handler: Handler) -> Answer:
+        try:
+            return policy.idempotency.run(call, handler)
+        except Refusal as refusal:
+            if call.operation == "checkoutPublicCart" and refusal.kind == "state_conflict":
+                with call.store.write() as db:
+                    row = {"operation": call.operation, "resource": call.resource, "detail": "", "at": time.time()}
+                    db.execute(insert(effects), row)
+            raise
+
+    return lagging(with_idempotency(policy, run=run))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.reference.call import Answer, Call, Headers, Refusal, Reply
+import re
+
+from conformance.reference.authentication import active
+from conformance.reference.call import Answer, Call, Caller, Headers, Refusal, Reply
 from conformance.reference.policy import Policy, Transport, evolve, with_shape, with_wire
 from conformance.reference.registry import variant
 
@@ -71,3 +74,28 @@ def other_methods(policy: Policy) -> Policy:
 def odd_transport(policy: Policy) -> Policy:
     """The latency comes over one request in fifty, or a whole run would take an hour."""
     return evolve(policy, transport=Transport(latency_s=1.5, latency_every=50, chunked=True, gzip=True, close=True))
+
+
+_SCHEME = "Commerce-Key"
+_CHALLENGE: Headers = (("WWW-Authenticate", f'{_SCHEME} realm="commerce-public-interface"'),)
+_CARRIED = re.compile(f"(?:{_SCHEME}|Bearer) ([A-Za-z0-9._~+/=-]+)")
+
+
+@variant(
+    "V252",
+    requirement="ERR-2",
+    title="a scheme of its own beside Bearer, which each 401 repeats with a realm",
+    profile={"authorization": {"format": f"{_SCHEME} {{key}}"}},
+)
+def own_scheme(policy: Policy) -> Policy:
+    """RFC 9110 section 11.6.1: the challenge names the scheme, though a client has sent nothing else."""
+
+    def authenticate(call: Call) -> Caller:
+        values = call.request.all(b"authorization")
+        found = _CARRIED.fullmatch(values[0]) if len(values) == 1 else None
+        try:
+            return active(call.keys.by_secret(found[1]) if found else None)
+        except Refusal as refusal:
+            raise Refusal(refusal.kind, f"{_SCHEME} is required.", headers=_CHALLENGE) from None
+
+    return evolve(policy, authenticate=authenticate)

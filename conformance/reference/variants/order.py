@@ -20,7 +20,12 @@ def authentication_last(policy: Policy) -> Policy:
     return evolve(policy, stages=(read_key, read_body, locate, authenticate, authorize, limit, reserve, execute))
 
 
-@variant("D13", requirement="IDEM-1", title="limiter runs before auth and idempotency; replay may get 429")
+@variant(
+    "D13",
+    requirement="IDEM-1",
+    title="limiter runs before auth and idempotency; replay may get 429",
+    profile={"rate_limit": {"per": "operation"}},  # it does not know yet who calls
+)
 def limiter_first(policy: Policy) -> Policy:
     return evolve(policy, stages=(limit, *(stage for stage in policy.stages if stage is not limit)))
 
@@ -37,13 +42,18 @@ def limited_now_and_then(policy: Policy) -> Policy:
     "D15",
     requirement="RATE-1",
     title="never rate-limits",
-    profile={"rate_limit": {"limit": None, "window_s": None, "recovery_s": None, "prepare": None, "restore": None}},
+    profile={"rate_limit": {"none": "there is no limiter"}},
 )
 def unlimited(policy: Policy) -> Policy:
     return with_limits(policy, admit=lambda _call: None)
 
 
-@variant("D16", requirement="RATE-2", title="429 without Retry-After / RateLimit fields")
+@variant(
+    "D16",
+    requirement="RATE-2",
+    title="429 without Retry-After / RateLimit fields",
+    profile={"rate_limit": {"retry_after": False}},
+)
 def no_retry_after(policy: Policy) -> Policy:
     return with_limits(policy, headers=lambda _seconds: ())
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
-from conformance.reference.call import Call, JsonObject, JsonValue, Refusal
+from conformance.reference.call import Call, JsonObject, JsonValue, Refusal, Reply
 from conformance.reference.json_reader import read_text
-from conformance.reference.policy import Policy, Schema, evolve, with_reading, with_search
+from conformance.reference.policy import Policy, Schema, evolve, with_reading, with_search, with_wire
 from conformance.reference.registry import variant
 
 
@@ -21,6 +22,45 @@ from conformance.reference.registry import variant
 def pages_from_zero(policy: Policy) -> Policy:
     """Clamps; the base policy refuses."""
     return with_search(policy, page_base=0, clamp=True)
+
+
+@variant(
+    "V220",
+    requirement="SRCH-4",
+    title="pageSize below 5 refused with 400",
+    profile={"search": {"query": {"pageSize": 5}, "page_size_min": 5}},
+)
+def page_size_at_least_five(policy: Policy) -> Policy:
+    return with_search(policy, page_size_min=5)
+
+
+@variant(
+    "V221",
+    requirement="SRCH-4",
+    title="pageSize above 3 refused with 400",
+    profile={"search": {"query": {"pageSize": 3}, "page_size_max": 3}},
+)
+def page_size_at_most_three(policy: Policy) -> Policy:
+    return with_search(policy, page_size_max=3)
+
+
+@variant("V227", requirement="STA-1", title="a long URL is refused with 414 and no JSON before the service sees it")
+def long_urls_refused(policy: Policy) -> Policy:
+    def hook(call: Call, reply: Reply) -> Reply:
+        if len(call.request.path) + len(call.request.query) < 2_500:
+            return reply
+        return Reply(414, (("content-type", "text/html"),), b"<h1>URI Too Long</h1>")
+
+    return with_wire(policy, hook)
+
+
+@variant("V228", requirement="STA-1", title="a query that is no UTF-8, or holds NUL, is refused with 400")
+def broken_queries_refused(policy: Policy) -> Policy:
+    def come_in(call: Call) -> None:
+        if re.search(rb"%(?![0-9A-Fa-f]{2})|(?i:%00|%ff|%c0)", call.request.query):
+            raise Refusal("invalid_query", "The query string cannot be read.")
+
+    return evolve(policy, stages=(come_in, *policy.stages))
 
 
 @variant("D21", requirement="BODY-7", title="unknown members and query parameters refused with 400 / ignored")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.model import STATUSES, Exchange, OperationInfo, Outcome, RequirementRow, Result, Run, Stability
+from conformance.model import OPEN, STATUSES, Exchange, OperationInfo, Outcome, RequirementRow, Result, Run, Stability
 from conformance.reports.page.evidence import CITED, shown
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.grouping import OUTCOMES, Group
@@ -58,11 +58,17 @@ def rows(run: Run) -> list[Row]:
 
 def tiers(run: Run) -> list[dict[str, Any]]:
     """Verdict and counts of the whole and of each tier, with the spans of a bar 1000 wide."""
-    found = [("whole interface", run.verdict, run.counts)]
-    found += [(f"{name} operations", tier.verdict, tier.counts) for name, tier in run.tiers.items()]
+    found = [("whole interface", run.verdict, run.counts, run.scope)]
+    found += [(f"{name} operations", tier.verdict, tier.counts, tier.scope) for name, tier in run.tiers.items()]
     return [
-        {"name": name, "verdict": verdict, "counts": _counts(counts), "spans": _spans(counts)}
-        for name, verdict, counts in found
+        {
+            "name": name,
+            "verdict": verdict,
+            "counts": _counts(counts),
+            "spans": _spans(counts),
+            "scope": scope.summary,
+        }
+        for name, verdict, counts, scope in found
     ]
 
 
@@ -133,7 +139,7 @@ def _judged(row: RequirementRow, operation: str, places: Mapping[tuple[str, str]
     outcome = row.operations.get(operation)
     if outcome is None:
         return None
-    where = places.get((row.id, operation), "") if outcome in grouping.TOLD or outcome is Outcome.UNTESTED else ""
+    where = places.get((row.id, operation), "") if outcome in (*grouping.TOLD, *OPEN) else ""
     meaning = f"{row.id}, {operation or 'no single operation'}: {outcome}"
     return Cell(grouping.SYMBOLS[outcome], meaning, f"o-{outcome}", where)
 

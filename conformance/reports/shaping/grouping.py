@@ -32,6 +32,7 @@ SYMBOLS: Mapping[Outcome, str] = {
     Outcome.INCONCLUSIVE: "?",
     Outcome.INAPPLICABLE: "–",
     Outcome.UNTESTED: "○",
+    Outcome.UNSTATED: "□",
     Outcome.BROKEN: "!",
 }
 VERDICT_SYMBOLS: Mapping[Verdict, str] = {
@@ -41,9 +42,9 @@ VERDICT_SYMBOLS: Mapping[Verdict, str] = {
     Verdict.BROKEN: "!",
 }
 VERDICT_MEANING: Mapping[Verdict, str] = {
-    Verdict.CONFORMANT: "Nothing failed that is not waived, and every applicable requirement reached a verdict.",
+    Verdict.CONFORMANT: "Nothing failed that is not waived, and what is required was judged or is excluded.",
     Verdict.NONCONFORMANT: "The target violates a required or declared requirement.",
-    Verdict.INCOMPLETE: "Nothing failed, but something required was not proven.",
+    Verdict.INCOMPLETE: "Nothing failed, but something required was not judged.",
     Verdict.BROKEN: "The suite itself erred; this says nothing about the target.",
 }
 OUTCOMES = (
@@ -52,6 +53,7 @@ OUTCOMES = (
     Outcome.WARNED,
     Outcome.INCONCLUSIVE,
     Outcome.UNTESTED,
+    Outcome.UNSTATED,
     Outcome.INAPPLICABLE,
     Outcome.PASSED,
 )
@@ -85,6 +87,14 @@ class Shortfall:
     @property
     def requirements(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(r.requirement for r in self.results))
+
+    @property
+    def keeps_open(self) -> bool:
+        return any(result.keeps_open for result in self.results)
+
+    @property
+    def excluded(self) -> bool:
+        return bool(self.results[0].exclusion)
 
 
 def identity(result: Result) -> str:
@@ -124,20 +134,8 @@ def clauses(run: Run) -> dict[str, RequirementRow]:
 
 
 def waiver_of(run: Run, result: Result) -> Waiver | None:
-    """The active waiver that excuses this failure, if one does."""
-    if result.outcome is not Outcome.FAILED:
-        return None
-    return next((w for w in run.waivers if w.state == "active" and _excuses(w, result)), None)
-
-
-def _excuses(waiver: Waiver, result: Result) -> bool:
-    pairs = (
-        (waiver.requirement, result.requirement),
-        (waiver.operation, result.operation),
-        (waiver.case, result.case),
-        (waiver.signature, result.signature),
-    )
-    return all(wanted in ("", actual) for wanted, actual in pairs)
+    """The active waiver that accepts this failure or gap, if one does."""
+    return run.waivers[result.waived_by] if result.waived_by is not None else None
 
 
 def failures(run: Run) -> tuple[Group, ...]:
@@ -217,7 +215,7 @@ def _group(run: Run, key: str, members: list[Result], resting: list[Result]) -> 
 
 
 def shortfalls(run: Run) -> tuple[Shortfall, ...]:
-    """Inconclusive and untested results by cause, leaving out those that rest on a failure shown elsewhere."""
+    """Inconclusive and untested results by cause, without those that rest on a failure that is shown."""
     explained = {id(r) for group in failures(run) for r in group.resting}
     found: dict[tuple[str, str], list[Result]] = {}
     for result in run.results:
@@ -235,15 +233,26 @@ def general(text: str, result: Result) -> str:
     return re.sub(rf"(?<![\w.]){re.escape(result.operation)}\b", "the operation", text) if result.operation else text
 
 
+def unstated(run: Run) -> tuple[Shortfall, ...]:
+    """Unstated results by the profile key that would enable them; what keeps the verdict open first."""
+    found: dict[str, list[Result]] = {}
+    for result in run.results:
+        if result.outcome is Outcome.UNSTATED:
+            found.setdefault(result.fact, []).append(result)
+    made = (Shortfall(_lacking(fact, members), tuple(members), fact) for fact, members in found.items())
+    return tuple(sorted(made, key=lambda one: (not one.keeps_open, -len(one.results))))
+
+
 def inapplicable(run: Run) -> tuple[Shortfall, ...]:
-    """Inapplicable results by the profile key that would enable them, or by why none would."""
+    """Inapplicable results by reason: what the profile excludes, then what cannot exist on this target."""
     found: dict[tuple[str, str], list[Result]] = {}
     for result in run.results:
         if result.outcome is Outcome.INAPPLICABLE:
-            found.setdefault((result.fact, "" if result.fact else result.message), []).append(result)
+            message = result.message if result.exclusion else general(result.message, result)
+            found.setdefault((result.fact if result.exclusion else "", message), []).append(result)
     return tuple(
-        Shortfall(_lacking(fact, members) or message or "not for this target", tuple(members), fact)
-        for (fact, message), members in sorted(found.items(), key=lambda item: -len(item[1]))
+        Shortfall(message or "not for this target", tuple(members))
+        for (_, message), members in sorted(found.items(), key=lambda item: (not item[0][0], -len(item[1])))
     )
 
 
@@ -295,7 +304,7 @@ def tier_of(run: Run, operation: str) -> str:
 
 
 def headline(run: Run) -> str:
-    """The run in one sentence."""
+    """The causes of failure and the results by outcome, in one sentence."""
     groups = failures(run)
     open_groups = [g for g in groups if g.waiver is None]
     parts = []
@@ -324,9 +333,13 @@ def limits(run: Run) -> list[str]:
 
 
 def _unasked(run: Run) -> list[str]:
-    """The operations of which no check could say anything, for want of facts."""
-    asked = {r.operation for r in run.results if r.outcome not in (Outcome.INAPPLICABLE, Outcome.UNTESTED)}
-    return [operation.id for operation in run.operations if operation.id not in asked]
+    """The operations of which no check could say anything, for want of facts; of a filtered run, of those selected."""
+    asked = {
+        r.operation for r in run.results if r.outcome not in (Outcome.UNSTATED, Outcome.INAPPLICABLE, Outcome.UNTESTED)
+    }
+    selected = {r.operation for r in run.results if not r.check.startswith("invariant::")}
+    wanted = [one.id for one in run.operations if one.id in selected or not run.filtered]
+    return [operation for operation in wanted if operation not in asked]
 
 
 def _named(names: Sequence[str]) -> str:

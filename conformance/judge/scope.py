@@ -1,0 +1,152 @@
+"""Results -> the scope of a verdict: what it rests on, what stayed open, what the profile excludes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
+
+from conformance.model import (
+    JUDGED,
+    OPEN,
+    Exchange,
+    Exclusion,
+    Gap,
+    Level,
+    OperationInfo,
+    Outcome,
+    Requirement,
+    Result,
+    Scope,
+    Stability,
+)
+
+_CONTROL_PURPOSES = ("control", "control again")
+
+
+class _Cell(StrEnum):
+    """What became of one requirement on one operation."""
+
+    JUDGED = "judged"
+    OPEN = "open"
+    EXCLUDED = "excluded"
+    ABSENT = "absent"
+    """By the interface, or by what the profile states, there is nothing to judge."""
+
+
+def proven_operations(exchanges: Iterable[Exchange]) -> frozenset[str]:
+    """The operations of which a control was answered 200."""
+    return frozenset(e.operation for e in exchanges if e.status == 200 and e.purpose in _CONTROL_PURPOSES)
+
+
+def scope_of(
+    results: Sequence[Result],
+    requirements: Iterable[Requirement],
+    operations: Sequence[OperationInfo],
+    proven: Collection[str],
+) -> Scope:
+    """The scope of a verdict on these operations. `results` are those of the operations, and know their waivers."""
+    names = {operation.id for operation in operations}
+    states = dict(_states(results, requirements, names))
+    about = [name for name, state in states.items() if state is not _Cell.ABSENT]
+    judged = tuple(name for name in about if states[name] is _Cell.JUDGED)
+    good = tuple(operation.id for operation in operations if operation.id in proven)
+    excluded = _exclusions(results)
+    gaps = tuple(_gaps(results))
+    waived = sum(result.waived_by is not None for result in results)
+    return Scope(
+        operations=len(operations),
+        proven=good,
+        unproven=tuple(operation.id for operation in operations if operation.id not in proven),
+        requirements=len(about),
+        judged=judged,
+        open=gaps,
+        exclusions=excluded,
+        waived=waived,
+        summary=", ".join(
+            [
+                f"{len(good)} of {_plural(len(operations), 'operation')}",
+                f"{len(judged)} of {_plural(len(about), 'requirement')}",
+                _plural(len(excluded), "exclusion"),
+                *([f"{waived} waived"] if waived else []),
+                *([f"{len(gaps)} open"] if gaps else []),
+            ]
+        ),
+    )
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _states(
+    results: Sequence[Result], requirements: Iterable[Requirement], operations: set[str]
+) -> Iterable[tuple[str, _Cell]]:
+    """Each requirement that somebody judges, and what became of it over all operations that it is about."""
+    cells: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    for result in results:
+        cells[result.requirement][result.operation].append(result)
+    for requirement in requirements:
+        if requirement.level is Level.OBSERVED or requirement.unchecked:
+            continue
+        if requirement.operations and not operations & set(requirement.operations):
+            continue
+        found = {_cell(some) for some in cells[requirement.id].values()} or {_Cell.OPEN}
+        order = (_Cell.OPEN, _Cell.JUDGED, _Cell.EXCLUDED, _Cell.ABSENT)
+        yield requirement.id, next(state for state in order if state in found)
+
+
+def _cell(results: Sequence[Result]) -> _Cell:
+    """One open result keeps the whole cell open. A cell of further cases alone was carried by nothing."""
+    if any(result.outcome in OPEN or result.outcome is Outcome.BROKEN for result in results):
+        return _Cell.OPEN
+    if any(result.outcome in JUDGED for result in results):
+        return _Cell.JUDGED
+    if any(result.exclusion for result in results):
+        return _Cell.EXCLUDED
+    return _Cell.OPEN if all(result.further for result in results) else _Cell.ABSENT
+
+
+def uncarried(results: Iterable[Result]) -> list[Result]:
+    """Results of required requirements whose cell holds nothing but further cases."""
+    cells: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        cells[result.requirement, result.operation].append(result)
+    return [
+        some[0]
+        for some in cells.values()
+        if some[0].level is Level.REQUIRED and all(r.outcome is Outcome.INAPPLICABLE and r.further for r in some)
+    ]
+
+
+def open_results(results: Sequence[Result]) -> list[Result]:
+    """What keeps a verdict open: results of required requirements that were not judged and are not waived."""
+    return [r for r in results if r.keeps_open] + [r for r in uncarried(results) if r.waived_by is None]
+
+
+def _gaps(results: Sequence[Result]) -> Iterable[Gap]:
+    """One for each requirement and operation."""
+    seen: set[tuple[str, str]] = set()
+    for result in open_results(results):
+        if (place := (result.requirement, result.operation)) not in seen:
+            seen.add(place)
+            yield Gap(*place, result.outcome, result.fact)
+
+
+def _exclusions(results: Iterable[Result]) -> tuple[Exclusion, ...]:
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for result in results:
+        if result.exclusion:
+            found[result.fact, result.exclusion].append(result.requirement)
+    return tuple(
+        Exclusion(fact, reason, tuple(dict.fromkeys(names)), len(names)) for (fact, reason), names in found.items()
+    )
+
+
+def by_tier(results: Sequence[Result], operations: Iterable[OperationInfo]) -> Mapping[str, list[Result]]:
+    """The results of each stability label. What concerns no single operation counts in both."""
+    label = {operation.id: operation.stability for operation in operations}
+    return {
+        stability.value: [result for result in results if label.get(result.operation, stability) is stability]
+        for stability in Stability
+    }

@@ -1,0 +1,87 @@
+"""When a burst exceeds a declared limit, when it was too slow to tell, and what a Retry-After states."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from conformance.checks.bursts import Burst, exceeds, too_slow
+from conformance.checks.retry_after import stated_s
+from conformance.client.answer import Answer
+from conformance.client.request import Request
+from conformance.contract import load_contract
+from conformance.profile.model import Limits, RateLimit
+
+REQUEST = Request(load_contract().operations["getPublicRuntimeConfig"])
+DATE = "Mon, 23 Nov 2026 04:00:00 GMT"
+
+
+def answered(status: int, *headers: tuple[str, str]) -> Answer:
+    return Answer("x1", REQUEST, "u", (), b"", status, headers)
+
+
+def burst(passed: int, seconds: float, *, limited: bool = False) -> Burst:
+    return Burst(answered(429) if limited else None, answered(200), max(passed, 1), passed, seconds)
+
+
+@pytest.mark.parametrize(
+    ("passed", "seconds", "tolerance", "expected"),
+    [
+        (120, 1.0, 2.0, True),  # 20 in 2 s: a bucket lets 30 pass in a second, and twice as many are tolerated
+        (61, 1.0, 2.0, True),
+        (60, 1.0, 2.0, False),
+        (60, 1.0, 1.0, True),
+        (40, 0.01, 2.0, False),  # where two windows meet
+        (120, 10.0, 2.0, False),  # slower than the limit
+    ],
+)
+def test_what_exceeds_a_declared_limit(passed: int, seconds: float, tolerance: float, expected: bool) -> None:
+    """Whether a 429 came as well or not."""
+    facts = RateLimit(limit=20, window_s=2, tolerance=tolerance)
+    assert exceeds(facts, burst(passed, seconds)) is expected
+    assert exceeds(facts, burst(passed, seconds, limited=True)) is expected
+
+
+def test_nothing_exceeds_a_limit_that_nobody_declared() -> None:
+    assert not exceeds(RateLimit(), burst(1000, 0.1))
+    assert not exceeds(RateLimit(limit=5), burst(1000, 0.1))
+
+
+def case_with(facts: RateLimit, limits: Limits) -> Any:
+    return SimpleNamespace(profile=SimpleNamespace(rate_limit=facts, limits=limits))
+
+
+@pytest.mark.parametrize(
+    ("facts", "limits", "passed", "seconds", "advice"),
+    [
+        (RateLimit(limit=100, window_s=10, max_requests=60), Limits(), 60, 0.5, "max_requests of 241 or more"),
+        (RateLimit(limit=100, window_s=1, max_requests=600), Limits(rate=50), 600, 12, "limits.rate would have to"),
+        (RateLimit(limit=100, window_s=1, max_requests=600), Limits(), 600, 6, "raise limits.concurrency"),
+        (RateLimit(limit=5, window_s=1, max_requests=60), Limits(), 1, 0.01, "too few were answered 200"),
+    ],
+)
+def test_a_slow_burst_says_what_would_make_it_faster(
+    facts: RateLimit, limits: Limits, passed: int, seconds: float, advice: str
+) -> None:
+    """The rate that was reached, and only advice that would help."""
+    told = too_slow(case_with(facts, limits), burst(passed, seconds))
+    assert advice in told
+    assert "a second" in told
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ((("Retry-After", "7"),), 7),
+        ((("Retry-After", "Mon, 23 Nov 2026 04:00:09 GMT"), ("Date", DATE)), 9),
+        ((("Retry-After", "Mon, 23 Nov 2026 03:00:00 GMT"), ("Date", DATE)), 0),
+        ((("Retry-After", "Mon, 23 Nov 2026 04:00:09 GMT"),), None),
+        ((("Retry-After", "soon"), ("Date", DATE)), None),
+        ((), None),
+    ],
+)
+def test_what_a_retry_after_states(headers: tuple[tuple[str, str], ...], expected: float | None) -> None:
+    """A date by the target's own clock; without that, nothing."""
+    assert stated_s(answered(429, *headers)) == expected

@@ -1,0 +1,190 @@
+"""Limits that do not end: who is suspected, what is asked in silence, and what is then sent no more."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.client.journal import Journal
+from conformance.client.recorder import Recorder
+from conformance.client.request import Request
+from conformance.client.secrets import Secrets
+from conformance.client.transport import Transport
+from conformance.contract import load_contract
+from conformance.engine import limit_watch as module
+from conformance.engine.flow import Flow, StillLimited
+from conformance.engine.limit_watch import LimitWatch
+from conformance.profile.model import Credential, Idempotency, Limits, Profile, RateLimit, SecretSource
+
+OPERATIONS = load_contract().operations
+CONFIG = Request(OPERATIONS["getPublicRuntimeConfig"])
+IDENTITY = Request(OPERATIONS["getApiKeyIdentity"], authorization=("Bearer a",), credential="full")
+CREATE = replace(
+    IDENTITY,
+    operation=OPERATIONS["createInstallationWebhook"],
+    body={},
+    key="k1",
+    idempotency=Idempotency("header", name="Idempotency-Key"),
+)
+PROFILE = Profile(
+    "p",
+    "http://127.0.0.1:1",
+    "Bearer {key}",
+    limits=Limits(patience_s=20),
+    credentials={"full": Credential("full", SecretSource(env="X"))},
+    rate_limit=RateLimit(recovery_s=0.3),
+)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Suspicion takes tenths of seconds."""
+    monkeypatch.setattr(module, "_SUSPECT_AFTER_S", 0.3)
+    monkeypatch.setattr(module, "_GIVE_UP_AFTER_S", 0.1)
+    monkeypatch.setattr(module, "_UNSTATED_RECOVERY_S", 0.3)
+
+
+@pytest.fixture
+def watched(scripted: Any, tmp_path: Path, quick: None) -> Callable[..., Any]:
+    """`watched(script, work, profile)`: what work gave, the target, the flow."""
+
+    def run(script: Any, work: Any, profile: Profile = PROFILE, ends_in_s: float | None = None) -> Any:
+        async def main() -> Any:
+            journal, secrets = Journal(tmp_path / "journal.ndjson"), Secrets()
+            recorder = Recorder(journal, secrets, lambda answer: ((), ()))
+            async with scripted(script) as target, Transport(target.url, timeout_s=2) as transport:
+                watch = LimitWatch(profile, ends_at=None if ends_in_s is None else time.monotonic() + ends_in_s)
+                flow = Flow(transport, recorder, secrets, profile.limits, concurrency=8, limit_watch=watch)
+                try:
+                    return await work(flow), target, flow
+                finally:
+                    journal.close()
+
+        return asyncio.run(main())
+
+    return run
+
+
+async def raised(flow: Flow, request: Request) -> StillLimited:
+    with pytest.raises(StillLimited) as error:
+        await flow.send(request)
+    return error.value
+
+
+def test_a_caller_that_gets_nothing_but_429_is_given_up(watched: Any, answer: Any) -> None:
+    """After the declared recovery, in which nothing is sent; what comes later is refused without being sent."""
+
+    async def work(flow: Flow) -> tuple[StillLimited, int]:
+        first = await raised(flow, IDENTITY)
+        sent = flow.requests
+        await raised(flow, IDENTITY)
+        return first, flow.requests - sent
+
+    (error, more), _, flow = watched(lambda arrived: answer(429), work)
+    assert (error.limit.requirement, error.limit.key_used_up, more) == ("RATE-3", False, 0)
+    assert error.limit.waited_s >= 0.3
+    assert flow.limit_watch.violation("getApiKeyIdentity", "RATE-3") == error.limit
+    assert flow.limit_watch.violation("getApiKeyIdentity", "IDEM-8") is None
+
+
+def test_others_are_silent_meanwhile_and_go_on_after_it(watched: Any, answer: Any) -> None:
+    """A public operation is answered all the time, but not while the key is left alone."""
+    times: list[float] = []
+
+    def script(arrived: Any) -> bytes:
+        if "identity" in arrived.target:
+            return answer(429)
+        times.append(time.monotonic())
+        return answer(200)
+
+    async def work(flow: Flow) -> None:
+        async def others() -> None:
+            while flow.limit_watch.violation("getApiKeyIdentity", "RATE-3") is None:
+                await flow.send(CONFIG)
+                await asyncio.sleep(0.01)
+            await flow.send(CONFIG)
+
+        await asyncio.gather(raised(flow, IDENTITY), others())
+
+    watched(script, work)
+    assert max(later - earlier for earlier, later in pairwise(times)) >= 0.3
+
+
+def test_a_limit_that_ends_in_silence_is_none(watched: Any, answer: Any) -> None:
+    """Where asking keeps the limit up, silence ends it, and the request is answered."""
+    asked: list[float] = []
+
+    def script(arrived: Any) -> bytes:
+        asked.append(time.monotonic())
+        left_alone = len(asked) > 1 and asked[-1] - asked[-2] > 1.0
+        return answer(200 if left_alone else 429)
+
+    profile = replace(PROFILE, rate_limit=RateLimit(recovery_s=1.1))
+    given, _, flow = watched(script, lambda flow: flow.send(IDENTITY, patience_s=60), profile)
+    assert flow.limit_watch.violation("getApiKeyIdentity", "RATE-3") is None
+    assert given.request is IDENTITY
+
+
+def test_an_answer_now_and_then_is_no_suspicion(watched: Any, answer: Any) -> None:
+    """A shared limit of few requests a second: no silence, nothing refused."""
+    count = iter(range(10_000))
+
+    async def work(flow: Flow) -> list[int | None]:
+        return [(await flow.send(IDENTITY)).status for _ in range(6)]
+
+    given, _, flow = watched(lambda arrived: answer(200 if next(count) % 4 == 3 else 429), work)
+    assert given == [200] * 6
+    assert not flow.limit_watch.is_suspect("getApiKeyIdentity")
+
+
+@pytest.mark.parametrize(
+    ("profile", "ends_in_s"),
+    [
+        (replace(PROFILE, rate_limit=RateLimit()), None),
+        (replace(PROFILE, rate_limit=RateLimit(recovery_s=300), limits=Limits(patience_s=2.5)), None),
+        (replace(PROFILE, rate_limit=RateLimit(recovery_s=300)), 2.9),
+        (replace(PROFILE, credentials={"full": Credential("full", SecretSource(env="X"), status="revoked")}), None),
+    ],
+    ids=["no bound stated", "beyond the patience", "beyond the deadline", "a revoked key"],
+)
+def test_without_a_whole_recovery_nothing_is_violated(
+    watched: Any, answer: Any, profile: Profile, ends_in_s: float | None
+) -> None:
+    """The caller is given up all the same, and soon."""
+    started = time.monotonic()
+    error, _, _ = watched(lambda arrived: answer(429), lambda flow: raised(flow, IDENTITY), profile, ends_in_s)
+    assert error.limit.requirement == ""
+    assert time.monotonic() - started < 8
+
+
+def test_a_key_that_a_429_has_used_up(watched: Any, answer: Any) -> None:
+    """Its caller is answered under other keys: that is IDEM-8, and other keys still go."""
+
+    async def work(flow: Flow) -> tuple[StillLimited, int | None]:
+        await flow.send(CREATE.with_key("k0"))
+        error = await raised(flow, CREATE)
+        return error, (await flow.send(CREATE.with_key("k2"))).status
+
+    def script(arrived: Any) -> bytes:
+        return answer(429 if arrived.all("Idempotency-Key") == ["k1"] else 200)
+
+    (error, other), _, flow = watched(script, work)
+    assert (error.limit.requirement, error.limit.key_used_up, other) == ("IDEM-8", True, 200)
+    assert flow.limit_watch.violation("createInstallationWebhook", "RATE-3") is None
+
+
+def test_without_a_profile_nothing_is_suspected(watched: Any, answer: Any) -> None:
+    """A probe has its own patience."""
+
+    async def work(flow: Flow) -> int | None:
+        flow.limit_watch = LimitWatch(None)
+        return (await flow.send(IDENTITY, patience_s=1.5)).status
+
+    assert watched(lambda arrived: answer(429), work)[0] == 429

@@ -1,0 +1,104 @@
+"""What the owner of a drawn target leaves out: excluded with a reason, or in silence, down to three facts."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+
+from conformance import matrix
+from conformance.direct import document_profile, merged
+from conformance.drawn_profile import is_sound, reduced, with_exclusions
+from conformance.embedded import bundled_profiles
+from conformance.judge.run import assemble
+from conformance.model import Outcome, Run
+from conformance.profile.exclusions import exclusion_of
+from conformance.reference.drawn.choices import ALL_FACTS, CHOICES, Drawn, drawn_from
+from conformance.reference.drawn.strategy import drawn
+from conformance.reference.drawn.telling import profile_of
+from conformance.session import Options
+from tests.judge.lines import END, conformant_lines
+
+REFERENCE = bundled_profiles() / "reference.toml"
+DOCUMENT = tomllib.loads(REFERENCE.read_text(encoding="utf-8"))
+OPTIONS = Options(profile=REFERENCE, base_url="http://127.0.0.1:1", variables={"control": "http://127.0.0.1:1"})
+
+
+def written(target: Drawn) -> dict[str, Any]:
+    return with_exclusions(target, merged(DOCUMENT, profile_of(target, DOCUMENT)), DOCUMENT)
+
+
+@pytest.mark.parametrize(
+    ("fact", "key"),
+    [
+        ("effects", "effects.quotePublicCart"),
+        ("effects.http", "effects.createInstallationWebhook"),
+        ("fixtures.foreign", "fixtures.cart.foreign"),
+        ("rate_limit", "rate_limit.provoke"),
+        ("rate_limit.limit", "rate_limit.window_s"),
+        ("search.item_id", "search.item_id"),
+        ("oauth.code", "oauth.code"),
+        ("transitions", "transitions.quotePublicCart"),
+        ("bodies", "operations.quotePublicCart.bodies"),
+        ("identity.scopes", "identity.scopes"),
+    ],
+)
+def test_what_is_left_out_is_excluded(fact: str, key: str) -> None:
+    """By the key that a check would ask for."""
+    target = drawn_from({"untold": [fact]})
+    assert exclusion_of(document_profile(OPTIONS, written(target)), key) is not None
+
+
+def test_a_credential_that_is_left_out_is_excluded_by_its_sort() -> None:
+    """A key of another installation, a revoked one."""
+    profile = document_profile(OPTIONS, written(drawn_from({"untold": ["credentials.revoked"]})))
+    assert "revoked" not in profile.credentials
+    assert exclusion_of(profile, "credentials", lambda one: not one.active) is not None
+
+
+@pytest.mark.parametrize("target", drawn(20, seed=5))
+def test_every_drawn_profile_with_exclusions_loads(target: Drawn) -> None:
+    """Whatever it leaves out, and whatever it chose."""
+    assert document_profile(OPTIONS, written(target)).name == "reference"
+
+
+@pytest.mark.parametrize("facts", [size for size in CHOICES["facts"] if size != ALL_FACTS])
+def test_a_small_profile_has_so_many_facts_and_loads(facts: int) -> None:
+    """The same ones each time; three facts are left where none is kept."""
+    small = reduced(DOCUMENT, facts, OPTIONS)
+    profile = document_profile(OPTIONS, small)
+    assert small == reduced(DOCUMENT, facts, OPTIONS)
+    own = set(small) - {"name", "base_url", "description", "variables", "limits", "authorization"}
+    assert len(own) <= facts
+    assert bool(profile.credentials or profile.operations or profile.fixtures or own) == bool(facts)
+
+
+def _run(outcome: Outcome) -> Run:
+    lines = conformant_lines()
+    result = {"kind": "result", "check": "check_b::b", "requirement": "VER-1", "operation": "", "case": ""}
+    return assemble([*lines[:-1], {**result, "outcome": outcome.value}, {"kind": "end", **END}])
+
+
+@pytest.mark.parametrize(
+    ("choices", "outcome", "sound"),
+    [
+        ({}, Outcome.PASSED, True),
+        ({}, Outcome.UNSTATED, False),
+        ({"silence": "silent"}, Outcome.UNSTATED, True),
+        ({"silence": "silent"}, Outcome.INCONCLUSIVE, False),
+        ({"silence": "silent", "facts": 40}, Outcome.INCONCLUSIVE, True),
+        ({"silence": "silent", "facts": 40}, Outcome.FAILED, False),
+        ({"facts": 0}, Outcome.FAILED, False),
+        ({"facts": 0}, Outcome.BROKEN, False),
+    ],
+)
+def test_what_counts_as_a_false_alarm(choices: dict[str, Any], outcome: Outcome, sound: bool) -> None:
+    """A failure always; an open verdict unless the owner was silent, and then for want of facts alone."""
+    assert is_sound(drawn_from(choices), _run(outcome)) is sound
+
+
+def test_a_sound_row_that_is_no_verdict_is_not_called_conformant() -> None:
+    """Nothing failed, and too little was stated."""
+    row = matrix.Row("R001", "t", "all", True, "incomplete", (), (), 0, 9, 1.0, "", {"facts": 0})
+    assert " sound " in matrix.line(row)

@@ -1,0 +1,141 @@
+"""Exclusions: what a profile says is not there, with a reason, is taken at its word and is never silence."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.errors import ProfileError
+from conformance.profile.exclusions import exclusion_of, take_exclusions
+from conformance.profile.loader import load_profile, profile_from_document
+from conformance.profile.model import Profile
+
+BASE = 'name = "x"\nbase_url = "http://127.0.0.1:1"\n[authorization]\nformat = "{key}"\n'
+
+
+NAMED = "schemas.names.PublicErrorResponse"
+
+
+def loaded(text: str) -> Profile:
+    return profile_from_document(tomllib.loads(BASE + text), directory=Path())
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "where"),
+    [
+        ('[rate_limit]\nnone = "shared"', "rate_limit.provoke = true", "rate_limit"),
+        ('[rate_limit]\nrecovery_s = { none = "shared" }', "rate_limit.recovery_s", "rate_limit.recovery_s"),
+        ('[oauth]\nnone = "no codes"', "oauth", "oauth"),
+        (
+            '[oauth]\nclient_id = "a"\nother_client_id = { none = "one" }',
+            "oauth.other_client_id",
+            "oauth.other_client_id",
+        ),
+        ('[effects]\nnone = "unseen"', "effects.quotePublicCart", "effects"),
+        ('[effects.quotePublicCart]\nnone = "unseen"', "effects.quotePublicCart", "effects.quotePublicCart"),
+        ('[fixtures.cart.foreign]\nnone = "one"', "fixtures.cart.foreign", "fixtures.cart.foreign"),
+        ('[operations.quotePublicCart]\nbodies = { none = "one" }', "operations.quotePublicCart.bodies", None),
+        ('transitions = { none = "no conflicts" }', "transitions.quotePublicCart", "transitions"),
+        (
+            '[[transitions]]\noperation = "quotePublicCart"\nnone = "never"',
+            "transitions.quotePublicCart.single_winner",
+            None,
+        ),
+        (
+            '[schemas]\nnames = { PublicErrorResponse = { none = "free" } }',
+            "schemas.PublicErrorResponse",
+            "schemas.names.PublicErrorResponse",
+        ),
+        ('[schemas]\nnone = "not written yet"', "schemas.OAuthTokenRequest", "schemas"),
+        ('[idempotency]\nnone = "not built"', "idempotency", "idempotency"),
+    ],
+)
+def test_an_exclusion_covers_the_fact_that_a_check_needs(text: str, key: str, where: str | None) -> None:
+    """Table or fact: the key and the reason come back; what is excluded is absent for every other reader."""
+    if text.startswith("transitions"):
+        profile = profile_from_document(tomllib.loads(text + "\n" + BASE), directory=Path())
+    else:
+        profile = loaded(text)
+    found = exclusion_of(profile, key)
+    assert found is not None
+    assert found[0] == (where or key.removesuffix(".single_winner"))
+    assert found[1]
+
+
+def test_silence_is_no_exclusion() -> None:
+    """What nobody said is not excluded; nor is another fact of the same table."""
+    profile = loaded('[search]\nitem_id = { none = "items have none" }')
+    assert exclusion_of(profile, "search.item_category") is None
+    assert exclusion_of(profile, "search") is None
+    assert exclusion_of(profile, "search.item_id") == ("search.item_id", "items have none")
+    assert profile.search.item_id == ""
+
+
+@pytest.mark.parametrize(
+    ("facts", "covered"),
+    [
+        ('status = "revoked"', {"revoked"}),
+        ('installation = "B"', {"stranger"}),
+        ("scopes = []", {"unscoped"}),
+    ],
+)
+def test_a_credential_of_some_sort_can_be_excluded(facts: str, covered: set[str]) -> None:
+    """The sort says for which checks: a key that is revoked, of another installation, or without a scope."""
+    own = '[credentials.full]\nsecret = { env = "X" }\nscopes = ["catalog:read"]\ninstallation = "A"\n'
+    profile = loaded(f'{own}[credentials.other]\n{facts}\nnone = "there is none"\n')
+    assert set(profile.credentials) == {"full"}
+    wanted = {
+        "revoked": lambda one: not one.active,
+        "stranger": lambda one: one.active and one.installation == "B",
+        "unscoped": lambda one: one.active and not one.installation and "catalog:read" not in one.scopes,
+    }
+    found = {name for name, suits in wanted.items() if exclusion_of(profile, "credentials", suits)}
+    assert found == covered
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[rate_limit]\nnone = ""', "rate_limit.none: must be a reason, in words"),
+        ("[rate_limit]\nnone = true", "rate_limit.none: must be a reason, in words"),
+        ('[rate_limit]\nnone = "no"\nlimit = 5', "rate_limit.limit: stands beside none"),
+        ('[credentials.a]\nnone = "no"\nsecret = { env = "X" }', "credentials.a.secret: stands beside none"),
+        ('[limits]\nnone = "no"', "limits.none: unknown key"),
+        (
+            '[hosted]\ntickets_single_use = { none = "no", why = 1 }',
+            "hosted.tickets_single_use.why: stands beside none",
+        ),
+    ],
+)
+def test_an_exclusion_needs_a_reason_and_stands_alone(tmp_path: Path, text: str, told: str) -> None:
+    """With file, line and key, as any mistake of a profile."""
+    path = tmp_path / "p.toml"
+    path.write_text(BASE + text)
+    with pytest.raises(ProfileError) as raised:
+        load_profile(path)
+    assert told in str(raised.value)
+    assert "p.toml:" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"operations": {"quotePublicCart": {"body": {"none": "a value of the body"}}}},
+        {"credentials": {"none": {"secret": {"env": "X"}, "scopes": []}}},
+        {"fixtures": {"none": {"open": {"values": [{"none": "a member"}]}}}},
+        {"search": {"query": {"q": "none", "none": {"a": 1}}}},
+    ],
+)
+def test_what_merely_has_that_name_is_no_exclusion(document: dict[str, Any]) -> None:
+    """A member of a body, a credential or a kind may be called `none`."""
+    rest, taken = take_exclusions(document)
+    assert (rest, taken.exclusions, taken.problems) == (document, {}, [])
+
+
+def test_an_exclusion_changes_the_digest() -> None:
+    """Equal digests judge alike, and an exclusion is part of what a verdict rests on."""
+    assert loaded("").digest != loaded('[oauth]\nnone = "no codes"').digest
+    assert loaded('[oauth]\nnone = "other"').digest != loaded('[oauth]\nnone = "no codes"').digest
