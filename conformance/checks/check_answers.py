@@ -8,7 +8,7 @@ from conformance.checks.authorization import lacking
 from conformance.checks.case import Case
 from conformance.checks.registry import check
 from conformance.contract import Operation
-from conformance.profile.model import OperationFacts, Profile
+from conformance.profile.model import FOREIGN, OperationFacts, Profile
 from conformance.profile.render import placeholders
 
 
@@ -16,9 +16,7 @@ def _states(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, s
     """Every state, but `foreign`, of the fixture that the path names."""
     path = profile.operations.get(operation.id, OperationFacts()).path
     kinds = {name.partition(".")[0] for name in placeholders(dict(path))} & set(profile.fixtures)
-    found = {
-        f"{kind}-{state}": (kind, state) for kind in kinds for state in profile.fixtures[kind] if state != "foreign"
-    }
+    found = {f"{kind}-{state}": (kind, state) for kind in kinds for state in profile.fixtures[kind] if state != FOREIGN}
     return dict(found) or {"": None}
 
 

@@ -24,6 +24,7 @@ from conformance.client.arrange import MissingFact
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
 from conformance.contract import Operation
+from conformance.profile.model import FOREIGN
 from conformance.profile.render import placeholders
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def ground_of(case: Case) -> Ground:
     kind = kind_of(case, case.operation)
     case.further(kind, "the id in the path comes from no fixture")
     fixtures = case.profile.fixtures.get(kind, {})
-    states = tuple(state for state, fixture in fixtures.items() if state != "foreign" and not fixture.values)
+    states = tuple(state for state, fixture in fixtures.items() if state != FOREIGN and not fixture.values)
     case.further(states, f"fixtures.{kind} are lists that are used up, which random walks exceed")
     same = [operation for operation in case.contract.all if kind_of(case, operation) == kind]
     writes = tuple(operation.id for operation in same if operation.idempotent)

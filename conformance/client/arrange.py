@@ -12,7 +12,7 @@ from conformance.client.guard import guard_key
 from conformance.client.request import NOTHING, Drawn, Request, new_key
 from conformance.client.secrets import Secrets
 from conformance.contract import Contract, Operation
-from conformance.profile.model import Credential, Fixture, OperationFacts, Profile
+from conformance.profile.model import Credential, Fixture, OperationFacts, Profile, default_state
 from conformance.profile.render import escape, placeholders, render
 from conformance.profile.sample import example
 
@@ -264,7 +264,7 @@ class Arranger:
                     drawn.members[fixture.name] = await draw(fixture, known)
                 members = drawn.members[fixture.name]
             if member not in members:
-                state = drawn.use.get(kind) or state or next(iter(self.profile.fixtures.get(kind, ())), "STATE")
+                state = drawn.use.get(kind) or state or default_state(self.profile.fixtures.get(kind, ())) or "STATE"
                 raise MissingFact(f"fixtures.{kind}.{state} (with {member})", f"a fixture with {member!r} is needed")
             values[name] = members[member]
         return values

@@ -22,7 +22,7 @@ from conformance.client.ledger import Ledger
 from conformance.client.recorder import current_check
 from conformance.errors import FixtureError
 from conformance.profile import pointer
-from conformance.profile.model import Fixture, HttpCall, Profile
+from conformance.profile.model import Fixture, HttpCall, Profile, default_state
 from conformance.profile.render import MalformedPlaceholder, UnknownPlaceholder, render
 from conformance.profile.urls import render_url
 
@@ -81,7 +81,7 @@ class Fixtures:
     def find(self, kind: str, state: str | None) -> Fixture | None:
         """The profile's fixture of that kind, in that state or in the kind's default one."""
         states = self._profile.fixtures.get(kind, {})
-        return states.get(state) if state else next(iter(states.values()), None)
+        return states.get(state or default_state(states) or "")
 
     async def shared(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
         """One fixture for every request of the run that changes nothing."""

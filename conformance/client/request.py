@@ -138,7 +138,10 @@ class Request:
             return self.body
         if self.idempotency.carrier != "body" or not isinstance(self.body, dict):
             return self.body
-        return pointer.put(self.body, self.idempotency.pointer, self.key)
+        try:
+            return pointer.put(self.body, self.idempotency.pointer, self.key)
+        except KeyError:  # an object on the way has been given another type: the body as it is has no place for a key
+            return self.body
 
     def wire(self, prefix: str) -> Wire:
         """The bytes of this request below `prefix`, the path part of the base URL; the proof is added by the sender."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from conformance.model import Waiver
 
@@ -87,6 +87,10 @@ class HttpCall:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+FOREIGN: Final = "foreign"
+"""The state of what belongs to another installation. It is never the state that a placeholder means by itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fixture:
     """One kind in one state, and how to get it. Exactly one of values, http, command, python, call, origin is set."""
@@ -117,6 +121,11 @@ class Fixture:
     def places(self) -> tuple[int, ...]:
         """The places in `values` that may be handed out, in that order."""
         return tuple(range(len(self.values))) if self.left is None else self.left
+
+
+def default_state(states: Iterable[str]) -> str | None:
+    """The state that a placeholder without one means: the first that is not another installation's."""
+    return next((state for state in states if state != FOREIGN), None)
 
 
 @dataclass(frozen=True, slots=True)

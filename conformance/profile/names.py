@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.contract import Contract
+from conformance.profile.model import FOREIGN, default_state
 from conformance.profile.render import MalformedPlaceholder, placeholders
 from conformance.profile.source import Key, Problem, did_you_mean, nearest
 from conformance.profile.substitute import is_template
@@ -128,7 +129,10 @@ def _misplaced(key: Key, name: str) -> Problem | None:
 def _member(key: Key, name: str, rest: list[str], states: Mapping[str, Any]) -> Problem | None:
     if len(rest) > 2:
         return Problem(key, f"{{{name}}} has too many parts", "{KIND.MEMBER} or {KIND.STATE.MEMBER}")
-    state = rest[0] if len(rest) == 2 else next(iter(states))
+    state = rest[0] if len(rest) == 2 else default_state(states)
+    if state is None:
+        hint = f"add [fixtures.{name.partition('.')[0]}.STATE] of the installation that the profile's keys belong to"
+        return Problem(key, f"{{{name}}} has no state but {FOREIGN!r}, which is another installation's", hint)
     if state not in states:
         return Problem(key, f"unknown state in {{{name}}}", nearest(state, states))
     members = _known_members(states[state])

@@ -10,7 +10,7 @@ from typing import Final
 
 from conformance.checks.registry import Instance
 from conformance.contract import Contract
-from conformance.profile.model import Fixture, OperationFacts, Profile
+from conformance.profile.model import Fixture, OperationFacts, Profile, default_state
 from conformance.profile.render import placeholders
 from conformance.setup.costs import Cost, predicted
 from conformance.setup.dry import Applicability, applicability
@@ -88,7 +88,7 @@ def _drawn(profile: Profile, operation: str, cost: Cost) -> Counter[str]:
 def _own(profile: Profile, kind: str, state: str) -> Fixture | None:
     """The fixture that is drawn in the end: of a derived one, what it is derived from."""
     states = profile.fixtures.get(kind, {})
-    fixture = states.get(state) or next(iter(states.values()), None)
+    fixture = states.get(state) or states.get(default_state(states) or "")
     while fixture is not None and fixture.origin:
         fixture = states.get(fixture.origin)
     return fixture

@@ -11,6 +11,7 @@ from conformance.client.arrange import MissingFact
 from conformance.contract import Operation
 from conformance.errors import FixtureError
 from conformance.profile import pointer
+from conformance.profile.model import FOREIGN
 from conformance.profile.render import placeholders
 from conformance.setup.probe_access import IDENTITY
 from conformance.setup.probe_bench import Bench, Unarranged
@@ -26,7 +27,6 @@ KINDS: Final = {
     "sessionId": ("session", "id"),
 }
 """By path parameter: the kind of fixture that it names, and which of its members, unless a person says otherwise."""
-FOREIGN: Final = "foreign"
 _STATES_TRIED: Final = 6
 _TOKEN_LENGTH: Final = 20
 

@@ -11,11 +11,9 @@ from conformance.client.arrange import MissingFact
 from conformance.client.fixtures import Members, NotSent
 from conformance.contract import Operation
 from conformance.errors import FixtureError
-from conformance.profile.model import Fixture
+from conformance.profile.model import FOREIGN, Fixture
 from conformance.profile.render import placeholders
 from conformance.setup.facts import Fact, note, proven, unsure, wrong
-
-_FOREIGN = "foreign"
 
 
 async def stock(runtime: Runtime) -> list[Fact]:
@@ -50,7 +48,7 @@ def _members(runtime: Runtime, fixture: Fixture) -> Iterator[str]:
         for name in placeholders([dict(facts.path), facts.body, list(facts.bodies), dict(facts.query)]):
             kind, _, rest = name.partition(".")
             state, _, member = rest.rpartition(".")
-            if name not in own and kind == fixture.kind and state in ("", fixture.state) and fixture.state != _FOREIGN:
+            if name not in own and kind == fixture.kind and state in ("", fixture.state) and fixture.state != FOREIGN:
                 yield member
 
 
@@ -64,7 +62,7 @@ async def _known(runtime: Runtime, fixture: Fixture, members: Members, name: str
         answer = await _answer(runtime, read, {fixture.kind: members})
     except (MissingFact, FixtureError, NotSent) as error:
         return unsure(name, f"yields {shown}; {read.id} could not be asked: {error}")
-    if fixture.state == _FOREIGN:
+    if fixture.state == FOREIGN:
         if answer.ok:
             return wrong(name, f"{shown} is read by the home installation's key", "take one of another installation")
         return proven(name, f"yields {shown}, hidden from the home installation: {answer.summary}")

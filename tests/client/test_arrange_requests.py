@@ -140,6 +140,15 @@ def test_another_state_and_given_members() -> None:
     assert arrange("checkoutPublicCart").path == {"cartId": "q"}
 
 
+def test_a_state_that_is_not_named_is_never_the_foreign_one() -> None:
+    """`{cart.id}` is a cart of the own installation, wherever in the profile the other installation's stands."""
+    foreign = Fixture("cart", "foreign", values=({"id": "theirs", "tag": "t"},))
+    foreign_first = {**FIXTURES, "cart": {"foreign": foreign, **FIXTURES["cart"]}}
+    assert arrange("quotePublicCart", profile=replace(PROFILE, fixtures=foreign_first)).path == {"cartId": "0"}
+    with pytest.raises(MissingFact, match="fixtures.cart"):
+        arrange("quotePublicCart", profile=replace(PROFILE, fixtures={"cart": {"foreign": foreign}}))
+
+
 def _without_tag() -> Profile:
     facts = replace(PROFILE.operations["quotePublicCart"], body={"id": "{cart.id}"})
     return replace(PROFILE, operations={**PROFILE.operations, "quotePublicCart": facts})

@@ -240,6 +240,14 @@ def test_a_key_carried_in_the_body_leaves_other_bodies_alone() -> None:
         assert keyed.with_body(body).document is body
 
 
+def test_a_body_that_lost_the_place_of_its_key_is_sent_as_it_is() -> None:
+    """Where a check gives another type to the object that carries the key, that is the defect, and no error."""
+    keyed = replace(CREATE, idempotency=Idempotency("body", pointer="/context/key"), key=KEY)
+    for body in ({"context": "12345"}, {"context": [1]}, {"context": None}):
+        assert keyed.with_body(body).document is body
+    assert keyed.with_body({"context": {"a": 1}}).document == {"context": {"a": 1, "key": KEY}}
+
+
 def test_fresh_keys_have_the_profiles_format() -> None:
     """A key is a new UUID, or matches the pattern; each is another."""
     pattern = Idempotency("header", name="K", format="pattern", pattern=r"k_[a-z0-9]{20}")
