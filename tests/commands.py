@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from conformance.embedded import Embedded, bundled_profiles, reference
+from conformance.runner.embedded_reference import Embedded, bundled_profiles, reference
 
 REFERENCE = bundled_profiles() / "reference.toml"
 TIMEOUT_S = 90
@@ -71,10 +71,10 @@ class Desk:
         return ["--profile", str(REFERENCE), "--base-url", url, "--var", f"control={control}"]
 
     def conformance(self, *given: object, **rest: Any) -> Done:
-        return self.finished(self.started(["-m", "conformance.cli", *map(str, given)], **rest))
+        return self.finished(self.started(["-m", "conformance", *map(str, given)], **rest))
 
     def pytest(self, *given: object, prefix: str = "", target: Sequence[str] | None = None, **rest: Any) -> Done:
-        """`pytest -p conformance.plugin --pyargs conformance.checks`, with only those plugins that are named."""
+        """`pytest -p conformance.runner.plugin --pyargs conformance.checks`, with only those plugins that are named."""
         alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **rest.pop("env", {})}
         command = self.pytest_command(*given, prefix=prefix, target=target)
         return self.finished(self.started(command, env=alone, **rest))
@@ -83,7 +83,16 @@ class Desk:
         """The options of `target` are those of `conformance run`; they are called otherwise here."""
         wanted = self.target(prefix) if target is None else target
         pointed = [word.replace("--", "--conformance-", 1) if word[:2] == "--" else word for word in wanted]
-        command = ["-m", "pytest", "-p", "conformance.plugin", "--pyargs", "conformance.checks", "-c", self.ini()]
+        command = [
+            "-m",
+            "pytest",
+            "-p",
+            "conformance.runner.plugin",
+            "--pyargs",
+            "conformance.checks",
+            "-c",
+            self.ini(),
+        ]
         return [*command, *pointed, *map(str, given)]
 
     def ini(self) -> str:

@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 import pytest
 
-from conformance.catalog import explanation, kills, listing
-from conformance.checks.registry import all_checks
+from conformance.checks.catalog import explanation, kills, listing
+from conformance.checks.support.registry import all_checks
 from conformance.cli import main
 from conformance.contract import load_contract
-from conformance.model import Verdict
+from conformance.core.model import Verdict
 from conformance.reference.registry import faults, variants
 from conformance.reports import FORMATS
 
@@ -93,8 +93,8 @@ def test_the_gate_runs_the_readmes_test_command() -> None:
 @pytest.mark.parametrize("requirement", load_contract().requirements.values(), ids=lambda requirement: requirement.id)
 def test_explain_knows_every_requirement(requirement: object) -> None:
     """`conformance explain ID` is the manual."""
-    from conformance.catalog import explanation
-    from conformance.model import Requirement
+    from conformance.checks.catalog import explanation
+    from conformance.core.model import Requirement
 
     assert isinstance(requirement, Requirement)
     text = "\n".join(explanation(requirement.id))
@@ -139,7 +139,7 @@ def test_what_list_says_is_killed_are_the_faults_that_there_are() -> None:
 def test_list_shows_the_faults_and_variants_by_words() -> None:
     """It is what a message about an unknown id points at; the same ids as the registry's."""
     done = subprocess.run(
-        [sys.executable, "-m", "conformance.cli", "list", "--faults"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "conformance", "list", "--faults"], capture_output=True, text=True, check=True
     )
     assert [line.split()[0] for line in done.stdout.splitlines()] == [*faults(), *variants()]
 

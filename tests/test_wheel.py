@@ -24,7 +24,7 @@ INSIDE = (
     "reports/run.schema.json",
     "reports/page/templates/report.html.j2",
     "reports/page/templates/report.css",
-    "isolated.ini",
+    "runner/isolated.ini",
 )
 AUTH = "getApiKeyIdentity and AUTH-1"
 
@@ -72,9 +72,12 @@ def test_all_that_is_no_python_is_inside(wheel: Path) -> None:
 
 
 def test_it_is_the_wheels_code_that_runs(elsewhere: Desk) -> None:
-    process = elsewhere.started(
-        ["-c", "import conformance, conformance.embedded as e; print(conformance.__file__, e.bundled_profiles())"]
-    )
+    program = """
+import conformance
+from conformance.runner.embedded_reference import bundled_profiles
+print(conformance.__file__, bundled_profiles())
+"""
+    process = elsewhere.started(["-c", program])
     out, _ = process.communicate(timeout=30)
     module, profiles = out.split()
     assert Path(module).is_relative_to(elsewhere.place.parent / "installed")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.checks.authorization import lacking
-from conformance.checks.case import Case
-from conformance.checks.registry import check
+from conformance.checks.support.authorization import lacking
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
 from conformance.contract import Operation
 from conformance.profile.model import FOREIGN, OperationFacts, Profile
 from conformance.profile.render import placeholders

@@ -8,9 +8,9 @@ import string
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from conformance.checks.authorization import SPENT, cases, suits
-from conformance.checks.case import Case
-from conformance.checks.registry import check
+from conformance.checks.support.authorization import SPENT, cases, suits
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
 from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.profile.model import Profile

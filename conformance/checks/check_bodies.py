@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-import jsonschema_rs
-
-from conformance.checks.case import Case
-from conformance.checks.registry import check
+from conformance.checks.support.case import Case
+from conformance.checks.support.invalid_bodies import Change, contract_breaks, refusals
+from conformance.checks.support.registry import check
 from conformance.client.request import Request
-from conformance.contract import Operation
-from conformance.model import Level
-from conformance.profile import pointer
-from conformance.profile.model import OperationFacts, Profile
-from conformance.profile.sample import example
-
-Change = Callable[[Request], Request]
-
-
-def refusals(case: Case) -> set[int]:
-    """How a bad body may be refused. Where the body carries the credential, its lack may be a 401 or not found."""
-    return {"api_key": {400}, "oauth": {400, 401}, "none": {400, 401, 403, 404}}[case.operation.auth]
+from conformance.core.model import Level
 
 
 def _text(request: Request) -> bytes:
@@ -89,60 +76,6 @@ async def a_body_that_is_no_object_is_answered_400(case: Case, value: Any) -> No
     known = case.runtime.validators.knows(case.operation.request_schema)
     level = Level.DECLARED if known else None
     await case.negative(request, bad, refusals(case), "a body that is no object", any_refusal=True, level=level)
-
-
-def template_of(profile: Profile, operation: Operation) -> Any:
-    body = profile.operations.get(operation.id, OperationFacts()).body
-    schema = profile.schemas.by_name.get(operation.request_schema)
-    return example(schema) if body is None and schema is not None else body
-
-
-def _members(value: Any, at: str = "") -> list[str]:
-    """The pointers of all members of objects, at any depth."""
-    found = []
-    for name, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        here = at + pointer.join(name)
-        found += ([here] if isinstance(value, dict) else []) + _members(item, here)
-    return found
-
-
-def _wrong_type(value: Any) -> Any:
-    """A value of another type that a careless reader might take for the same one."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return str(value)
-    return 12345 if isinstance(value, str) else "12345"
-
-
-def _leave_out(where: str, request: Request) -> Request:
-    return request.with_body(pointer.remove(request.body, where))
-
-
-def _mistype(where: str, request: Request) -> Request:
-    return request.with_body(pointer.replace(request.body, where, _wrong_type(pointer.get(request.body, where))))
-
-
-def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, Change] | None]:
-    """Each member that the schema requires, left out; each leaf that it types, given another type."""
-    schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
-    if schema is None or not isinstance(body, dict):
-        return {"": None}
-    validator = jsonschema_rs.validator_for(schema)
-
-    def errors(value: Any) -> set[tuple[str, str]]:
-        return {(str(e.instance_path), str(e.schema_path)) for e in validator.iter_errors(value)}
-
-    verifier = profile.oauth.code_verifier if profile.oauth else ""  # OA-2 asks about it
-    known = errors(body)
-    breaks: dict[str, tuple[str, Change] | None] = {}
-    for where in _members(body):
-        if where != verifier and errors(pointer.remove(body, where)) - known:
-            breaks[f"without{where}"] = where, partial(_leave_out, where)
-        wrong = _wrong_type(pointer.get(body, where))
-        if where != verifier and errors(pointer.replace(body, where, wrong)) - known:
-            breaks[f"type{where}"] = where, partial(_mistype, where)
-    return breaks or {"": None}
 
 
 @check("BODY-4", cases=contract_breaks)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 
-from conformance.checks.case import Case
-from conformance.checks.check_conflicts import into_conflict
-from conformance.checks.effects import Oracle
-from conformance.checks.races import AT_ONCE, ROUNDS, expect_declared, together
-from conformance.checks.registry import check
-from conformance.checks.replays import expect_same, replay
-from conformance.checks.runtime import control_failed
-from conformance.checks.signals import Inconclusive
-from conformance.checks.states import CONFLICT, Place, States
-from conformance.client.raw import MOMENTS, Moment
+from conformance.checks.support.case import Case
+from conformance.checks.support.context import control_failed
+from conformance.checks.support.effects import Oracle
+from conformance.checks.support.races import AT_ONCE, ROUNDS, expect_declared, together
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import expect_same, replay
+from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.transitions import CONFLICT, Place, States, into_conflict
+from conformance.client.raw_socket import MOMENTS, Moment
 from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.profile.model import Profile, Transition

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.checks.authorization import LACKING, SPENT, lacking, suits
-from conformance.checks.case import Case
-from conformance.checks.check_bodies import contract_breaks
-from conformance.checks.effects import Oracle, has_no_effect
-from conformance.checks.registry import check
-from conformance.checks.replays import replay
-from conformance.checks.signals import Inconclusive
-from conformance.profile import pointer
+from conformance.checks.support.authorization import LACKING, SPENT, lacking, suits
+from conformance.checks.support.case import Case
+from conformance.checks.support.effects import Oracle, has_no_effect
+from conformance.checks.support.invalid_bodies import contract_breaks
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import replay
+from conformance.checks.support.signals import Inconclusive
+from conformance.core import json_pointer as pointer
 
 _KEYED = ("api-key idempotent",)
 

@@ -11,16 +11,16 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from conformance.checks.bounds import beyond
-from conformance.checks.case import Case
-from conformance.checks.check_bodies import refusals
-from conformance.checks.check_hostile import expect_survival
-from conformance.checks.explore import explore
-from conformance.checks.registry import check
-from conformance.checks.replays import expect_same, pinned, replay
-from conformance.checks.signals import Inconclusive
+from conformance.checks.support.case import Case
+from conformance.checks.support.invalid_bodies import refusals
+from conformance.checks.support.properties import explore
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import expect_same, pinned, replay
+from conformance.checks.support.schema_bounds import beyond
+from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request, well_formed
-from conformance.judge.schemas import Validators
+from conformance.judge.validators import Validators
 from conformance.profile.model import Schemas
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _schema(case: Case) -> Any:
 @check("STA-1")
 async def odd_but_harmless_company_changes_no_status(case: Case) -> None:
     """Whatever unknown header or query parameter comes along, the answer is a declared one."""
-    from conformance.checks.strategies import company
+    from conformance.checks.support.strategies import company
 
     request = await case.arrange()
 
@@ -70,7 +70,7 @@ async def odd_but_harmless_company_changes_no_status(case: Case) -> None:
 @check("BODY-5")
 async def no_generated_body_breaks_the_answer(case: Case) -> None:
     """A generated JSON body is accepted or refused with a declared status."""
-    from conformance.checks.strategies import Edit, hostile_edits, places
+    from conformance.checks.support.strategies import Edit, hostile_edits, places
 
     request = await case.arrange()
     kept = _kept(case)
@@ -133,7 +133,7 @@ async def nothing_beyond_a_bound_is_accepted(case: Case) -> None:
 
 def _breaking(request: Request, schema: Any, keep: frozenset[str]) -> SearchStrategy[Any]:
     """Bodies that the schema refuses."""
-    from conformance.checks.strategies import breaking_documents
+    from conformance.checks.support.strategies import breaking_documents
 
     name = request.operation.request_schema
     problem = Validators(Schemas({name: schema})).problem
@@ -144,7 +144,7 @@ def _breaking(request: Request, schema: Any, keep: frozenset[str]) -> SearchStra
 @check("IDEM-1")
 async def a_generated_call_is_repeated_alike(case: Case) -> None:
     """Whatever a good body holds, the same call again is answered the same."""
-    from conformance.checks.strategies import fitting_documents
+    from conformance.checks.support.strategies import fitting_documents
 
     case.need_plenty()
     sample = await case.arrange()
@@ -164,7 +164,7 @@ async def a_generated_call_is_repeated_alike(case: Case) -> None:
 @check("IDEM-4")
 async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> None:
     """A payload that is good alone, and differs from the key's first one in what a leaf means, conflicts with it."""
-    from conformance.checks.strategies import meaningful_changes
+    from conformance.checks.support.strategies import meaningful_changes
 
     case.need_plenty()
     sample = await case.arrange()
@@ -208,7 +208,7 @@ def _exchanged(value: Any, taken: dict[str, str]) -> Any:
 @check("AUTH-1")
 async def no_neighbour_of_a_key_is_accepted(case: Case) -> None:
     """A small change anywhere in a good key makes it no key."""
-    from conformance.checks.strategies import edited, key_edits
+    from conformance.checks.support.strategies import edited, key_edits
 
     request = await case.arrange()
     arranger = case.runtime.arranger
@@ -240,7 +240,7 @@ def _decoded(key: str) -> bytes:
 @check("NF-1", on=("api-key path", "catalog path"))
 async def a_generated_id_names_nothing(case: Case) -> None:
     """An id that was made up is refused, whatever it looks like."""
-    from conformance.checks.strategies import unknown_ids
+    from conformance.checks.support.strategies import unknown_ids
 
     request = await case.arrange()
     name = case.operation.path_parameters[0]
@@ -259,7 +259,7 @@ async def a_generated_id_names_nothing(case: Case) -> None:
 @check("SRCH-3", cases={"page": "page", "pageSize": "pageSize"})
 async def a_generated_text_is_no_integer(case: Case, name: str) -> None:
     """page and pageSize are integers: what no reader takes for one is answered 400."""
-    from conformance.checks.strategies import no_integers
+    from conformance.checks.support.strategies import no_integers
 
     request = await case.arrange()
 
@@ -272,7 +272,7 @@ async def a_generated_text_is_no_integer(case: Case, name: str) -> None:
 @check("SRCH-7")
 async def a_generated_search_is_answered(case: Case) -> None:
     """Whatever is searched for, the answer is a declared one; how many are found and refused is recorded."""
-    from conformance.checks.strategies import search_words
+    from conformance.checks.support.strategies import search_words
 
     request = await case.arrange()
     answered: list[bool] = []
@@ -289,7 +289,7 @@ async def a_generated_search_is_answered(case: Case) -> None:
 @check("IDEM-10", on="createInstallationWebhook", cases={"first": 0, "last": -1, "generated": None})
 async def keys_that_differ_are_different_calls(case: Case, position: int | None) -> None:
     """However much two well-formed keys have in common, each makes a call of its own."""
-    from conformance.checks.strategies import neighbour_of, positions
+    from conformance.checks.support.strategies import neighbour_of, positions
 
     where = "first" if position == 0 else "last"
 

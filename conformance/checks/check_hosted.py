@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from conformance.checks.case import Case
-from conformance.checks.check_conflicts import declared_transitions, expect_conflict
-from conformance.checks.check_public import needs_no_credential, needs_no_credential_with
-from conformance.checks.madeup import LEAST_MADE_UP, MADE_UP
-from conformance.checks.registry import check
+from conformance.checks.support.case import Case
+from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP
+from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
+from conformance.checks.support.registry import check
+from conformance.checks.support.transitions import declared_transitions, expect_conflict
 from conformance.contract import Operation
-from conformance.model import Level
-from conformance.profile import pointer
+from conformance.core import json_pointer as pointer
+from conformance.core.model import Level
 from conformance.profile.model import Profile, Transition
 
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from conformance.checks.case import Case
-from conformance.checks.registry import check
-from conformance.client.answer import Answer
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
+from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request
-from conformance.profile import pointer
+from conformance.client.response import Answer
+from conformance.core import json_pointer as pointer
 
-_OVERSIZE = (413, 414, 431)
 _DEPTH = 10_000
 _MEBIBYTE = 1 << 20
 
@@ -66,16 +66,6 @@ HOSTILE: Mapping[str, Callable[[Request], bytes]] = {
     "injection": _leaf(b"\"' OR '1'='1'; --${7*7}{{7*7}}<script>\""),
     "only-white-space": lambda request: b" \r\n\t ",
 }
-
-
-def expect_survival(case: Case, what: str, answer: Answer, *, oversize: bool) -> None:
-    """Violated by a 5xx or no answer at all; another undeclared status is STA-1's question."""
-    if answer.status is None and oversize and "within" not in answer.trouble:
-        case.note(f"{what}: the connection was closed")
-    elif answer.status in _OVERSIZE and oversize:
-        case.note(f"{what} is answered {answer.status}")
-    elif answer.status is None or answer.status >= 500:
-        raise case.violated(f"{what} broke the answer", answer, expected="a declared status")
 
 
 @check("BODY-5", cases=HOSTILE)

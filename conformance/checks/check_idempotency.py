@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from conformance.checks.case import Case
-from conformance.checks.registry import check
-from conformance.checks.replays import alike, expect_same, free_leaves, pinned, replay, variations
-from conformance.client.answer import Answer
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import alike, expect_same, free_leaves, pinned, replay, variations
 from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.contract import Operation
-from conformance.model import Level
-from conformance.profile import pointer
+from conformance.core import json_pointer as pointer
+from conformance.core.model import Level
 from conformance.profile.model import Profile
 
 _OTHER_KEYS = 12

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from conformance.checks.case import Case
-from conformance.checks.check_bodies import template_of
-from conformance.checks.effects import Oracle
-from conformance.checks.races import together
-from conformance.checks.registry import check
-from conformance.checks.replays import alike, free_leaves, variations
-from conformance.checks.signals import Inconclusive
-from conformance.client.answer import Answer
+from conformance.checks.support.case import Case
+from conformance.checks.support.effects import Oracle
+from conformance.checks.support.invalid_bodies import template_of
+from conformance.checks.support.races import together
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import alike, free_leaves, variations
+from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.contract import Operation
-from conformance.profile import pointer
+from conformance.core import json_pointer as pointer
 from conformance.profile.model import OperationFacts, Profile
 
 _LONG = 1_500

@@ -5,17 +5,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 
-from conformance import strictjson
-from conformance.checks.authorization import LACKING, SPENT, lacking, suits
-from conformance.checks.case import Case
-from conformance.checks.effects import given_of
-from conformance.checks.registry import check
-from conformance.checks.replays import alike, without
-from conformance.checks.runtime import control_failed
-from conformance.checks.signals import Inconclusive
+from conformance.checks.support.authorization import LACKING, SPENT, lacking, suits
+from conformance.checks.support.case import Case
+from conformance.checks.support.context import control_failed
+from conformance.checks.support.effects import given_of
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import alike, without
+from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request, malformed_key, new_key, well_formed
 from conformance.contract import Operation
-from conformance.model import Level
+from conformance.core import strict_json as strictjson
+from conformance.core.model import Level
 from conformance.profile.model import Idempotency, Profile
 
 _KEYED = ("api-key idempotent",)

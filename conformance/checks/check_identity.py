@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from conformance import strictjson
-from conformance.checks.authorization import ALLOWED, cases, names, suits
-from conformance.checks.case import Case
-from conformance.checks.identity import SCOPES, candidates, omitted, shown_at, unheld
-from conformance.checks.registry import check
-from conformance.checks.replays import without
-from conformance.checks.signals import Inconclusive
-from conformance.client.answer import Answer
+from conformance.checks.support.authorization import ALLOWED, cases, names, suits
+from conformance.checks.support.case import Case
+from conformance.checks.support.identity import SCOPES, candidates, omitted, shown_at, unheld
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import without
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.response import Answer
+from conformance.core import strict_json as strictjson
 
 
 async def _identity(case: Case, credential: str) -> Answer:

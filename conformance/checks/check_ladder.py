@@ -10,15 +10,15 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from conformance.checks import ladder
-from conformance.checks.case import Case
-from conformance.checks.check_hostile import expect_survival
-from conformance.checks.registry import check
-from conformance.checks.signals import Inapplicable, Violated
+from conformance.checks.support import ladder
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
+from conformance.checks.support.signals import Inapplicable, Violated
+from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request
 from conformance.contract import Operation
-from conformance.model import Level
-from conformance.profile import pointer
+from conformance.core import json_pointer as pointer
+from conformance.core.model import Level
 from conformance.profile.model import Profile
 
 Steps = Callable[[Profile, Any], Iterable[tuple[str, Any]]]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import secrets
-
-from conformance.checks.case import Case
-from conformance.checks.registry import check
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
+from conformance.checks.support.unknown_ids import like_but_unknown
 
 _NAMES_ONE = (
     "updateInstallationWebhook",
@@ -20,18 +19,6 @@ _NAMES_ONE = (
     "consumeHostedCheckoutBrowserTicket",
     "cancelHostedCheckoutBrowser",
 )
-
-
-def like_but_unknown(known: str) -> str:
-    """An id of the same make that names nothing: its last characters changed, each within its own class."""
-    if known.isdigit():
-        return str(int(known) + 987_654_321)
-    changed = list(known)
-    for index in [i for i, c in enumerate(known) if c.isalnum()][-8:]:
-        old = changed[index]
-        alphabet = "0123456789" if old.isdigit() else "abcdef" if old.islower() else "ABCDEF"
-        changed[index] = secrets.choice([c for c in alphabet if c != old])
-    return "".join(changed)
 
 
 @check("NF-1", on=_NAMES_ONE)

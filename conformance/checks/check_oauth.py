@@ -5,31 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from conformance.checks.case import Case
-from conformance.checks.races import AT_ONCE, ROUNDS, together
-from conformance.checks.registry import check
-from conformance.client.answer import Answer
+from conformance.checks.support.case import Case
+from conformance.checks.support.oauth_exchange import REFUSED, access_token, oauth_of
+from conformance.checks.support.races import AT_ONCE, ROUNDS, together
+from conformance.checks.support.registry import check
 from conformance.client.dpop import Proof, ProofKey, challenge_of
 from conformance.contract import Operation
-from conformance.model import Level
-from conformance.profile import pointer
-from conformance.profile.model import OAuth, Profile
-
-REFUSED = (400, 401)
-"""RFC 6749 section 5.2 and RFC 9449 section 5; the interface does not choose between the two."""
-
-
-def oauth_of(case: Case) -> OAuth:
-    case.need(case.profile.oauth, "oauth", "a client is needed")
-    assert case.profile.oauth is not None
-    return case.profile.oauth
-
-
-def access_token(case: Case, answer: Answer) -> str:
-    """The token of an answer, or the empty string."""
-    where = oauth_of(case).access_token
-    found = pointer.get(answer.value, where) if where and pointer.has(answer.value, where) else ""
-    return found if isinstance(found, str) else ""
+from conformance.core import json_pointer as pointer
+from conformance.core.model import Level
+from conformance.profile.model import Profile
 
 
 @check("OA-1")

@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from conformance import strictjson
-from conformance.checks.case import Case
-from conformance.checks.check_oauth import REFUSED, access_token, oauth_of
-from conformance.checks.madeup import LEAST_MADE_UP, MADE_UP
-from conformance.checks.registry import check
-from conformance.checks.replays import alike
-from conformance.checks.signals import Inconclusive
+from conformance.checks.support.case import Case
+from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP
+from conformance.checks.support.oauth_exchange import REFUSED, access_token, oauth_of
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import alike
+from conformance.checks.support.signals import Inconclusive
 from conformance.client.dpop import Proof, ProofKey, new_verifier
 from conformance.client.request import Request
-from conformance.model import Level
-from conformance.profile import pointer
+from conformance.core import json_pointer as pointer
+from conformance.core import strict_json as strictjson
+from conformance.core.model import Level
 
 
 def _proof(request: Request) -> Proof:

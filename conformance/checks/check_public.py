@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from conformance.checks.case import Case
-from conformance.checks.registry import check
-from conformance.checks.runtime import control_failed
-from conformance.client.answer import Answer
-from conformance.client.request import Request
+from conformance.checks.support.case import Case
+from conformance.checks.support.context import control_failed
+from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
+from conformance.checks.support.registry import check
 from conformance.contract import Operation
-from conformance.model import Level
+from conformance.core.model import Level
 from conformance.profile.model import Profile
 
 _CATALOG = (
@@ -20,29 +19,6 @@ _CATALOG = (
     "listPublicMerchantProducts",
     "getPublicRuntimeConfig",
 )
-
-
-async def needs_no_credential(case: Case) -> None:
-    """Sent without Authorization, the control is not refused for want of one."""
-    answer = await _without_credential(case, await case.arrange(proven=False), "no Authorization")
-    if not answer.ok:
-        raise control_failed(answer)
-
-
-async def needs_no_credential_with(case: Case, parameters: Mapping[str, str]) -> None:
-    """The same with further query parameters: whether they are accepted is not shown, but no key is asked for."""
-    request = (await case.arrange()).with_query(**parameters)
-    answer = await _without_credential(case, request, f"no Authorization, with {', '.join(parameters)}")
-    case.note(f"with {', '.join(parameters)}: {answer.summary}")
-
-
-async def _without_credential(case: Case, request: Request, purpose: str) -> Answer:
-    answer = await case.send(request.with_authorization(), purpose)
-    if answer.status in (401, 403):
-        raise case.violated(
-            f"a public operation was answered {answer.status} without Authorization", answer, expected="200"
-        )
-    return answer
 
 
 @check("PUB-1", on=_CATALOG)

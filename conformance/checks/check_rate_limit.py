@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.checks.bursts import TAKEN, exceeds, most_allowed, too_slow
-from conformance.checks.case import Case
-from conformance.checks.effects import otherwise_than_once
-from conformance.checks.limits import Provoked, expect_no_lasting_limit, measure, provoke
-from conformance.checks.registry import cause_of, check
-from conformance.checks.retry_after import stated_s
-from conformance.checks.separate_counts import Separation
-from conformance.checks.signals import Inconclusive, Violated
-from conformance.client.answer import NO_VALUE, Answer
+from conformance.checks.support.bursts import TAKEN, exceeds, most_allowed, too_slow
+from conformance.checks.support.case import Case
+from conformance.checks.support.effects import otherwise_than_once
+from conformance.checks.support.rate_limits import Provoked, expect_no_lasting_limit, measure, provoke
+from conformance.checks.support.registry import cause_of, check
+from conformance.checks.support.retry_after import stated_s
+from conformance.checks.support.separate_counts import Separation
+from conformance.checks.support.signals import Inconclusive, Violated
+from conformance.client.response import NO_VALUE, Answer
 from conformance.judge.invariants import ERROR_SCHEMA
 
 _LONGEST_PAUSE_S = 5.0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from conformance.checks.authorization import ALLOWED, LACKING, cases, suits
-from conformance.checks.case import Case
-from conformance.checks.registry import check
-from conformance.checks.runtime import control_failed
+from conformance.checks.support.authorization import ALLOWED, LACKING, cases, suits
+from conformance.checks.support.case import Case
+from conformance.checks.support.context import control_failed
+from conformance.checks.support.registry import check
 
 
 @check("SCO-1", cases=cases(LACKING))

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from itertools import combinations, product
 from typing import Any
 
-from conformance.checks.case import Case
-from conformance.checks.registry import check
-from conformance.checks.runtime import control_failed
-from conformance.checks.signals import Inconclusive
-from conformance.client.answer import Answer
+from conformance.checks.support.case import Case
+from conformance.checks.support.context import control_failed
+from conformance.checks.support.registry import check
+from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.contract import Operation
-from conformance.profile import pointer
+from conformance.core import json_pointer as pointer
 from conformance.profile.model import Profile
 
 _PAGES = 4

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from conformance.checks.authorization import STRANGER, cases, suits
-from conformance.checks.case import Case
-from conformance.checks.registry import check
+from conformance.checks.support.authorization import STRANGER, cases, suits
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
 from conformance.profile.render import placeholders
 
 _ON_OBJECTS = ("api-key path",)

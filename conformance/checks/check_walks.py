@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, cast
 
-from conformance.checks.case import Case
-from conformance.checks.explore import BATCH, Exploration, batches, bounded, drawing, in_thread, spread
-from conformance.checks.registry import check
-from conformance.checks.signals import Inconclusive
-from conformance.checks.states import States
-from conformance.checks.walk import REPLAY, STATE, STEPS, Ground, Turn, Walks, ground_of, machine
-from conformance.collector import forget_circles
+from conformance.checks.support.case import Case
+from conformance.checks.support.properties import BATCH, Exploration, batches, bounded, drawing, in_thread, spread
+from conformance.checks.support.registry import check
+from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.state_walk import REPLAY, STATE, STEPS, Ground, Turn, Walks, ground_of, machine
+from conformance.checks.support.transitions import States
+from conformance.core.gc_tuning import forget_circles
 
 if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine

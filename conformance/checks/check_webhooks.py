@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from conformance import strictjson
-from conformance.checks.case import Case
-from conformance.checks.registry import check
-from conformance.checks.signals import Inconclusive
-from conformance.client.answer import Answer
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
+from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
-from conformance.profile import pointer
+from conformance.client.response import Answer
+from conformance.core import json_pointer as pointer
+from conformance.core import strict_json as strictjson
 
 
 async def _created(case: Case) -> tuple[Answer, Request]:

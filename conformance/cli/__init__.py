@@ -15,8 +15,8 @@ import click
 from conformance.cli import after, before, setting_up
 from conformance.cli.options import MOST_WORKERS, run_options, target_options
 from conformance.cli.shell import Commands
-from conformance.collector import calm_collector
-from conformance.places import cache_folder
+from conformance.core.gc_tuning import calm_collector
+from conformance.core.places import cache_folder
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -77,7 +77,8 @@ def run(plan: bool, profile: tuple[Path, ...], **given: Any) -> None:
 
 
 def _run(plan: bool, profile: tuple[Path, ...], given: dict[str, Any]) -> None:
-    from conformance import many, running
+    from conformance.runner import command as running
+    from conformance.runner import many_targets as many
 
     found = many.profiles_in(profile)
     each = [running.Asked(profile=one, **given) for one in found] or [running.Asked(profile=None, **given)]
@@ -106,7 +107,9 @@ def demo(variant: str, fault: str, **given: Any) -> None:
       conformance demo --fault F031          # what a broken service looks like
       conformance demo --report-dir /tmp/demo
     """
-    from conformance import embedded, interrupts, running
+    from conformance.core import interrupts
+    from conformance.runner import command as running
+    from conformance.runner import embedded_reference as embedded
 
     again = [
         "conformance",
@@ -165,7 +168,7 @@ def serve(
       conformance serve --workers 4 --database postgresql+psycopg://shop@127.0.0.1/shop   # pip install '.[postgresql]'
       conformance serve --fault F031
     """
-    from conformance.reference.server import serve as serve_reference
+    from conformance.reference.command import serve as serve_reference
 
     sys.exit(serve_reference(port, control_port, database, variant, fault, host, workers=workers))
 
@@ -196,7 +199,7 @@ def list_(words: tuple[str, ...], level: str | None, operation: str | None, chec
         for line in seeded_listing(words):
             click.echo(line)
         return
-    from conformance.catalog import listing
+    from conformance.checks.catalog import listing
 
     for line in listing(words, level=level, operation=operation, checks=checks):
         click.echo(line)
@@ -219,12 +222,12 @@ def explain(name: str, run_dir: Path | None) -> None:
       conformance explain a_ticket_is_consumed_once
       conformance explain IDEM-4 --run reports/mine-20260102-030405
     """
-    from conformance.catalog import explanation
+    from conformance.checks.catalog import explanation
 
     lines = explanation(name)
     if run_dir is not None:
-        from conformance.decisions.failure import told
-        from conformance.folder import recovered
+        from conformance.decisions.explain_failure import told
+        from conformance.judge.assemble import recovered
 
         lines = told(recovered(run_dir), name)
     for line in lines:
@@ -264,13 +267,14 @@ def faults(
     Examples:
       conformance faults
       conformance faults F031 F065 D07
-      conformance faults --all --json matrix.json --record conformance/kills.json
+      conformance faults --all --json matrix.json --record conformance/checks/kills.json
       conformance faults --drawn 20 --seed 7
       conformance faults --draw '{"carrier": "body", "id_look": "number"}'
     """
     import json
 
-    from conformance import interrupts, matrix
+    from conformance.core import interrupts
+    from conformance.runner import kill_matrix as matrix
 
     done = []
     count = count or (matrix.DRAWN if everything else 0)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from conformance.core.model import Run
     from conformance.decisions.behaviour import Behaviour
-    from conformance.model import Run
 
 RUN_DIR = click.argument("run_dir", type=click.Path(path_type=Path))
 
@@ -33,7 +33,7 @@ def _echo(lines: Iterable[str]) -> None:
 
 
 def _write(path: Path | None, text: str) -> None:
-    from conformance.errors import UsageError
+    from conformance.core.errors import UsageError
 
     if path is None:
         return
@@ -45,7 +45,7 @@ def _write(path: Path | None, text: str) -> None:
 
 
 def _bytes(path: Path) -> bytes:
-    from conformance.errors import UsageError
+    from conformance.core.errors import UsageError
 
     try:
         return path.read_bytes()
@@ -69,7 +69,7 @@ def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None
       conformance report reports/mine-20260102-030405
       conformance report reports/mine-20260102-030405 --format html -o /tmp/page
     """
-    from conformance.folder import recovered
+    from conformance.judge.assemble import recovered
     from conformance.reports import write_reports
 
     _echo(str(path) for path in write_reports(recovered(run_dir), output or run_dir, formats or None))
@@ -90,8 +90,8 @@ def rerun(run_dir: Path, failed: bool, show: bool, profile: Path | None) -> None
     """
     import shlex
 
-    from conformance.decisions.again import command
-    from conformance.folder import recovered
+    from conformance.decisions.rerun import command
+    from conformance.judge.assemble import recovered
 
     given = command(recovered(run_dir), failed=failed, profile=str(profile or ""))
     click.echo(shlex.join(given))
@@ -123,10 +123,10 @@ def certify(
       openssl pkey -in key.pem -pubout -out public.pem        # for whoever verifies
       conformance certify reports/mine-20260102-030405 --key key.pem --tier stable
     """
+    from conformance.core.errors import UsageError
     from conformance.decisions import badge as badges
     from conformance.decisions import certificate
-    from conformance.errors import UsageError
-    from conformance.folder import recovered
+    from conformance.judge.assemble import recovered
 
     if key is None:
         raise UsageError("no key was given", where="--key", hint="openssl genpkey -algorithm ed25519 -out key.pem")
@@ -208,10 +208,10 @@ def gate(
       conformance gate reports/now --baseline reports/released
       conformance gate reports/now --policy gate.toml --strict-waivers
     """
-    from conformance.decisions import verdicts
+    from conformance.decisions import gate_report as verdicts
     from conformance.decisions.gate import ALL, Policy, decide
-    from conformance.folder import recovered
-    from conformance.profile.policy import known_requirements, load_policy
+    from conformance.decisions.gate_policy import known_requirements, load_policy
+    from conformance.judge.assemble import recovered
     from conformance.reports.shaping.text import dumps, mapped, utf8
 
     stated = load_policy(policy) if policy else {}
@@ -262,10 +262,10 @@ def compare(
       conformance compare profiles/a.toml profiles/b.toml --html compare.html
       conformance compare reports/released reports/now --fail-on regressed
     """
-    from conformance.decisions import sidebyside
+    from conformance.core.errors import UsageError
+    from conformance.decisions import comparison_report as sidebyside
     from conformance.decisions.comparison import Kind
     from conformance.decisions.comparison import compare as compared
-    from conformance.errors import UsageError
 
     kinds = [kind.value for kind in Kind]
     for word in fail_on:
@@ -293,7 +293,7 @@ def _looked_at(folders: list[Path]) -> list[tuple[Run, Behaviour]]:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    from conformance.environment import own_processes
+    from conformance.core.environ import own_processes
 
     with own_processes(), ProcessPoolExecutor(min(4, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
         return list(pool.map(_read, folders))
@@ -303,7 +303,7 @@ def _read(folder: Path) -> tuple[Run, Behaviour]:
     from dataclasses import replace
 
     from conformance.decisions.behaviour import behaviour
-    from conformance.folder import recovered
+    from conformance.judge.assemble import recovered
 
     run = recovered(folder)
     return replace(run, exchanges=()), behaviour(run)
@@ -311,14 +311,14 @@ def _read(folder: Path) -> tuple[Run, Behaviour]:
 
 def _run_first(given: tuple[Path, ...], seed: int) -> list[Path]:
     """The run folders; a profile is run for it. Raises UsageError on a profile of which no run came about."""
-    from conformance.errors import UsageError
+    from conformance.core.errors import UsageError
 
     folders = []
     for path in given:
         if path.suffix != ".toml":
             folders.append(path)
             continue
-        from conformance import running
+        from conformance.runner import command as running
 
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         folder = Path("reports") / f"compare-{len(folders) + 1}-{path.stem}-{stamp}"
@@ -341,7 +341,7 @@ def history(folder: Path, html_file: Path | None, json_file: Path | None) -> Non
       conformance history reports/
       conformance history reports/ --html history.html
     """
-    from conformance.decisions import trends
+    from conformance.decisions import history_report as trends
     from conformance.decisions.history import history as told
 
     found, unread = told(folder)
@@ -367,13 +367,13 @@ def merge(run_dirs: tuple[Path, ...], report_dir: Path | None, quiet: bool) -> N
       conformance run --profile profiles/mine.toml --shard 2/2 --report-dir two    # on another
       conformance merge one two --report-dir whole
     """
-    from conformance.judge.verdict import EXIT_CODES
-    from conformance.merging import merged
+    from conformance.core.exit_codes import EXIT_CODES
+    from conformance.decisions.merge import merged
     from conformance.reports.terminal import summary
 
     run, directory = merged(run_dirs, report_dir)
     if not quiet:
-        from conformance.progress import to_a_person
+        from conformance.runner.progress import to_a_person
 
         to_a_person().print(summary(run), highlight=False, soft_wrap=True)
     click.echo(f"report: {directory / 'report.html'}")

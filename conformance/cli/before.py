@@ -36,11 +36,11 @@ def doctor(
     import json
     from dataclasses import asdict
 
-    from conformance import running
-    from conformance.errors import ConformanceError, Unreachable
-    from conformance.setup.doctor import examined
-    from conformance.setup.facts import lines, ordered, wrong
-    from conformance.setup.plan import enabling
+    from conformance.core.errors import ConformanceError, Unreachable
+    from conformance.runner import command as running
+    from conformance.setup.doctor.doctor import examined
+    from conformance.setup.doctor.facts import lines, ordered, wrong
+    from conformance.setup.plan.plan import enabling
 
     def told(stage: str) -> None:
         if sys.stderr.isatty():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from conformance.setup.probe import Drafted
+    from conformance.setup.probe.probe import Drafted
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _ENDINGS = """\b
@@ -112,7 +112,7 @@ def init(base_url: str, keys: tuple[str, ...], output: Path | None, **given: Any
       conformance init
       conformance init --base-url http://127.0.0.1:8080 --key env:SHOP_KEY -o profiles/mine.toml
     """
-    from conformance.errors import UsageError
+    from conformance.core.errors import UsageError
 
     asks = sys.stdin.isatty()
     lacking = [option for option, value in (("--base-url", base_url), ("--key", keys)) if not value]
@@ -135,8 +135,8 @@ def init(base_url: str, keys: tuple[str, ...], output: Path | None, **given: Any
 
 def _asked_keys() -> tuple[str, ...]:
     """Sources only: what would be a secret itself is refused without being repeated."""
-    from conformance.errors import UsageError
-    from conformance.setup.probe_asked import key_source
+    from conformance.core.errors import UsageError
+    from conformance.setup.probe.options import key_source
 
     while True:
         given = click.prompt(
@@ -155,11 +155,11 @@ def _optional(question: str) -> str:
 
 
 def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, Any]) -> Drafted:
-    from conformance.client.secrets import clean_of_all
-    from conformance.errors import UsageError
+    from conformance.client.redaction.secrets import clean_of_all
+    from conformance.core.errors import UsageError
     from conformance.reports.shaping.text import clean, one_line
-    from conformance.setup.probe import probe as probed
-    from conformance.setup.probe_asked import Asked, from_there, key_source
+    from conformance.setup.probe.options import Asked, from_there, key_source
+    from conformance.setup.probe.probe import probe as probed
 
     for pair in given["variables"]:
         if "=" not in pair:

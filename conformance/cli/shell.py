@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from conformance.errors import ConformanceError
+from conformance.core.errors import ConformanceError
 
 _INTERRUPTED = 130
 
@@ -99,7 +99,7 @@ def _heard(stream: Any, made: type[_Heard]) -> Any:
 
 
 def _say(text: str) -> None:
-    from conformance.client.secrets import clean_of_all
+    from conformance.client.redaction.secrets import clean_of_all
 
     click.echo(f"error: {' '.join(clean_of_all(text).split())}", err=True)
 
@@ -108,7 +108,7 @@ def _described(error: Exception) -> str:
     if os.environ.get("CONFORMANCE_TRACEBACK"):
         import traceback
 
-        from conformance.client.secrets import clean_of_all
+        from conformance.client.redaction.secrets import clean_of_all
 
         click.echo(clean_of_all(traceback.format_exc()), err=True)
     return f"{type(error).__name__}: {error}"

@@ -17,11 +17,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from conformance import strictjson
-from conformance.client.ledger import Ledger
+from conformance.client.created_resources import Ledger
 from conformance.client.recorder import current_check
-from conformance.errors import FixtureError
-from conformance.profile import pointer
+from conformance.core import json_pointer as pointer
+from conformance.core import strict_json as strictjson
+from conformance.core.errors import FixtureError
 from conformance.profile.model import Fixture, HttpCall, Profile, default_state
 from conformance.profile.render import MalformedPlaceholder, UnknownPlaceholder, render
 from conformance.profile.urls import render_url

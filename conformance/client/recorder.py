@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Final, NamedTuple
 
-from conformance.client.answer import Answer
-from conformance.client.journal import Journal
-from conformance.client.secrets import WHOLE_HEADERS, Secrets, tells, without_tail
-from conformance.model import Exchange, Finding, Message
+from conformance.client.redaction.secrets import WHOLE_HEADERS, Secrets, tells, without_tail
+from conformance.client.response import Answer
+from conformance.core.model import Exchange, Finding, Message
+from conformance.journal.journal import Journal
 
 BODY_LIMIT: Final = 8192
 HEADER_LIMIT: Final = 2048

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from conformance.client.dpop import Proof
 from conformance.contract import Operation
-from conformance.profile import pointer
+from conformance.core import json_pointer as pointer
 from conformance.profile.model import Idempotency
 
 ORDINARY_TARGET = re.compile(r"[A-Za-z0-9._~/=&?,:+%!$'()*;@-]*")

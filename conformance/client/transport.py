@@ -25,9 +25,9 @@ import httpx
 from multidict import CIMultiDict
 from yarl import URL
 
-from conformance import strictjson
-from conformance.client.raw import Moment, abandon
+from conformance.client.raw_socket import Moment, abandon
 from conformance.client.request import Wire
+from conformance.core import strict_json as strictjson
 from conformance.profile.model import Tls
 
 MAX_BODY: Final = 4 * 1024 * 1024

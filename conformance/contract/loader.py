@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 
 import yaml
 
-from conformance.model import Level, OperationInfo, Requirement, Stability
+from conformance.core.model import Level, OperationInfo, Requirement, Stability
 
 Auth = Literal["api_key", "oauth", "none"]
 DataShape = Literal["object", "array"]

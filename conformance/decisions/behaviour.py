@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.exchanges import named
-from conformance.model import Exchange, Run
+from conformance.core.model import Exchange, Run
+from conformance.journal.exchange_store import named
 
 SAMPLES: Final = 25
 """So many bodies of one operation and status are looked at."""

@@ -15,12 +15,12 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from conformance.client.journal import NAME as JOURNAL
-from conformance.codec import to_json
+from conformance.core.codec import to_json
+from conformance.core.errors import CertificateError, ConformanceError, UsageError
+from conformance.core.files import open_regular
+from conformance.core.model import Outcome, Run
 from conformance.decisions.gate import ALL, Decision, Policy, decide, of_tier
-from conformance.errors import CertificateError, ConformanceError, UsageError
-from conformance.files import open_regular
-from conformance.model import Outcome, Run
+from conformance.journal.journal import NAME as JOURNAL
 from conformance.reports import runjson
 from conformance.reports.shaping.text import clean, one_line
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from conformance.core.errors import UsageError
+from conformance.core.model import OperationInfo, Outcome, Result, Run, Verdict
 from conformance.decisions.behaviour import Behaviour, Shape, behaviour
 from conformance.decisions.latency import shift
-from conformance.errors import UsageError
-from conformance.model import OperationInfo, Outcome, Result, Run, Verdict
 
 _OPEN = (Outcome.INCONCLUSIVE, Outcome.UNTESTED)
 _NOT_ASKED = (None, Outcome.UNSTATED, Outcome.INAPPLICABLE)

@@ -11,18 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from conformance.core.exit_codes import EXIT_CODES
+from conformance.core.model import JUDGED, OPEN, Level, Outcome, Result, Run, Scope, Stability, Verdict, Waiver
 from conformance.judge.scope import open_results
-from conformance.judge.verdict import (
-    EXIT_CODES,
-    failures,
-    overall,
-    tiers_of,
-    unaccepted,
-    verdict_of,
-    with_states,
-    with_waivers,
-)
-from conformance.model import JUDGED, OPEN, Level, Outcome, Result, Run, Scope, Stability, Verdict, Waiver
+from conformance.judge.verdict import failures, overall, tiers_of, unaccepted, verdict_of, with_states, with_waivers
 
 ALL = "all"
 _SUPERFLUOUS = ("expired", "unmatched", "unneeded", "mismatch")

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.client.journal import NAME as JOURNAL
-from conformance.errors import ConformanceError, UsageError
-from conformance.model import Outcome, Run
+from conformance.core.errors import ConformanceError, UsageError
+from conformance.core.model import Outcome, Run
+from conformance.journal.journal import NAME as JOURNAL
 from conformance.reports.runjson import FILE, load_run
 
 

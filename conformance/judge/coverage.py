@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from conformance.contract import Operation
-from conformance.model import OPEN, STATUSES, Exchange, Outcome, Result
+from conformance.core.model import OPEN, STATUSES, Exchange, Outcome, Result
 
 _PROVOKED_BY: Mapping[int, tuple[str, ...]] = {
     200: ("STA-2",),

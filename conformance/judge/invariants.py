@@ -13,14 +13,14 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from conformance import strictjson
-from conformance.client.answer import GATEWAY, NO_VALUE, Answer
-from conformance.client.credentials import Carried
+from conformance.client.redaction.header_credentials import Carried
 from conformance.client.request import NOTHING
+from conformance.client.response import GATEWAY, NO_VALUE, Answer
+from conformance.core import json_pointer as pointer
+from conformance.core import strict_json as strictjson
+from conformance.core.model import STATUSES, Finding, Level
 from conformance.judge.leaks import leaks
-from conformance.judge.schemas import Validators
-from conformance.model import STATUSES, Finding, Level
-from conformance.profile import pointer
+from conformance.judge.validators import Validators
 from conformance.profile.model import Profile
 
 ERROR_SCHEMA: Final = "PublicErrorResponse"

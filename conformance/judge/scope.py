@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
-from conformance.model import (
+from conformance.core.model import (
     JUDGED,
     OPEN,
     Exchange,

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from conformance.judge.scope import by_tier, open_results, scope_of
-from conformance.model import (
+from conformance.core.model import (
     OPEN,
     WORST_FIRST,
     Level,
@@ -21,14 +20,7 @@ from conformance.model import (
     Verdict,
     Waiver,
 )
-
-EXIT_CODES: Mapping[Verdict, int] = {
-    Verdict.CONFORMANT: 0,
-    Verdict.NONCONFORMANT: 1,
-    Verdict.INCOMPLETE: 3,
-    Verdict.BROKEN: 5,
-}
-EXIT_INTERRUPTED = 130
+from conformance.judge.scope import by_tier, open_results, scope_of
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.model import Waiver
+from conformance.core.model import Waiver
 from conformance.profile.exclusions import Taken
 from conformance.profile.model import (
     Credential,

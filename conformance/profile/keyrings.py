@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-from conformance.errors import ProfileError
+from conformance.core.errors import ProfileError
 
 TIMEOUT_S: Final = 60.0
 """Long enough for a person to unlock it."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.contract import load_contract
-from conformance.errors import ProfileError
+from conformance.core.errors import ProfileError
 from conformance.profile.build import build
 from conformance.profile.exclusions import take_exclusions
 from conformance.profile.exposed import exposure_problems

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.model import Waiver
+from conformance.core.model import Waiver
 
 JsonValue = Any
 

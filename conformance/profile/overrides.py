@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from conformance.errors import UsageError
+from conformance.core.errors import UsageError
 from conformance.profile.model import Limits
 from conformance.profile.rules import proxy_trouble
 

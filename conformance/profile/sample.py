@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from conformance.profile import pointer
+from conformance.core import json_pointer as pointer
 from conformance.profile.subschema import Root, Schema
 
 JsonValue = Any

@@ -11,8 +11,8 @@ from typing import Any
 import jsonschema_rs
 import yaml
 
-from conformance.errors import ProfileError
-from conformance.profile import pointer
+from conformance.core import json_pointer as pointer
+from conformance.core.errors import ProfileError
 from conformance.profile.source import nearest
 
 _MAPS_OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")

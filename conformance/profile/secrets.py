@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from conformance.errors import ProfileError
+from conformance.core.errors import ProfileError
 from conformance.profile.keyrings import from_keyring
 from conformance.profile.model import Credential
 

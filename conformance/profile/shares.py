@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from conformance.errors import UsageError
+from conformance.core.errors import UsageError
 from conformance.profile.model import Fixture, Profile
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.errors import ProfileError
+from conformance.core.errors import ProfileError
 
 Key = tuple[str | int, ...]
 _HEADER = re.compile(r"\s*(\[\[?)")

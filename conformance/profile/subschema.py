@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from conformance.profile import pointer
+from conformance.core import json_pointer as pointer
 
 Schema = Mapping[str, Any]
 _CARRIERS = ("components", "$defs", "definitions", "schemas")

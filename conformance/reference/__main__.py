@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from conformance.errors import ConformanceError
-from conformance.reference.server import serve
+from conformance.core.errors import ConformanceError
+from conformance.reference.command import serve
 
 
 def main(arguments: list[str] | None = None) -> int:

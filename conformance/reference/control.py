@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from conformance.errors import UsageError
+from conformance.core.errors import UsageError
 from conformance.reference.call import JsonObject
 from conformance.reference.drawn.choices import drawn_from
 from conformance.reference.fixtures import MAKERS, OptionsError

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
-from conformance.errors import UsageError
+from conformance.core.errors import UsageError
 from conformance.reference import registry
 from conformance.reference.call import Call, Request
 from conformance.reference.courier import Courier

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from conformance.errors import UsageError
+from conformance.core.errors import UsageError
 from conformance.reference.base import BASE
 from conformance.reference.policy import Policy
 

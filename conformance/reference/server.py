@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from conformance.errors import ConformanceError
+from conformance.core.errors import ConformanceError
 from conformance.reference.app import PublicApp
 from conformance.reference.call import dumps
 from conformance.reference.control import control_app
@@ -188,35 +187,6 @@ def _run(servers: Sequence[_Server], sockets: Sequence[socket.socket]) -> None:
     asyncio.run(all_of_them())
 
 
-def serve(
-    port: int = 8765,
-    control_port: int = 8766,
-    database: str | None = None,
-    variant: str | Sequence[str] | None = None,
-    fault: str | Sequence[str] | None = None,
-    host: str = "127.0.0.1",
-    as_json: bool = False,
-    workers: int = 1,
-) -> int:
-    """Serves until SIGINT or SIGTERM; 0. Prints the URLs and one `export` line per credential, or one line of JSON.
-
-    Several workers are processes that share the ports and the database. Raises ConformanceError as `ReferenceServer`
-    does, and UsageError for several workers on a store in memory.
-    """
-    from conformance.reference.workers import Workers
-
-    server: ReferenceServer | Workers
-    if workers == 1:
-        server = ReferenceServer(port, control_port, database, variant, fault, host)
-    else:
-        server = Workers(workers, (port, control_port), database, target_name(variant, fault), host)
-    with until_signalled() as ended, server:
-        print(announcement(server, as_json), flush=True)
-        while not ended.wait(3600):
-            pass
-    return 0
-
-
 @contextmanager
 def until_signalled() -> Iterator[threading.Event]:
     """An event that SIGINT and SIGTERM set, instead of what they did before."""
@@ -231,22 +201,3 @@ def until_signalled() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class Announced(Protocol):
-    base_url: str
-    control_url: str
-    credentials: dict[str, str]
-
-
-def announcement(server: Announced, as_json: bool) -> str:
-    if as_json:
-        addresses = {"base_url": server.base_url, "control_url": server.control_url}
-        return json.dumps({**addresses, "credentials": server.credentials})
-    exports = [f"export {environment_name(name)}={secret}" for name, secret in server.credentials.items()]
-    return "\n".join([f"service {server.base_url}", f"control {server.control_url}", *exports])
-
-
-def environment_name(credential: str) -> str:
-    """The variable from which `profiles/reference.toml` takes a credential."""
-    return "CONFORMANCE_REFERENCE_" + credential.upper().replace("-", "_")

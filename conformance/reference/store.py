@@ -27,7 +27,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.schema import CreateSchema
 
-from conformance.errors import UsageError
+from conformance.core.errors import UsageError
 from conformance.reference import tables
 
 MEMORY = "sqlite://"

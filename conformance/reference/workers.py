@@ -15,7 +15,7 @@ from multiprocessing.synchronize import Event
 from types import TracebackType
 from typing import Self
 
-from conformance.errors import ConformanceError, UsageError
+from conformance.core.errors import ConformanceError, UsageError
 from conformance.reference.hub import Hub
 from conformance.reference.server import START_TIMEOUT_S, Service, listen, until_signalled, urls
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
 
-from conformance.errors import ConformanceError, ReportDirError, UsageError
-from conformance.model import Run
+from conformance.core.errors import ConformanceError, ReportDirError, UsageError
+from conformance.core.model import Run
 
 __all__ = ["FORMATS", "Beside", "Writer", "load", "write_reports"]
 

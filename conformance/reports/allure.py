@@ -17,7 +17,7 @@ from uuid import NAMESPACE_URL, uuid5
 from allure_commons.logger import AllureFileLogger
 from allure_commons.model2 import Attachment, Label, Parameter, Status, StatusDetails, TestResult
 
-from conformance.model import Exchange, Level, Outcome, RequirementRow, Result, Run
+from conformance.core.model import Exchange, Level, Outcome, RequirementRow, Result, Run
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.curl import curl
 from conformance.reports.shaping.text import clean, cut, dumps, write

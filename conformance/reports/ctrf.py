@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from conformance.model import Outcome, Result, Run, Tier, Verdict
+from conformance.core.model import Outcome, Result, Run, Tier, Verdict
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.text import clean, dumps, mapped, write
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from conformance.model import Exchange, Message, Run
+from conformance.core.model import Exchange, Message, Run
 from conformance.reports.shaping.grouping import exchange_line
 from conformance.reports.shaping.text import cut, dumps
 

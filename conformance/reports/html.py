@@ -18,8 +18,8 @@ from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, Stric
 from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
-from conformance.model import Run
-from conformance.places import cache_folder
+from conformance.core.model import Run
+from conformance.core.places import cache_folder
 from conformance.reports.page import evidence, view
 from conformance.reports.shaping import grouping, text
 from conformance.reports.shaping.marks import pieces

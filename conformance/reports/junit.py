@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from conformance.model import OPEN, Gap, Outcome, RequirementRow, Result, Run, Verdict, Waiver
+from conformance.core.model import OPEN, Gap, Outcome, RequirementRow, Result, Run, Verdict, Waiver
 from conformance.reports.shaping.grouping import bounded, clauses, evidence_by, seconds, tier_of, waiver_of
 from conformance.reports.shaping.text import clean, write
 

@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from conformance import codec, model
-from conformance.errors import JournalError
-from conformance.files import open_regular
-from conformance.model import Run
+from conformance.core import codec, model
+from conformance.core.errors import JournalError
+from conformance.core.files import open_regular
+from conformance.core.model import Run
 from conformance.reports.shaping.grouping import bounded
 from conformance.reports.shaping.text import dumps, mapped, utf8, write
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.model import Level, Outcome, RequirementRow, Result, Run
+from conformance.core.model import Level, Outcome, RequirementRow, Result, Run
 from conformance.reports.shaping.grouping import bounded, identities, waiver_of
 from conformance.reports.shaping.text import dumps, mapped, utf8, visible, write
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from conformance.model import Exchange, Outcome, RequirementRow, Result, Run
+from conformance.core.model import Exchange, Outcome, RequirementRow, Result, Run
 from conformance.reports.shaping import grouping, transcript
 from conformance.reports.shaping.grouping import OUTCOMES, SYMBOLS, VERDICT_MEANING, VERDICT_SYMBOLS, Group, Shortfall
 from conformance.reports.shaping.marks import marks

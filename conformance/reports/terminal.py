@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from conformance.model import Outcome, Result, Run, Verdict
+from conformance.core.model import Outcome, Result, Run, Verdict
 from conformance.reports.shaping import grouping, transcript
 from conformance.reports.shaping.grouping import SYMBOLS, VERDICT_SYMBOLS, Group, Shortfall
 from conformance.reports.shaping.text import clean, one_line, plural

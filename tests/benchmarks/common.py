@@ -15,8 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from conformance import embedded
-from conformance.embedded import Embedded
+from conformance.runner import embedded_reference as embedded
+from conformance.runner.embedded_reference import Embedded
 
 ROOT: Final = Path(__file__).parents[2]
 PROFILE: Final = embedded.bundled_profiles() / "reference.toml"
@@ -163,7 +163,7 @@ def run_command(running: Embedded, folder: Path, *more: object, prefix: str = ""
     """`conformance run` against a service, or against one of the targets that it serves by prefix."""
     place = f"/{prefix}" if prefix else ""
     target = ["--base-url", running.base_url + place, "--var", f"control={running.control_url}{place}"]
-    run = [sys.executable, "-m", "conformance.cli", "run", "--profile", PROFILE, *target, "--seed", 1, "-q"]
+    run = [sys.executable, "-m", "conformance", "run", "--profile", PROFILE, *target, "--seed", 1, "-q"]
     return [*run, "--report-dir", folder, *more]
 
 

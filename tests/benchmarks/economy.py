@@ -15,12 +15,12 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from conformance import embedded
-from conformance.direct import judge, reference_options
-from conformance.embedded import Embedded
-from conformance.judge.rows import is_binding
-from conformance.model import Outcome, Run
+from conformance.core.model import Outcome, Run
+from conformance.engine.in_process import judge, reference_options
+from conformance.judge.invariant_results import is_binding
 from conformance.reference.registry import faults
+from conformance.runner import embedded_reference as embedded
+from conformance.runner.embedded_reference import Embedded
 from tests.benchmarks.common import PROFILE, Figure, at_least, ran, run_command, seen, service
 
 SOON_S = 2.0

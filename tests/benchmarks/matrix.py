@@ -1,6 +1,7 @@
 """Speed must not be bought with judgement: the kill matrix as it was recorded, and as it is now.
 
-Recorded is what `conformance faults --all --record conformance/kills.json` last wrote. `--quick` takes every tenth row.
+Recorded is what `conformance faults --all --record conformance/checks/kills.json` last wrote. `--quick` takes every
+tenth row.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from time import perf_counter
 from typing import Any, Final
 
 import conformance
-from conformance import matrix
+from conformance.runner import kill_matrix as matrix
 from tests.benchmarks.common import Figure, at_least, at_most, seen
 
 RECORD: Final = Path(conformance.__file__).with_name("kills.json")

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from conformance.session import DEFAULT_CONCURRENCY
+from conformance.engine.session import DEFAULT_CONCURRENCY
 from tests.benchmarks.common import (
     ROOT,
     Figure,

@@ -21,9 +21,9 @@ from typing import Any, Final
 
 import yaml
 
-from conformance import embedded
 from conformance.contract import openapi_document
 from conformance.reference.base import BASE
+from conformance.runner import embedded_reference as embedded
 from tests.benchmarks.common import PROFILE
 
 EXAMPLES: Final = 4

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.embedded import Embedded
+from conformance.runner.embedded_reference import Embedded
 from tests.benchmarks import peer_document
 from tests.benchmarks.common import ROOT
 from tests.benchmarks.peer_hooks import proof

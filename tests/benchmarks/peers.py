@@ -24,9 +24,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from conformance import matrix
-from conformance.embedded import Embedded, environment
 from conformance.reference.registry import faults, variants
+from conformance.runner import kill_matrix as matrix
+from conformance.runner.embedded_reference import Embedded, environment
 from tests.benchmarks.common import Figure, at_least, at_most, in_turn, ran, ratios, run_command, seen, service
 from tests.benchmarks.peer_runs import ERROR, LONGEST_S, SEED, Place, Schemathesis, Specmatic, Told, recorded
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conformance.client.request import Wire
 from conformance.client.transport import Raw, Transport
-from conformance.direct import judge, reference_options
+from conformance.engine.in_process import judge, reference_options
 from tests.benchmarks.common import PROFILE
 
 _kept: list[Wire] = []

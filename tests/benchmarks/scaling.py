@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from conformance.embedded import Embedded
+from conformance.runner.embedded_reference import Embedded
 from tests.benchmarks.common import PROFILE, ROOT, Figure, at_most, in_turn, ran, ratios, run_command, seen, service
 
 TARGETS = 10
@@ -63,7 +63,7 @@ def _shards(running: Embedded, folder: Path, number: itertools.count[int], count
             words = [str(word) for word in command]
             started.append(subprocess.Popen(words, cwd=ROOT, env={**os.environ, **running.environment}))
         assert [process.wait(300) for process in started] == [3] * count
-        merge = [sys.executable, "-m", "conformance.cli", "merge", *places, "--report-dir", folder / f"m{which}", "-q"]
+        merge = [sys.executable, "-m", "conformance", "merge", *places, "--report-dir", folder / f"m{which}", "-q"]
         done = ran(merge, cwd=ROOT)
         assert done.code == 0, done.out + done.err
         return time.perf_counter() - began
@@ -84,7 +84,7 @@ def _targets(running: Embedded, folder: Path, count: int) -> Any:
             own = text.replace("http://127.0.0.1:8766", running.control_url + place)
             own = own.replace("http://127.0.0.1:8765", running.base_url + place)
             (profiles / f"t{target}.toml").write_text(own, encoding="utf-8")
-        run = [sys.executable, "-m", "conformance.cli", "run", "--profile", profiles, "--seed", 1, "-q"]
+        run = [sys.executable, "-m", "conformance", "run", "--profile", profiles, "--seed", 1, "-q"]
         done = ran([*run, "--report-dir", folder / f"r{stamp}"], running.environment, ROOT)
         assert done.code == 0, done.out + done.err
         return done.seconds

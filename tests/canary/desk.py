@@ -78,7 +78,7 @@ class Canaries:
         return self.ended(process, out, err, expect)
 
     def started(self, *given: object, main: str = "") -> subprocess.Popen[str]:
-        command = ["-c", main, *map(str, given)] if main else ["-m", "conformance.cli", *map(str, given)]
+        command = ["-c", main, *map(str, given)] if main else ["-m", "conformance", *map(str, given)]
         return self.desk.started(command)
 
     def ended(

@@ -69,7 +69,7 @@ def test_a_run_that_is_cut_short(own: Canaries, number: signal.Signals, tally: T
 
 DEMO = """
 import contextlib, json, pathlib, sys
-from conformance import embedded
+from conformance.runner import embedded_reference as embedded
 place, plain = pathlib.Path(sys.argv.pop(1)), embedded.environment
 def noting(variables):
     place.write_text(json.dumps(dict(variables)))
@@ -160,10 +160,10 @@ main(sys.argv[1:])
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("conformance.session", "opened"),
-        ("conformance.judge.run", "Growing.run"),
-        ("conformance.session", "instances"),
-        ("conformance.plugin", "_write_reports"),
+        ("conformance.engine.session", "opened"),
+        ("conformance.judge.assemble", "Growing.run"),
+        ("conformance.engine.session", "instances"),
+        ("conformance.runner.plugin", "_write_reports"),
         ("conformance.client.transport", "Transport.send"),
         ("conformance.judge.invariants", "Invariants.judge"),
     ],

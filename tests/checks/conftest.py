@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from conformance.checks import runner
-from conformance.checks.registry import Check, Instance
-from conformance.checks.runtime import Settings, opened
-from conformance.client.journal import Journal
-from conformance.client.secrets import Secrets
+from conformance.checks.support.context import Settings
+from conformance.checks.support.registry import Check, Instance
+from conformance.client import sender as flow
+from conformance.client.redaction.secrets import Secrets
 from conformance.contract import load_contract
-from conformance.engine import flow
-from conformance.model import Result
+from conformance.core.model import Result
+from conformance.engine import check_runner as runner
+from conformance.engine.open_context import opened
+from conformance.journal.journal import Journal
 from conformance.profile.model import (
     Credential,
     Fixture,

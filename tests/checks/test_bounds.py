@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.checks.bounds import beyond
 from conformance.checks.check_generated import nothing_beyond_a_bound_is_accepted
-from conformance.model import Outcome
-from conformance.profile import pointer
+from conformance.checks.support.schema_bounds import beyond
+from conformance.core import json_pointer as pointer
+from conformance.core.model import Outcome
 from conformance.profile.model import Schemas
 from tests.checks.conftest import CONTRACT, profile
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.checks.case import Case
 from conformance.checks.check_authentication import another_spelling_of_the_path_opens_no_way_around_authentication
 from conformance.checks.check_conflicts import a_state_conflict_is_answered_409
 from conformance.checks.check_hosted import a_ticket_that_nobody_issued_opens_nothing
@@ -23,8 +22,9 @@ from conformance.checks.check_idempotency_conflicts import (
     the_same_values_in_other_places_are_another_payload,
 )
 from conformance.checks.check_search import another_page_shows_other_items
-from conformance.checks.madeup import MADE_UP
-from conformance.model import Outcome
+from conformance.checks.support.case import Case
+from conformance.checks.support.forged_secrets import MADE_UP
+from conformance.core.model import Outcome
 from conformance.profile.model import Effect, Fixture, HttpCall, OperationFacts, Search, Transition
 from tests.checks.conftest import CONTRACT, KEY
 

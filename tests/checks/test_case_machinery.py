@@ -9,19 +9,20 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.case import Case
-from conformance.checks.replays import alike, expect_same, replay, without
-from conformance.checks.runtime import Runtime, Settings, opened
-from conformance.checks.signals import Inapplicable, Violated
-from conformance.client.answer import Answer
-from conformance.client.arrange import MissingFact
-from conformance.client.journal import Journal, read
+from conformance.checks.support.case import Case
+from conformance.checks.support.context import Runtime, Settings
+from conformance.checks.support.replays import alike, expect_same, replay, without
+from conformance.checks.support.signals import Inapplicable, Violated
+from conformance.client import sender as flow
+from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
-from conformance.client.secrets import Secrets
+from conformance.client.request_builder import MissingFact
+from conformance.client.response import Answer
 from conformance.contract import load_contract
-from conformance.engine import flow
-from conformance.errors import FixtureError, JournalError
-from conformance.model import Level, Outcome
+from conformance.core.errors import FixtureError, JournalError
+from conformance.core.model import Level, Outcome
+from conformance.engine.open_context import opened
+from conformance.journal.journal import Journal, read
 from conformance.profile.model import (
     Credential,
     Fixture,

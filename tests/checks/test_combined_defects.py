@@ -7,11 +7,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from conformance.checks.case import Case
 from conformance.checks.check_concurrency import duplicates_at_once_are_one_call
 from conformance.checks.check_dpop import _other_port, _other_scheme
 from conformance.checks.check_search import a_filter_narrows_the_result
-from conformance.model import Outcome
+from conformance.checks.support.case import Case
+from conformance.core.model import Outcome
 from conformance.profile.model import Search
 from tests.checks.conftest import CONTRACT
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from conformance.checks.case import Case
-from conformance.checks.explore import explore
-from conformance.checks.signals import Inconclusive
-from conformance.model import Outcome
+from conformance.checks.support.case import Case
+from conformance.checks.support.properties import explore
+from conformance.checks.support.signals import Inconclusive
+from conformance.core.model import Outcome
 
 
 def _property(strategy: Any, **options: Any) -> Any:

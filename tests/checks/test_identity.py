@@ -11,8 +11,8 @@ from conformance.checks.check_identity import (
     identity_differs_from_key_to_key,
     identity_shows_the_scopes_of_the_calling_key,
 )
-from conformance.checks.identity import SCOPES, candidates, omitted, shown_at, unheld
-from conformance.model import Outcome
+from conformance.checks.support.identity import SCOPES, candidates, omitted, shown_at, unheld
+from conformance.core.model import Outcome
 from conformance.profile.model import Credential, Identity, SecretSource
 
 KEYS = {"full": SCOPES, "reader": ("webhooks:read",), "none": (), "other": SCOPES}

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.checks.case import Case
 from conformance.checks.check_dpop import a_proof_a_few_seconds_off_is_accepted, a_proof_from_another_hour_is_refused
 from conformance.checks.check_generated import keys_that_differ_are_different_calls
 from conformance.checks.check_idempotency_isolation import every_well_formed_key_is_accepted
 from conformance.checks.check_oauth import _DEFECTIVE_VERIFIERS
 from conformance.checks.check_oauth_binding import a_plain_challenge_is_of_no_use
+from conformance.checks.support.case import Case
 from conformance.client.dpop import new_verifier
 from conformance.client.request import malformed_key, new_key, well_formed
-from conformance.model import Outcome
+from conformance.core.model import Outcome
 from conformance.profile.model import (
     Credential,
     Fixture,

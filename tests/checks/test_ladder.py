@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from conformance.checks import ladder
-from conformance.checks.case import Case
 from conformance.checks.check_ladder import (
     _numbers,
     _texts,
@@ -19,7 +17,9 @@ from conformance.checks.check_ladder import (
     a_search_text_of_any_length_is_survived,
     an_id_of_any_length_breaks_nothing,
 )
-from conformance.model import Outcome
+from conformance.checks.support import ladder
+from conformance.checks.support.case import Case
+from conformance.core.model import Outcome
 from conformance.profile.model import Fixture, OperationFacts, Search
 from tests.checks.conftest import CONTRACT
 

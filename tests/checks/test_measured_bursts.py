@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.bursts import Burst, exceeds, too_slow
-from conformance.checks.retry_after import stated_s
-from conformance.client.answer import Answer
+from conformance.checks.support.bursts import Burst, exceeds, too_slow
+from conformance.checks.support.retry_after import stated_s
 from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.contract import load_contract
 from conformance.profile.model import Limits, RateLimit
 

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 
-from conformance import ordering
-from conformance.checks.registry import Instance, all_checks, instances
+from conformance.checks.support.registry import Instance, all_checks, instances
 from conformance.contract import load_contract
-from conformance.embedded import bundled_profiles
 from conformance.profile.loader import load_profile
+from conformance.runner import priority as ordering
+from conformance.runner.embedded_reference import bundled_profiles
 
 PROFILE = bundled_profiles() / "reference.toml"
 TOLD = "from tests.checks.test_ordering import *\nprint([one.id for one in ordering.ordered(everything())])"

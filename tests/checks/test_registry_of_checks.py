@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.checks.registry import Check, all_checks, check_set_digest, instances
+from conformance.checks.support.registry import Check, all_checks, check_set_digest, instances
 from conformance.contract import load_contract
-from conformance.judge.rows import INVARIANTS
-from conformance.model import Requirement
+from conformance.core.model import Requirement
+from conformance.judge.invariant_results import INVARIANTS
 from conformance.profile.loader import load_profile
 
 CONTRACT = load_contract()

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.case import Case
 from conformance.checks.check_idempotency import the_same_call_is_answered_the_same
-from conformance.model import Outcome
+from conformance.checks.support.case import Case
+from conformance.core.model import Outcome
 from conformance.profile.model import Idempotency
 from tests.checks.conftest import CONTRACT
 

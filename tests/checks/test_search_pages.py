@@ -9,14 +9,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from conformance.checks.case import Case
 from conformance.checks.check_search import (
     _by_size,
     a_filter_narrows_the_result,
     another_page_shows_other_items,
     page_size_bounds_every_page,
 )
-from conformance.model import Outcome
+from conformance.checks.support.case import Case
+from conformance.core.model import Outcome
 from conformance.profile.model import Search
 from tests.checks.conftest import CONTRACT
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.case import Case
 from conformance.checks.check_conflicts import a_state_conflict_is_answered_409
 from conformance.checks.check_effects import a_repeated_call_takes_effect_once
-from conformance.checks.effects import Oracle, otherwise_than_once
-from conformance.model import Outcome
+from conformance.checks.support.case import Case
+from conformance.checks.support.effects import Oracle, otherwise_than_once
+from conformance.core.model import Outcome
 from conformance.profile.model import Effect, Fixture, HttpCall, Transition
 from tests.checks.conftest import CONTRACT
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.authorization import ALLOWED, SPARED, cell
-from conformance.checks.case import Case
-from conformance.checks.check_conflicts import a_state_conflict_is_answered_409, declared_transitions
+from conformance.checks.check_conflicts import a_state_conflict_is_answered_409
 from conformance.checks.check_dpop import a_proof_a_few_seconds_off_is_accepted
 from conformance.checks.check_hosted import a_ticket_opens_its_own_session_only
-from conformance.model import Outcome
+from conformance.checks.support.authorization import ALLOWED, SPARED, cell
+from conformance.checks.support.case import Case
+from conformance.checks.support.transitions import declared_transitions
+from conformance.core.model import Outcome
 from conformance.profile.model import Credential, Fixture, OAuth, OperationFacts, RateLimit, SecretSource, Transition
 from tests.checks.conftest import CONTRACT, profile
 

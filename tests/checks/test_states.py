@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.checks.states import ALLOWED, CONFLICT, UNKNOWN, Place, States
+from conformance.checks.support.transitions import ALLOWED, CONFLICT, UNKNOWN, Place, States
 from conformance.profile.model import Transition
 
 CART = States(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from conformance import strictjson
-from conformance.checks import strategies
-from conformance.profile import pointer
+from conformance.checks.support import strategies
+from conformance.core import json_pointer as pointer
+from conformance.core import strict_json as strictjson
 from conformance.profile.subschema import Root
 
 BODY: Any = {"url": "https://a.example/x", "n": 3, "on": True, "none": None, "list": ["a", {"deep": "b"}], "key": "k-1"}

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.case import Case
 from conformance.checks.check_concurrency import a_call_left_unanswered_can_be_repeated, duplicates_at_once_are_one_call
 from conformance.checks.check_generated import _spelled_alike
 from conformance.checks.check_idempotency import a_key_on_another_operation_is_another_call
-from conformance.checks.replays import replay
-from conformance.model import Outcome
+from conformance.checks.support.case import Case
+from conformance.checks.support.replays import replay
+from conformance.core.model import Outcome
 from conformance.profile.model import Effect, Fixture, HttpCall, OperationFacts
 from tests.checks.conftest import CONTRACT
 

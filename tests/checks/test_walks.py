@@ -9,7 +9,7 @@ import pytest
 from conformance.checks import check_walks
 from conformance.client.fixtures import Fixtures
 from conformance.contract import load_contract
-from conformance.model import Outcome
+from conformance.core.model import Outcome
 from conformance.profile.model import Fixture, OperationFacts, Transition
 
 QUOTE, REVOKE = (load_contract().operations[name] for name in ("quotePublicCart", "revokePublicCart"))

@@ -21,7 +21,7 @@ SPLIT = ("-n", "2")
 def begun(desk: Desk, *given: object, results: int = 15, selection: str = SELECTION) -> subprocess.Popen[str]:
     """A run that has journalled some of its results, and has more to do."""
     options = ["run", *(() if "--profile" in given else desk.target()), "-k", selection, "--report-dir", "out"]
-    process = desk.started(["-m", "conformance.cli", *map(str, [*options, "--concurrency", 2, *given])])
+    process = desk.started(["-m", "conformance", *map(str, [*options, "--concurrency", 2, *given])])
     wait(process, lambda: sum(path.read_bytes().count(b'"kind":"result"') for path in journals(desk)) >= results)
     return process
 

@@ -156,7 +156,7 @@ def test_report_writes_one_format_elsewhere(desk: Desk) -> None:
 
 def test_serve_prints_its_addresses_and_ends_cleanly(desk: Desk) -> None:
     """What it prints can be pasted: the two addresses, and an `export` for every key the profile reads."""
-    process = desk.started(["-m", "conformance.cli", "serve", "--port", "0", "--control-port", "0"])
+    process = desk.started(["-m", "conformance", "serve", "--port", "0", "--control-port", "0"])
     assert process.stdout is not None
     told = [process.stdout.readline().split() for _ in range(2)]
     assert [words[0] for words in told] == ["service", "control"]
@@ -183,7 +183,7 @@ def test_a_crash_of_a_command_is_one_line_and_no_verdict(monkeypatch: pytest.Mon
     def crash(*given: object, **named: object) -> None:
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr("conformance.catalog.explanation", crash)
+    monkeypatch.setattr("conformance.checks.catalog.explanation", crash)
     outcome = CliRunner().invoke(cli.main, ["explain", "IDEM-4"])
     assert outcome.exit_code == 5
     assert outcome.stderr.splitlines() == [
@@ -195,13 +195,13 @@ def test_ctrl_c_in_any_command_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*given: object, **named: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("conformance.catalog.explanation", interrupt)
+    monkeypatch.setattr("conformance.checks.catalog.explanation", interrupt)
     assert CliRunner().invoke(cli.main, ["explain", "IDEM-4"]).exit_code == 130
 
 
 def test_what_a_run_prints_can_be_cut_off(desk: Desk) -> None:
     """`conformance run | head -1` goes on to its end, and to its own exit code."""
-    given = ["-m", "conformance.cli", "run", *desk.target(), "-k", "getApiKeyIdentity", "--report-dir", "cut"]
+    given = ["-m", "conformance", "run", *desk.target(), "-k", "getApiKeyIdentity", "--report-dir", "cut"]
     process = desk.started(given)
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
@@ -218,7 +218,7 @@ def test_nothing_of_the_current_folder_takes_part_in_a_run(desk: Desk) -> None:
     (desk.place / "random.py").write_text("raise RuntimeError('imported')\n")
     tricky = Desk(desk.place, desk.service, {"PYTEST_ADDOPTS": "--nonsense", "PYTEST_PLUGINS": "nonsense"})
     process = tricky.started(
-        ["-P", "-m", "conformance.cli", "demo", "-q", "-k", "getApiKeyIdentity and AUTH-1", "--report-dir", "out"]
+        ["-P", "-m", "conformance", "demo", "-q", "-k", "getApiKeyIdentity and AUTH-1", "--report-dir", "out"]
     )
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (3, "report: out/report.html\n", "")

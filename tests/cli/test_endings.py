@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from conformance import embedded
+from conformance.runner import embedded_reference as embedded
 from tests.commands import Desk, checks, run_json
 
 SELECTION = "check_authentication or check_bodies or check_idempotency"
@@ -22,7 +22,7 @@ SELECTION = "check_authentication or check_bodies or check_idempotency"
 
 def begun(desk: Desk, *given: object, **rest: Any) -> subprocess.Popen[str]:
     """A run of hundreds of checks that has journalled its first results."""
-    command = ["-m", "conformance.cli", "run", *desk.target(), "--report-dir", "out", "-k", SELECTION]
+    command = ["-m", "conformance", "run", *desk.target(), "--report-dir", "out", "-k", SELECTION]
     process = desk.started([*command, "--concurrency", "2", *map(str, given)], **rest)
     journals = lambda: list((desk.place / "out").glob("journal*.ndjson"))
     until = time.monotonic() + 40
@@ -59,8 +59,9 @@ def test_an_interrupted_run_reports_what_it_had(desk: Desk, number: signal.Signa
 
 SIGNALLED = """
 import signal, sys
-from conformance import cli, session
-from conformance.engine.engine import Engine
+from conformance import cli
+from conformance.engine import session
+from conformance.engine.scheduler import Engine
 owner, name = eval(sys.argv.pop(1)), sys.argv.pop(1)
 before, number = getattr(owner, name), int(sys.argv.pop(1))
 def signalled(*given, **named):
@@ -90,7 +91,7 @@ def test_a_run_that_is_interrupted_while_it_begins_has_its_reports(
 def test_a_run_whose_second_process_is_killed_goes_on(desk: Desk) -> None:
     """It was to draw what is sent, and to write reports: the run does that itself, and tells the same."""
     selection = ("-k", "(check_generated or check_walks) and (Search or Identity or WebhookDeliveries)", "--seed", "1")
-    process = desk.started(["-m", "conformance.cli", "run", *desk.target(), "--report-dir", "out", *selection])
+    process = desk.started(["-m", "conformance", "run", *desk.target(), "--report-dir", "out", *selection])
     own = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if not own.parent.is_dir():
         pytest.skip("without /proc nobody can tell which process is whose")
@@ -195,7 +196,7 @@ def test_a_full_disk_is_the_suites_trouble(desk: Desk, limit: int, split: tuple[
     """No file may grow beyond a limit, as on a full disk: exit 5, one line, and nothing that looks like a verdict."""
     command = ["run", *desk.target(), "-q", "--report-dir", "out", "-k", SELECTION, *split]
     process = desk.started(
-        ["-m", "conformance.cli", *map(str, command)],
+        ["-m", "conformance", *map(str, command)],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )
     code, out, err = ended(process)
@@ -226,7 +227,7 @@ def test_no_trouble_with_telling_looks_like_a_verdict(
     with Path("/dev/full").open("wb") as full:
         to = {"a closed pipe": (writer, writer), "a full disk behind stderr": (subprocess.DEVNULL, full)}
         out, err = to.get(streams, (subprocess.DEVNULL, subprocess.DEVNULL))
-        command = [sys.executable, "-m", "conformance.cli", *words]
+        command = [sys.executable, "-m", "conformance", *words]
         environment = {**os.environ, "PYTHONIOENCODING": "cp1252"} if streams == "no UTF-8" else None
         done = subprocess.run(command, cwd=desk.place, stdout=out, stderr=err, env=environment, timeout=60)
     os.close(writer)
@@ -236,9 +237,7 @@ def test_no_trouble_with_telling_looks_like_a_verdict(
 def test_two_interrupts_at_once_end_a_command_as_interrupted(desk: Desk) -> None:
     """Whatever they hit: its start, a run, or what says that it was interrupted. Never 1, which is a verdict."""
     for pause_s in (0.3, 0.5, 0.7, 0.9, 1.1):
-        process = desk.started(
-            ["-m", "conformance.cli", "run", *map(str, desk.target()), "--report-dir", f"o{pause_s}"]
-        )
+        process = desk.started(["-m", "conformance", "run", *map(str, desk.target()), "--report-dir", f"o{pause_s}"])
         time.sleep(pause_s)
         for _ in range(2):
             process.send_signal(signal.SIGINT)
@@ -250,7 +249,7 @@ def test_two_interrupts_at_once_end_a_command_as_interrupted(desk: Desk) -> None
 def test_too_few_descriptors_are_the_suites_trouble(desk: Desk) -> None:
     """What this machine could not send, the target did not fail to answer: no red row, and no verdict."""
     process = desk.started(
-        ["-m", "conformance.cli", "run", *map(str, desk.target()), "-q", "--report-dir", "out", "-k", "AUTH-1 or NF-1"],
+        ["-m", "conformance", "run", *map(str, desk.target()), "-q", "--report-dir", "out", "-k", "AUTH-1 or NF-1"],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24)),
     )
     code, out, err = ended(process)
@@ -262,7 +261,7 @@ def test_too_few_descriptors_are_the_suites_trouble(desk: Desk) -> None:
 
 def test_a_run_that_nobody_waits_for_leaves_no_reference_behind(tmp_path: Path, desk: Desk) -> None:
     """`demo` starts a service of its own; it ends with the command, however that ends."""
-    process = desk.started(["-m", "conformance.cli", "demo", "--report-dir", "out"])
+    process = desk.started(["-m", "conformance", "demo", "--report-dir", "out"])
     until = time.monotonic() + 40
     while not (desk.place / "out" / "journal.ndjson").exists():
         assert time.monotonic() < until

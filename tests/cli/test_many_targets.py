@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.errors import UsageError
-from conformance.many import _code, profiles_in
+from conformance.core.errors import UsageError
+from conformance.runner.many_targets import _code, profiles_in
 from tests.commands import REFERENCE, Desk, run_json
 
 ONLY = ("-k", "getApiKeyIdentity and check_authentication")
@@ -97,7 +97,7 @@ def test_a_signal_to_the_command_alone_ends_all_while_they_start(desk: Desk, num
     with socket.create_server(("127.0.0.1", 0)) as mute:
         for name in ("a", "b"):
             profile(desk, name, "", url=f"http://127.0.0.1:{mute.getsockname()[1]}")
-        process = desk.started(["-m", "conformance.cli", "run", "--profile", "profiles", "--report-dir", "out"])
+        process = desk.started(["-m", "conformance", "run", "--profile", "profiles", "--report-dir", "out"])
         until = time.monotonic() + 60
         while time.monotonic() < until and len(list((desk.place / "out").glob("*/output.txt"))) < 2:
             time.sleep(0.05)
@@ -112,7 +112,7 @@ def test_runs_end_with_the_command_that_was_killed(desk: Desk) -> None:
     """Nobody watches them any more: they send nothing more, and leave a report."""
     for name in ("a", "b"):
         profile(desk, name, f"reference~killed{name}")
-    process = desk.started(["-m", "conformance.cli", "run", "--profile", "profiles", "--report-dir", "out"])
+    process = desk.started(["-m", "conformance", "run", "--profile", "profiles", "--report-dir", "out"])
     journals = [desk.place / "out" / name / "report" / "journal.ndjson" for name in ("a", "b")]
     until = time.monotonic() + 60
     while time.monotonic() < until and not all(path.is_file() and path.stat().st_size > 200_000 for path in journals):
@@ -130,7 +130,7 @@ def test_a_signal_ends_all_of_them_with_a_report_each(desk: Desk, number: signal
     """As a terminal sends it, to the whole group, or as a pipeline does, to the command alone."""
     for name in ("a", "b"):
         profile(desk, name, f"reference~{name}{number}")
-    process = desk.started(["-m", "conformance.cli", "run", "--profile", "profiles", "--report-dir", "out"])
+    process = desk.started(["-m", "conformance", "run", "--profile", "profiles", "--report-dir", "out"])
     journals = [desk.place / "out" / name / "report" / "journal.ndjson" for name in ("a", "b")]
     until = time.monotonic() + 60
     while time.monotonic() < until and not all(path.is_file() and path.stat().st_size > 200_000 for path in journals):

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.client.journal import LONGEST_LINE, Journal, read
+from conformance.journal.journal import LONGEST_LINE, Journal, read
 from conformance.reports import runjson
 from tests.reports.build import run_of
 

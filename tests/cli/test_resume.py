@@ -78,7 +78,7 @@ def test_every_report_says_that_it_was_resumed(desk: Desk) -> None:
 
 def cut_short_again(desk: Desk) -> None:
     command = ["run", "--resume", "out", "--profile", str(REFERENCE), "--concurrency", "1"]
-    process = desk.started(["-m", "conformance.cli", *command])
+    process = desk.started(["-m", "conformance", *command])
     before = len(lines(desk, "result"))
     path = desk.place / "out" / "journal.ndjson"
     wait(process, lambda: path.read_bytes().count(b'"kind":"result"') >= before + 5)
@@ -228,7 +228,7 @@ def test_a_limit_that_a_killed_part_left_up_is_taken_down(desk: Desk, tmp_path: 
     """A killed burst leaves the target limiting; what comes then is judged as ever."""
     target = desk.target("reference~limits")
     desk.conformance("run", *target, "-q", "-k", LIMITS, "--report-dir", "whole")
-    process = desk.started(["-m", "conformance.cli", "run", *target, "-k", LIMITS, "--report-dir", "out"])
+    process = desk.started(["-m", "conformance", "run", *target, "-k", LIMITS, "--report-dir", "out"])
     path = desk.place / "out" / "journal.ndjson"
     wait(process, lambda: path.exists() and b'"purpose":"burst"' in path.read_bytes())
     os.killpg(process.pid, signal.SIGKILL)

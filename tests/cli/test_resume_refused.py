@@ -107,7 +107,7 @@ def test_without_a_first_line_there_is_nothing_to_go_on_with(desk: Desk, journal
 
 def test_a_demo_does_not_go_on(desk: Desk) -> None:
     """Its target ended with it; nothing claims otherwise."""
-    process = desk.started(["-m", "conformance.cli", "demo", "--report-dir", "out", "-k", SELECTION])
+    process = desk.started(["-m", "conformance", "demo", "--report-dir", "out", "-k", SELECTION])
     path = desk.place / "out" / "journal.ndjson"
     wait(process, lambda: path.exists() and b'"kind":"result"' in path.read_bytes())
     process.send_signal(signal.SIGTERM)

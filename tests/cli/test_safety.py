@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.judge.run import load
+from conformance.judge.assemble import load
 from tests.commands import REFERENCE, Desk, run_json
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from conformance.client.arrange import Arranger, MissingFact
 from conformance.client.dpop import challenge_of
 from conformance.client.fixtures import Fixtures
+from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import NOTHING, Request
-from conformance.client.secrets import Secrets
+from conformance.client.request_builder import Arranger, MissingFact
 from conformance.contract import load_contract
 from conformance.profile.model import (
     Credential,
@@ -145,7 +145,7 @@ def test_a_state_that_is_not_named_is_never_the_foreign_one() -> None:
     foreign = Fixture("cart", "foreign", values=({"id": "theirs", "tag": "t"},))
     foreign_first = {**FIXTURES, "cart": {"foreign": foreign, **FIXTURES["cart"]}}
     assert arrange("quotePublicCart", profile=replace(PROFILE, fixtures=foreign_first)).path == {"cartId": "0"}
-    with pytest.raises(MissingFact, match="fixtures.cart"):
+    with pytest.raises(MissingFact, match=r"fixtures\.cart"):
         arrange("quotePublicCart", profile=replace(PROFILE, fixtures={"cart": {"foreign": foreign}}))
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.client.answer import Answer
-from conformance.client.credentials import Carried
-from conformance.client.guard import Guard, headers_that_tell
+from conformance.client.redaction.header_credentials import Carried
+from conformance.client.redaction.learn import Guard, headers_that_tell
+from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
-from conformance.client.secrets import Secrets
+from conformance.client.response import Answer
 from conformance.contract import load_contract
 from conformance.judge.invariants import Invariants
-from conformance.judge.schemas import Validators
+from conformance.judge.validators import Validators
 from conformance.profile.model import HttpCall, Profile, RateLimit, Schemas
 
 IDENTITY = Request(load_contract().operations["getApiKeyIdentity"])

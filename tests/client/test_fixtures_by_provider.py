@@ -14,7 +14,7 @@ import pytest
 
 from conformance.client import fixtures as module
 from conformance.client.fixtures import Fixtures
-from conformance.errors import FixtureError
+from conformance.core.errors import FixtureError
 from conformance.profile.model import Fixture, HttpCall, Profile
 
 SCOPE = {"unique": "run-1", "pkce.challenge": "abc", "number": 7}

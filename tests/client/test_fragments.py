@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.client.fragments import LENGTH, beginning
 from conformance.client.recorder import BODY_LIMIT
-from conformance.client.secrets import Secrets
+from conformance.client.redaction.fragments import LENGTH, beginning
+from conformance.client.redaction.secrets import Secrets
 
 KEY = "sk_7f3a91c0/+=&\"<%~'q7d2e8b6a4Zx05wQ"
 SPELLINGS: dict[str, Callable[[str], str]] = {

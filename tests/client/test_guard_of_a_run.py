@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.client.answer import Answer
 from conformance.client.dpop import ProofKey
-from conformance.client.guard import Guard, guard_key
+from conformance.client.redaction.learn import Guard, guard_key
+from conformance.client.redaction.secrets import Secrets, clean_of_all
 from conformance.client.request import Request
-from conformance.client.secrets import Secrets, clean_of_all
+from conformance.client.response import Answer
 from conformance.contract import load_contract
 from conformance.profile.model import HttpCall, OAuth, OperationFacts, Profile, RateLimit
 
@@ -74,7 +74,7 @@ def test_a_name_of_a_secret_is_none(body: bytes) -> None:
 
 def test_a_target_that_hands_out_tokens_without_end_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """After so many no more are learnt; what we send is still known."""
-    monkeypatch.setattr("conformance.client.guard._MOST_LEARNT", 10)
+    monkeypatch.setattr("conformance.client.redaction.learn._MOST_LEARNT", 10)
     guard, secrets = guarded()
     for number in range(50):
         guard.received(answered(IDENTITY, b'{"token": "abcdefghijklmnop-%d"}' % number))

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.client.journal import Journal, mend, read
-from conformance.errors import JournalError
-from conformance.model import SCHEMA_VERSION
+from conformance.core.errors import JournalError
+from conformance.core.model import SCHEMA_VERSION
+from conformance.journal.journal import Journal, mend, read
 
 LINES = [
     {"kind": "run", "schema_version": SCHEMA_VERSION, "n": 1},
@@ -59,7 +59,7 @@ def test_what_cannot_be_mended_is_said(tmp_path: Path) -> None:
 WRITER = """
 import sys, time
 from pathlib import Path
-from conformance.client.journal import Journal
+from conformance.journal.journal import Journal
 journal = Journal(Path(sys.argv[1]))
 number = 0
 while True:

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from conformance.client.answer import Answer
-from conformance.client.journal import Journal, read
 from conformance.client.recorder import BODY_LIMIT, HEADER_COUNT, HEADER_LIMIT, Recorder, current_check
+from conformance.client.redaction.secrets import WHOLE_HEADERS, Secrets
 from conformance.client.request import Request
-from conformance.client.secrets import WHOLE_HEADERS, Secrets
-from conformance.codec import from_json
+from conformance.client.response import Answer
 from conformance.contract import load_contract
-from conformance.errors import JournalError
-from conformance.model import SCHEMA_VERSION, Exchange, Finding
+from conformance.core.codec import from_json
+from conformance.core.errors import JournalError
+from conformance.core.model import SCHEMA_VERSION, Exchange, Finding
+from conformance.journal.journal import Journal, read
 
 KEY = "sk_live_0123456789abcdef"
 REQUEST = Request(load_contract().operations["getApiKeyIdentity"], credential="full")
@@ -246,8 +246,8 @@ def test_a_disk_that_fills_up_keeps_the_lines_before(tmp_path: Path) -> None:
         """
         import resource, sys
         from pathlib import Path
-        from conformance.client.journal import Journal
-        from conformance.errors import JournalError
+        from conformance.journal.journal import Journal
+        from conformance.core.errors import JournalError
         journal = Journal(Path(sys.argv[1]))
         try:
             for number in range(1000):

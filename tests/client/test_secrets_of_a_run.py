@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.client.secrets import MIN_LENGTH, Secrets, forms
+from conformance.client.redaction.secrets import MIN_LENGTH, Secrets, forms
 
 few = settings(max_examples=30)
 secret_texts = st.text(string.ascii_letters + string.digits + "/+=-_.~:!@$ é\"\\&<'%{}", min_size=12, max_size=60)
@@ -123,7 +123,7 @@ def test_short_passing_secrets_are_whole_words() -> None:
 )
 def test_an_old_passing_secret_is_known_as_it_was_sent(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many, the older are known only as they are, even those that repeat themselves or are much like others."""
-    monkeypatch.setattr("conformance.client.secrets._RECENT", 3)
+    monkeypatch.setattr("conformance.client.redaction.secrets._RECENT", 3)
     secrets = _known(secret, lasting=False)
     secrets.passing("code", [f"{secret}{number}" for number in range(20)])
     secrets.passing("code", [f"another-{number:020}" for number in range(20)])

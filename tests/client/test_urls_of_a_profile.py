@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.client.created_resources import Ledger
 from conformance.client.fixtures import Fixtures
-from conformance.client.journal import MemoryJournal
-from conformance.client.ledger import Ledger
+from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
-from conformance.client.secrets import Secrets
 from conformance.client.transport import Transport
 from conformance.contract import load_contract
-from conformance.errors import FixtureError, ProfileError
+from conformance.core.errors import FixtureError, ProfileError
+from conformance.journal.journal import MemoryJournal
 from conformance.profile import loader
 from conformance.profile.model import Fixture, HttpCall, OperationFacts, Profile
 from conformance.profile.urls import render_url

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from conformance.contract import Operation, load_contract
-from conformance.model import STATUSES
+from conformance.core.model import STATUSES
 from tests.contract.documents import shared
 
 

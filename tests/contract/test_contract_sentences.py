@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from conformance.checks.registry import all_checks
+from conformance.checks.support.registry import all_checks
 from conformance.contract import load_contract
-from conformance.judge.rows import INVARIANTS
-from conformance.model import Level
+from conformance.core.model import Level
+from conformance.judge.invariant_results import INVARIANTS
 from tests.contract.documents import shared
 
 CONTRACT = load_contract()

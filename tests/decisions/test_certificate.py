@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
+from conformance.core.errors import CertificateError, UsageError
+from conformance.core.model import Outcome, Run, Waiver
 from conformance.decisions import certificate
 from conformance.decisions.badge import badge
-from conformance.errors import CertificateError, UsageError
-from conformance.model import Outcome, Run, Waiver
 from conformance.reports import runjson
 from tests.reports.build import result, run_of
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from conformance.decisions import sidebyside
+from conformance.core.errors import UsageError
+from conformance.core.model import Message, Outcome, ProfileInfo, Result, Run, Suite
+from conformance.decisions import comparison_report as sidebyside
 from conformance.decisions.comparison import Kind, compare
 from conformance.decisions.latency import shift
-from conformance.errors import UsageError
-from conformance.model import Message, Outcome, ProfileInfo, Result, Run, Suite
 from tests.reports.build import OPERATIONS, PAYLOADS, exchange, result, run_of
 
 IDENTITY = next(o for o in OPERATIONS if o.id == "getApiKeyIdentity")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from conformance.decisions import verdicts
+from conformance.core.errors import ProfileError, UsageError
+from conformance.core.model import Level, Outcome, Result, Run, Verdict, Waiver
+from conformance.decisions import gate_report as verdicts
 from conformance.decisions.gate import Decision, Policy, Why, decide
-from conformance.errors import ProfileError, UsageError
-from conformance.model import Level, Outcome, Result, Run, Verdict, Waiver
-from conformance.profile.policy import known_requirements, load_policy
+from conformance.decisions.gate_policy import known_requirements, load_policy
 from tests.reports.build import OPERATIONS, PAYLOADS, result, run_of
 
 TODAY = "2025-12-01"

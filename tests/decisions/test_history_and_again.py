@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.decisions import trends
-from conformance.decisions.again import command
+from conformance.core.errors import UsageError
+from conformance.core.model import Outcome, Run
+from conformance.decisions import history_report as trends
 from conformance.decisions.history import history
-from conformance.errors import UsageError
-from conformance.model import Outcome, Run
+from conformance.decisions.rerun import command
 from conformance.reports import runjson
 from tests.reports.build import OPERATIONS, exchange, result, run_of
 

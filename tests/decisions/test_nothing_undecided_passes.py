@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conformance.core.errors import UsageError
+from conformance.core.exit_codes import EXIT_CODES
+from conformance.core.model import Level, Outcome, Result, Run, Waiver
 from conformance.decisions import certificate
 from conformance.decisions.gate import ALL, Policy, decide
-from conformance.errors import UsageError
-from conformance.judge.run import assemble
-from conformance.judge.verdict import EXIT_CODES
-from conformance.model import Level, Outcome, Result, Run, Waiver
+from conformance.judge.assemble import assemble
 from conformance.reports import runjson
 from tests.decisions.test_certificate import PRIVATE, PUBLIC
 from tests.judge.lines import CONTRACT, conformant_lines, write_journal

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.decisions import sidebyside, trends
+from conformance.core.model import Outcome, Run
+from conformance.decisions import comparison_report as sidebyside
+from conformance.decisions import history_report as trends
 from conformance.decisions.comparison import compare
 from conformance.decisions.history import history
-from conformance.model import Outcome, Run
 from conformance.reports import runjson
 from tests.browser import DESKTOP, NEEDED, PHONE, Browser, opened
 from tests.reports.build import PAYLOADS, result, run_of

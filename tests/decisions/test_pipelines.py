@@ -14,11 +14,11 @@ import yaml
 from click.testing import CliRunner
 
 import conformance
-from conformance import embedded
 from conformance.cli import main
-from conformance.folder import recovered
-from conformance.profile.policy import load_policy
+from conformance.decisions.gate_policy import load_policy
+from conformance.judge.assemble import recovered
 from conformance.reports import write_reports
+from conformance.runner import embedded_reference as embedded
 from tests.judge.lines import conformant_lines, write_journal
 
 FOLDER = Path(conformance.__file__).parent / "pipelines"
@@ -136,7 +136,7 @@ def test_an_example_is_green_with_a_conformant_run(file: str, tmp_path: Path) ->
     program.parent.mkdir()
     program.write_text(
         f'#!/bin/sh\nif [ "$1" = run ]; then cp -r {folder} conformance-report; exit 3; fi\n'
-        f'exec {sys.executable} -m conformance.cli "$@"\n'
+        f'exec {sys.executable} -m conformance "$@"\n'
     )
     program.chmod(0o755)
     (tmp_path / "gate.toml").write_text("strict_waivers = true\n")

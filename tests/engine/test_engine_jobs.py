@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from conformance import interrupts
-from conformance.engine.engine import Engine, Job, Stopped
+from conformance.core import interrupts
+from conformance.engine.scheduler import Engine, Job, Stopped
 
 Runtime = list[str]
 

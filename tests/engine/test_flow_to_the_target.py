@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from conformance.client.answer import Answer
+from conformance.client import sender as module
 from conformance.client.dpop import Proof, ProofKey
 from conformance.client.fixtures import NotSent
-from conformance.client.journal import Journal, read
 from conformance.client.recorder import Recorder
+from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
-from conformance.client.secrets import Secrets
+from conformance.client.response import Answer
+from conformance.client.sender import BudgetExhausted, Flow
 from conformance.client.transport import Transport
 from conformance.contract import load_contract
-from conformance.engine import flow as module
-from conformance.engine.flow import BudgetExhausted, Flow
+from conformance.journal.journal import Journal, read
 from conformance.profile.model import Limits
 
 OPERATIONS = load_contract().operations

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from conformance.engine import gate as module
-from conformance.engine.gate import Gate, Pacer, hurried
+from conformance.client import throttle as module
+from conformance.client.throttle import Gate, Pacer, hurried
 
 
 async def crowd(gate: Gate, size: int, hold_s: float = 0.002) -> None:

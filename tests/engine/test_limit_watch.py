@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from conformance.client.journal import Journal
+from conformance.client import limit_watch as module
+from conformance.client.limit_watch import LimitWatch
 from conformance.client.recorder import Recorder
+from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
-from conformance.client.secrets import Secrets
+from conformance.client.sender import Flow, StillLimited
 from conformance.client.transport import Transport
 from conformance.contract import load_contract
-from conformance.engine import limit_watch as module
-from conformance.engine.flow import Flow, StillLimited
-from conformance.engine.limit_watch import LimitWatch
+from conformance.journal.journal import Journal
 from conformance.profile.model import Credential, Idempotency, Limits, Profile, RateLimit, SecretSource
 
 OPERATIONS = load_contract().operations

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from conformance.client import throttle as module
 from conformance.client.dpop import Proof, ProofKey
 from conformance.client.request import Request, repeatable
+from conformance.client.throttle import Follower, Gate, Pacer, hurried, turn
+from conformance.client.wait_stats import Waiting
 from conformance.contract import load_contract
-from conformance.engine import gate as module
-from conformance.engine.gate import Follower, Gate, Pacer, hurried, turn
-from conformance.engine.waiting import Waiting
 
 OPERATIONS = load_contract().operations
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.elsewhere import Elsewhere, Unavailable, elsewhere
+from conformance.core.elsewhere import Elsewhere, Unavailable, elsewhere
 
 ROOT = Path(__file__).parents[2]
 ALONE = """
 import sys
-from conformance.elsewhere import Elsewhere
+from conformance.core.elsewhere import Elsewhere
 import os
 print(Elsewhere().call(os.getpid), flush=True)
 sys.stdin.read()
@@ -92,7 +92,7 @@ def test_it_is_the_same_suite_there(tmp_path: Path) -> None:
     for name in ("__init__.py", "elsewhere.py", "errors.py"):
         shutil.copy(ROOT / "conformance" / name, package)
     (package / "where.py").write_text("def here():\n    return __file__\n")
-    script = "from conformance.elsewhere import Elsewhere; from conformance.where import here; "
+    script = "from conformance.core.elsewhere import Elsewhere; from conformance.where import here; "
     script += "print(Elsewhere().call(here))"
     for place, more in ((ROOT.parent, {"PYTHONPATH": str(tmp_path)}), (tmp_path, {})):
         command = [sys.executable, *(["-P"] if more else []), "-c", script]

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from conformance import interrupts
+from conformance.core import interrupts
 
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)

@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.strictjson import MAX_DEPTH, JsonError, TooDeep, first_difference, kind, parse, parse_leniently, same
+from conformance.core.strict_json import (
+    MAX_DEPTH,
+    JsonError,
+    TooDeep,
+    first_difference,
+    kind,
+    parse,
+    parse_leniently,
+    same,
+)
 
 CASES = Path(__file__).parents[3] / "shared" / "json-parsing" / "test_parsing"
 TOO_DEEP = {"n_structure_100000_opening_arrays.json", "n_structure_open_array_object.json"}

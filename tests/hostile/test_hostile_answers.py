@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from conformance import strictjson
-from conformance.client import room
-from conformance.client.answer import Answer
+from conformance.client import memory_budget as room
+from conformance.client.memory_budget import Room
 from conformance.client.request import Request
-from conformance.client.room import Room
+from conformance.client.response import Answer
 from conformance.contract import load_contract
-from conformance.engine.engine import Engine, Job, Stopped
+from conformance.core import strict_json as strictjson
+from conformance.engine.scheduler import Engine, Job, Stopped
 from conformance.judge.invariants import Invariants
 from conformance.judge.leaks import leaks
-from conformance.judge.schemas import Validators
+from conformance.judge.validators import Validators
 from conformance.profile.loader import load_profile
 from conformance.profile.model import Schemas
 from tests.commands import REFERENCE, shared_reference

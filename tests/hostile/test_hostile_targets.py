@@ -77,7 +77,7 @@ def hostile() -> Hostile:
 def options(base_url: str, *more: str) -> list[str]:
     target = ["--profile", str(REFERENCE), "--base-url", base_url]
     control = ["--var", f"control={shared_reference().control_url}"]
-    return ["-m", "conformance.cli", "run", *target, *control, "--report-dir", "out", *more]
+    return ["-m", "conformance", "run", *target, *control, "--report-dir", "out", *more]
 
 
 def survived(desk: Desk, done: Measured, deadline_s: float, tell: Any) -> None:

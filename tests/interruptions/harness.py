@@ -15,8 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from conformance.client import journal as journals
-from conformance.folder import recovered
+from conformance.journal import journal as journals
+from conformance.judge.assemble import recovered
 from tests.commands import REFERENCE, Desk, results, run_json
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
@@ -82,7 +82,7 @@ class Bench:
         return self.started("--resume", folder, "--profile", REFERENCE)
 
     def started(self, *given: object) -> subprocess.Popen[str]:
-        return self.desk.started(["-m", "conformance.cli", "run", *map(str, given)])
+        return self.desk.started(["-m", "conformance", "run", *map(str, given)])
 
 
 def interrupted(bench: Bench, numbers: range) -> Counter[str]:

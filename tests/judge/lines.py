@@ -8,11 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conformance.codec import to_json
 from conformance.contract import load_contract
-from conformance.judge.coverage import unreachable
-from conformance.judge.rows import INVARIANTS
-from conformance.model import (
+from conformance.core.codec import to_json
+from conformance.core.model import (
     SCHEMA_VERSION,
     Exchange,
     Finding,
@@ -21,6 +19,8 @@ from conformance.model import (
     Result,
     Run,
 )
+from conformance.judge.coverage import unreachable
+from conformance.judge.invariant_results import INVARIANTS
 
 CONTRACT = load_contract()
 IDENTITY = "getApiKeyIdentity"

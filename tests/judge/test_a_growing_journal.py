@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.errors import JournalError
-from conformance.judge.run import Growing, assemble, load
-from conformance.model import Outcome
+from conformance.core.errors import JournalError
+from conformance.core.model import Outcome
+from conformance.judge.assemble import Growing, assemble, load
 from tests.judge.lines import END, exchange, journal, result
 
 LINES = journal(

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from conformance.client.journal import located, value_of
-from conformance.codec import to_json
-from conformance.errors import JournalError
-from conformance.exchanges import Exchanges, named
-from conformance.model import Exchange, Message
+from conformance.core.codec import to_json
+from conformance.core.errors import JournalError
+from conformance.core.model import Exchange, Message
+from conformance.journal.exchange_store import Exchanges, named
+from conformance.journal.journal import located, value_of
 
 COUNT = 200
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.client.answer import Answer
 from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.contract import load_contract
+from conformance.core.model import STATUSES, Level
+from conformance.judge.invariant_results import INVARIANTS
 from conformance.judge.invariants import Invariants
 from conformance.judge.leaks import leaks
-from conformance.judge.rows import INVARIANTS
-from conformance.judge.schemas import Validators
-from conformance.model import STATUSES, Level
+from conformance.judge.validators import Validators
 from conformance.profile.model import Profile, Schemas
 
 OPERATIONS = load_contract().operations

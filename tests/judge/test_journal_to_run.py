@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from conformance.codec import to_json
-from conformance.errors import JournalError
-from conformance.judge.run import assemble, load
-from conformance.model import (
+from conformance.core.codec import to_json
+from conformance.core.errors import JournalError
+from conformance.core.model import (
     Finding,
     Outcome,
     Verdict,
     Waiver,
 )
+from conformance.judge.assemble import assemble, load
 from tests.judge.lines import END, IDENTITY, by_check, exchange, journal, result
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from conformance.errors import JournalError
-from conformance.judge.parts import Ends, head_and_earlier
+from conformance.core.errors import JournalError
+from conformance.journal.segments import Ends, head_and_earlier
 
 NAMES = ("a", "b", "c")
 Line = dict[str, Any]

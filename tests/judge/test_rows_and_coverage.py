@@ -6,10 +6,7 @@ import json
 
 import pytest
 
-from conformance.judge.coverage import coverage, reasons, unreachable
-from conformance.judge.rows import INVARIANTS, Evidence, invariant_results
-from conformance.judge.run import assemble
-from conformance.model import (
+from conformance.core.model import (
     STATUSES,
     Exchange,
     Finding,
@@ -19,6 +16,9 @@ from conformance.model import (
     Result,
     Verdict,
 )
+from conformance.judge.assemble import assemble
+from conformance.judge.coverage import coverage, reasons, unreachable
+from conformance.judge.invariant_results import INVARIANTS, Evidence, invariant_results
 from tests.judge.lines import CONTRACT, END, IDENTITY, by_check, exchange, journal, result
 
 # Rows of the invariants

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance import embedded
-from conformance.checks.registry import Instance
-from conformance.direct import judge, reference_options
-from conformance.model import Result, Run
+from conformance.checks.support.registry import Instance
+from conformance.core.model import Result, Run
+from conformance.engine.in_process import judge, reference_options
+from conformance.runner import embedded_reference as embedded
 
 TARGETS = ("reference", "F003", "F031")
 SOME = ("AUTH-1", "ENV-2", "ENV-3", "NF-1", "PUB-3", "SRCH-1", "IDEM-1")

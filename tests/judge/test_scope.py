@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from conformance.judge.run import assemble
+from conformance.core.model import Level, OperationInfo, Outcome, Requirement, Result, Stability, Verdict, Waiver
+from conformance.judge.assemble import assemble
 from conformance.judge.scope import proven_operations, scope_of
 from conformance.judge.verdict import verdict_of, with_states, with_waivers
-from conformance.model import Level, OperationInfo, Outcome, Requirement, Result, Stability, Verdict, Waiver
 from tests.judge.lines import CONTRACT, END, exchange, journal, result
 
 OPERATIONS = (

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.errors import JournalError, UsageError
-from conformance.judge.shards import joined
+from conformance.core.errors import JournalError, UsageError
+from conformance.journal.shards import joined
 
 Line = dict[str, Any]
 

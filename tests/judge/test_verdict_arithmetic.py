@@ -9,19 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.judge.verdict import (
-    EXIT_CODES,
-    counts_of,
-    excuses,
-    failures,
-    requirement_rows,
-    tiers_of,
-    verdict_of,
-    with_states,
-    with_waivers,
-    worst,
-)
-from conformance.model import (
+from conformance.core.exit_codes import EXIT_CODES
+from conformance.core.model import (
     OPEN,
     WORST_FIRST,
     Level,
@@ -32,6 +21,17 @@ from conformance.model import (
     Stability,
     Verdict,
     Waiver,
+)
+from conformance.judge.verdict import (
+    counts_of,
+    excuses,
+    failures,
+    requirement_rows,
+    tiers_of,
+    verdict_of,
+    with_states,
+    with_waivers,
+    worst,
 )
 
 many = settings(max_examples=50)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.client.journal import read
+from conformance.journal.journal import read
 from tests.commands import Desk, run_json, shared_reference
 from tests.load.conftest import Tell
 from tests.load.manners import never_again

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance import embedded
+from conformance.runner import embedded_reference as embedded
 
 
 @pytest.fixture(scope="session")

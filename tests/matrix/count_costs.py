@@ -1,4 +1,4 @@
-"""A command, not a test: counts what each check costs and writes `conformance/setup/costs.json`.
+"""A command, not a test: counts what each check costs and writes `conformance/checks/support/costs.json`.
 
 Run it after a check was added or changed: `python -m tests.matrix.count_costs`.
 """
@@ -10,12 +10,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from conformance import embedded
-from conformance.client.journal import MemoryJournal
-from conformance.direct import complete, patched_profile, reference_options
+from conformance.checks.support import costs
+from conformance.engine.in_process import complete, patched_profile, reference_options
+from conformance.engine.session import Session
+from conformance.journal.journal import MemoryJournal
 from conformance.reference.registry import variants
-from conformance.session import Session
-from conformance.setup import costs
+from conformance.runner import embedded_reference as embedded
 
 
 def counted(service: embedded.Embedded, folder: Path) -> Iterator[costs.Costs]:

@@ -1,7 +1,7 @@
-"""A command, not a test: sees which instances of checks find each fault, and writes `conformance/first.json`.
+"""A command, not a test: sees which instances of checks find each fault, and writes `conformance/runner/first.json`.
 
 Run it after a fault or a check was added: `python -m tests.matrix.count_kills`. It takes a while: of each fault it runs
-what is known to find it (`conformance/kills.json`), and everything where an invariant is.
+what is known to find it (`conformance/checks/kills.json`), and everything where an invariant is.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from conformance import embedded, ordering
-from conformance.checks.registry import Instance, all_checks, instances
+from conformance.checks.support.registry import Instance, all_checks, instances
 from conformance.contract import load_contract
-from conformance.direct import judge, reference_options
-from conformance.judge.rows import INVARIANTS, is_binding
-from conformance.model import Outcome, Run
+from conformance.core.model import Outcome, Run
+from conformance.engine.in_process import judge, reference_options
+from conformance.judge.invariant_results import INVARIANTS, is_binding
 from conformance.profile.loader import load_profile
+from conformance.runner import embedded_reference as embedded
+from conformance.runner import priority as ordering
 
 PROFILE = embedded.bundled_profiles() / "reference.toml"
 KILLS = Path(ordering.__file__).with_name("kills.json")

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from conformance import matrix
-from conformance.direct import document_profile, merged
-from conformance.drawn_profile import is_sound, reduced, with_exclusions
-from conformance.embedded import bundled_profiles
-from conformance.judge.run import assemble
-from conformance.model import Outcome, Run
+from conformance.core.model import Outcome, Run
+from conformance.engine.in_process import document_profile, merged
+from conformance.engine.options import Options
+from conformance.judge.assemble import assemble
 from conformance.profile.exclusions import exclusion_of
 from conformance.reference.drawn.choices import ALL_FACTS, CHOICES, Drawn, drawn_from
 from conformance.reference.drawn.strategy import drawn
 from conformance.reference.drawn.telling import profile_of
-from conformance.session import Options
+from conformance.runner import kill_matrix as matrix
+from conformance.runner.embedded_reference import bundled_profiles
+from conformance.runner.random_target import is_sound, reduced, with_exclusions
 from tests.judge.lines import END, conformant_lines
 
 REFERENCE = bundled_profiles() / "reference.toml"

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from conformance import matrix
 from conformance.cli import main
-from conformance.drawn_profile import is_sound
-from conformance.embedded import Embedded
-from conformance.errors import UsageError
-from conformance.model import Outcome
+from conformance.core.errors import UsageError
+from conformance.core.model import Outcome
 from conformance.reference.drawn.choices import Drawn, drawn_from
 from conformance.reference.drawn.strategy import drawn
+from conformance.runner import kill_matrix as matrix
+from conformance.runner.embedded_reference import Embedded
+from conformance.runner.random_target import is_sound
 
 KEY_IN_A_MADE_BODY = {
     "carrier": "body",

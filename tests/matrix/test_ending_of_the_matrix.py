@@ -42,7 +42,7 @@ def _command(pid: int) -> bytes:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 130), (signal.SIGKILL, -9)])
 def test_nothing_goes_on_when_the_command_has_ended(number: signal.Signals, code: int) -> None:
     """Neither a process nor a word more than that it was interrupted, though most of the work had not begun."""
-    command = [sys.executable, "-m", "conformance.cli", "faults", "--jobs", "2"]
+    command = [sys.executable, "-m", "conformance", "faults", "--jobs", "2"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     started: set[int] = set()
     until = time.monotonic() + 30

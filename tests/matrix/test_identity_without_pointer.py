@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conformance.direct import judge, patched_profile, reference_options
-from conformance.embedded import Embedded, bundled_profiles, environment
-from conformance.model import Outcome
+from conformance.core.model import Outcome
+from conformance.engine.in_process import judge, patched_profile, reference_options
+from conformance.runner.embedded_reference import Embedded, bundled_profiles, environment
 
 
 def test_a_fault_of_identity_is_found_without_a_pointer_too(served: Embedded, tmp_path: Path) -> None:

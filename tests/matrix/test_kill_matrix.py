@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.checks.registry import Instance
-from conformance.direct import judge, patched_profile, reference_options
-from conformance.embedded import Embedded, bundled_profiles
-from conformance.judge.rows import INVARIANTS
-from conformance.model import Outcome, Verdict
+from conformance.checks.support.registry import Instance
+from conformance.core.model import Outcome, Verdict
+from conformance.engine.in_process import judge, patched_profile, reference_options
+from conformance.judge.invariant_results import INVARIANTS
 from conformance.reference.registry import Fault, Variant, faults, variants
+from conformance.runner.embedded_reference import Embedded, bundled_profiles
 
 RED = (Outcome.FAILED, Outcome.WARNED)
 EVERY_STATUS = {

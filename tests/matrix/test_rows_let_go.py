@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 
-from conformance import matrix
-from conformance.model import Exchange
-from conformance.session import Session
+from conformance.core.model import Exchange
+from conformance.engine.session import Session
+from conformance.runner import kill_matrix as matrix
 
 
 def test_a_row_leaves_nothing_of_its_run_behind() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.checks.registry import Instance
+from conformance.checks.support.registry import Instance
+from conformance.core.model import Run
 from conformance.decisions.comparison import CONFORM, Kind, compare
-from conformance.direct import judge, patched_profile, reference_options
-from conformance.embedded import Embedded, bundled_profiles
-from conformance.model import Run
+from conformance.engine.in_process import judge, patched_profile, reference_options
 from conformance.reference.registry import faults, variants
+from conformance.runner.embedded_reference import Embedded, bundled_profiles
 
 ASKED = frozenset({"AUTH-1", "SCO-1", "TEN-1", "BODY-2", "OA-2", "NF-1", "STA-2"})
 """Enough of the suite to see these faults by, and every status; their rows are looked at, and all invariants."""

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance import embedded
-from conformance.checks.registry import Instance
-from conformance.direct import judge, reference_options
-from conformance.model import Level, Outcome, Run, Verdict
+from conformance.checks.support.registry import Instance
+from conformance.core.model import Level, Outcome, Run, Verdict
+from conformance.engine.in_process import judge, reference_options
+from conformance.runner import embedded_reference as embedded
 
 WORKERS = "4"
 RACES = ("IDEM-1", "IDEM-7", "CONF-2", "OA-4")

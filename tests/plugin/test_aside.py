@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance import aside
-from conformance.client import journal
-from conformance.elsewhere import Elsewhere
+from conformance.core.elsewhere import Elsewhere
+from conformance.engine import aside
+from conformance.journal import journal
 
 
 @pytest.mark.parametrize(("size", "shared"), [(0, True), (aside.LONG, True), (aside.LONG + 1, False), (None, False)])

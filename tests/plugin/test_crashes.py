@@ -16,23 +16,23 @@ OUT = ("--conformance-report-dir", "out")
 
 RAISES = """
 import conformance.checks.check_authentication as subject
-from conformance.checks import registry
+from conformance.checks.support import registry
 from dataclasses import replace
 async def broken(case, *rest):
     raise KeyError("a bug of ours")
 kept = list(registry.all_checks())
 name = "a_defective_credential_is_answered_401"
 registry.all_checks = None
-import conformance.session
-conformance.session.all_checks = lambda: tuple(replace(c, function=broken) if c.name == name else c for c in kept)
+import conformance.engine.session as session
+session.all_checks = lambda: tuple(replace(c, function=broken) if c.name == name else c for c in kept)
 """
 
 CASES_RAISE = """
-import conformance.session
-from conformance.checks import registry
+import conformance.engine.session
+from conformance.checks.support import registry
 def no_instances(*given):
     raise KeyError("a bug of ours")
-conformance.session.instances = no_instances
+conformance.engine.session.instances = no_instances
 """
 
 HOOK_RAISES = """
@@ -41,17 +41,17 @@ def pytest_runtest_logfinish(nodeid):
 """
 
 RESULT_RAISES = """
-import conformance.session
+import conformance.engine.session
 def result(self, instance):
     raise KeyError("a bug of ours")
-conformance.session.Session.result = result
+conformance.engine.session.Session.result = result
 """
 
 OPENING_RAISES = """
-import conformance.session
+import conformance.engine.session
 def opened(settings):
     raise KeyError("a bug of ours")
-conformance.session.opened = opened
+conformance.engine.session.opened = opened
 """
 
 REPORT_RAISES = """
@@ -62,7 +62,7 @@ conformance.reports.junit.write_file = write_file
 """
 
 ASSEMBLY_RAISES = """
-from conformance.judge.run import Growing
+from conformance.judge.assemble import Growing
 def run(self):
     raise KeyError("a bug of ours")
 Growing.run = run
@@ -109,7 +109,11 @@ def test_whatever_crashes_is_exit_5(desk: Desk, source: str, prefix: str) -> Non
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [("conformance.session", "instances"), ("conformance.session", "opened"), ("conformance.aside", "Growing.run")],
+    [
+        ("conformance.engine.session", "instances"),
+        ("conformance.engine.session", "opened"),
+        ("conformance.engine.aside", "Growing.run"),
+    ],
 )
 def test_a_crash_under_the_command_is_one_line(desk: Desk, module: str, name: str) -> None:
     """What and where in one line; the traceback, for whoever mends it, in a file."""
@@ -132,7 +136,7 @@ def test_a_crash_under_the_command_is_one_line(desk: Desk, module: str, name: st
 def test_a_worker_that_is_killed_makes_the_run_the_suites_trouble(desk: Desk) -> None:
     """What it was about to judge is not judged; the run ends all the same."""
     process = desk.started(
-        ["-m", "conformance.cli", "run", *desk.target(), "-q", "-n", "2", "-k", "check_bodies", "--report-dir", "out"]
+        ["-m", "conformance", "run", *desk.target(), "-q", "-n", "2", "-k", "check_bodies", "--report-dir", "out"]
     )
     part = desk.place / "out" / "journal-gw1.ndjson"
     until = time.monotonic() + 40

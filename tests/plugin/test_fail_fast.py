@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from conformance.alarm import Alarm
 from conformance.contract import load_contract
+from conformance.core.model import Exchange, Finding, Level, Message, Waiver
+from conformance.engine.first_failure import Alarm
 from conformance.judge.invariants import SHAPE_CODE
-from conformance.model import Exchange, Finding, Level, Message, Waiver
 from tests.commands import Desk, checks, run_json
 
 LANES = 60

@@ -8,13 +8,13 @@ import sys
 PROGRAM = """
 import inspect, re, sys
 import _pytest.runner, _pytest.reports
-from conformance.checks.runtime import load_sender
+from conformance.engine.open_context import load_sender
 
 load_sender()
 looked_into = {name for module in (_pytest.runner, _pytest.reports)
                for name in re.findall(r'sys\\.modules\\.get\\("(\\w+)"', inspect.getsource(module))}
 before = set(sys.modules)
-import hypothesis.stateful, hypothesis.strategies, conformance.checks.strategies
+import hypothesis.stateful, hypothesis.strategies, conformance.checks.support.strategies
 print(len(looked_into), sorted(looked_into & (set(sys.modules) - before)))
 """
 

@@ -1,4 +1,4 @@
-"""`pytest -p conformance.plugin --pyargs conformance.checks` does what pytest's users expect of it."""
+"""`pytest -p conformance.runner.plugin --pyargs conformance.checks` does what pytest's users expect of it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from conformance import plugin
-from conformance.checks.registry import all_checks
+from conformance.checks.support.registry import all_checks
 from conformance.contract import load_contract
+from conformance.runner import plugin
 from tests.commands import REFERENCE, Desk, checks, run_json
 
 AUTH = "getApiKeyIdentity and AUTH-1"

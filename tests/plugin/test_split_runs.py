@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from conformance.errors import UsageError
+from conformance.core.errors import UsageError
+from conformance.engine.options import Options
+from conformance.engine.session import Session
 from conformance.profile.loader import load_profile
 from conformance.profile.shares import check_shareable
-from conformance.session import Options, Session
 from tests.commands import REFERENCE, Desk, results, run_json
 
 SELECTION = "check_rate_limit or check_authentication and getApiKeyIdentity or check_search"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.errors import ProfileError
+from conformance.core.errors import ProfileError
 from conformance.profile import load_profile, profile_from_document
 
 HEAD = 'name = "x"\nbase_url = "http://127.0.0.1:8080"\n\n[authorization]\nformat = "Bearer {key}"\n'

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.errors import ProfileError
+from conformance.core.errors import ProfileError
 from conformance.profile.exclusions import exclusion_of, take_exclusions
 from conformance.profile.loader import load_profile, profile_from_document
 from conformance.profile.model import Profile

@@ -14,7 +14,7 @@ from keyring.backend import KeyringBackend
 from keyring.errors import InitError, KeyringLocked
 from keyrings.alt.file import PlaintextKeyring
 
-from conformance.errors import ProfileError
+from conformance.core.errors import ProfileError
 from conformance.profile import keyrings, resolve_secret
 from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Credential, SecretSource
@@ -120,7 +120,7 @@ def test_without_the_library_one_reads_what_to_install() -> None:
     code = (
         "import sys\nsys.modules['keyring'] = None\n"
         "from conformance.profile.keyrings import from_keyring\n"
-        "from conformance.errors import ProfileError\n"
+        "from conformance.core.errors import ProfileError\n"
         "try:\n    from_keyring('shop', 'full', 'here')\nexcept ProfileError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

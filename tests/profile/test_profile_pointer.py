@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.profile import pointer
+from conformance.core import json_pointer as pointer
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=6)
 NAMES = st.text(alphabet='ab/~01 %"', max_size=4)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.profile import pointer
+from conformance.core import json_pointer as pointer
 from conformance.profile.sample import alternatives, example
 
 UUID = "6f1c1c5e-3c4b-4f0a-9d55-0a3e5b0c7a11"

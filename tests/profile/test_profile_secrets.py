@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.errors import ProfileError
+from conformance.core.errors import ProfileError
 from conformance.profile import resolve_secret, secrets
 from conformance.profile.model import Credential, SecretSource
 

@@ -17,7 +17,7 @@ import httpx
 import pytest
 import yaml
 
-from conformance.errors import UsageError
+from conformance.core.errors import UsageError
 from conformance.reference.drawn.boundary import NAMES, Boundary, names_of
 from conformance.reference.drawn.choices import CHOICES, REFERENCE, SUBSETS, drawn_from
 from conformance.reference.drawn.strategy import drawn

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conformance.errors import UsageError
+from conformance.core.errors import UsageError
 from conformance.reference import registry
 from conformance.reference.base import BASE
 from conformance.reference.keys import ALL_SCOPES

@@ -21,9 +21,10 @@ import yaml
 
 import conformance.reference
 from conformance.reference import schemas
+from conformance.reference.command import environment_name
 from conformance.reference.fixtures import MAKERS
 from conformance.reference.keys import CALLERS
-from conformance.reference.server import ReferenceServer, environment_name
+from conformance.reference.server import ReferenceServer
 from reference.support import OPERATIONS, Api
 
 ROOT = Path(__file__).parents[2]
@@ -230,7 +231,7 @@ def test_the_reference_imports_nothing_of_the_suite_but_errors() -> None:
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             for name in names:
                 assert not name.startswith("conformance") or name.startswith(
-                    ("conformance.reference", "conformance.errors")
+                    ("conformance.reference", "conformance.core.errors")
                 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance import embedded
+from conformance.runner import embedded_reference as embedded
 from tests.commands import Desk, shared_reference
 
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.direct import judge
-from conformance.embedded import Embedded, bundled_profiles
-from conformance.model import Outcome, Run
+from conformance.core.model import Outcome, Run
+from conformance.engine.in_process import judge
+from conformance.engine.options import Options
 from conformance.profile.loader import load_profile
 from conformance.reference.registry import variants
-from conformance.session import Options
+from conformance.runner.embedded_reference import Embedded, bundled_profiles
 from conformance.setup.draft_toml import value_text
-from conformance.setup.probe import Drafted, probe
-from conformance.setup.probe_asked import Asked, key_source
+from conformance.setup.probe.options import Asked, key_source
+from conformance.setup.probe.probe import Drafted, probe
 
 KEYS = (
     "full",

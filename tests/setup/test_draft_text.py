@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.client.secrets import Secrets
-from conformance.setup.draft import Draft
+from conformance.client.redaction.secrets import Secrets
 from conformance.setup.draft_toml import comment_text, key_text, string_text, value_text
+from conformance.setup.probe.draft import Draft
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 VALUES = st.recursive(

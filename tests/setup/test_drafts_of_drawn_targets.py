@@ -11,10 +11,10 @@ import httpx
 import pytest
 import yaml
 
-from conformance.embedded import Embedded, bundled_profiles
-from conformance.model import Verdict
+from conformance.core.model import Verdict
 from conformance.reference.drawn.choices import drawn_from
 from conformance.reference.drawn.telling import profile_of
+from conformance.runner.embedded_reference import Embedded, bundled_profiles
 from tests.setup.drafting import SCHEMAS, STATED, bad, probed, verdict, written
 
 TARGETS: Mapping[str, dict[str, Any]] = {

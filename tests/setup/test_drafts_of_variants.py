@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.embedded import Embedded
-from conformance.model import Verdict
+from conformance.core.model import Verdict
 from conformance.reference.registry import variants
+from conformance.runner.embedded_reference import Embedded
 from tests.setup.drafting import EVERY, bad, drafted, verdict
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.profile import pointer
-from conformance.setup.inferred import envelope, error_schema, response_schema
+from conformance.core import json_pointer as pointer
+from conformance.setup.probe.infer_schema import envelope, error_schema, response_schema
 
 LEAVES = st.none() | st.booleans() | st.integers(-1000, 1000) | st.floats(-9, 9) | st.text(max_size=5)
 THINGS = st.dictionaries(

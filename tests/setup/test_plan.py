@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.checks.registry import all_checks
+from conformance.checks.support.costs import Cost, known_costs
+from conformance.checks.support.registry import all_checks
 from conformance.contract import load_contract
 from conformance.profile.model import Fixture, OperationFacts, Profile
 from conformance.reference.registry import variants
-from conformance.setup.costs import Cost, known_costs
-from conformance.setup.dry import Applicability
-from conformance.setup.plan import Plan, lines
+from conformance.setup.plan.applicability import Applicability
+from conformance.setup.plan.plan import Plan, lines
 from tests.commands import REFERENCE, Desk, run_json, shared_reference
 
 

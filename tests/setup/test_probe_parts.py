@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.contract import load_contract
-from conformance.errors import ProfileError, UsageError
+from conformance.core.errors import ProfileError, UsageError
 from conformance.profile.schemas import load_schemas
-from conformance.setup.probe_answers import generalized
-from conformance.setup.probe_asked import Asked, KeySource, fetched, fragment, from_there, key_source
-from conformance.setup.probe_idempotency import FORMS, differences, telling_apart
-from conformance.setup.probe_openapi import described
-from conformance.setup.probe_search import Bound, bound
+from conformance.setup.probe.answers import generalized
+from conformance.setup.probe.idempotency import FORMS, differences, telling_apart
+from conformance.setup.probe.openapi import described
+from conformance.setup.probe.options import Asked, KeySource, fetched, fragment, from_there, key_source
+from conformance.setup.probe.search import Bound, bound
 
 URL = "http://127.0.0.1:9"
 STEPS = (10, 20, 50, 100, 200, 500, 1000, 5000)

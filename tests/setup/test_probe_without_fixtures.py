@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.embedded import Embedded
 from conformance.profile.loader import load_profile
-from conformance.setup.probe import probe
-from conformance.setup.probe_asked import Asked, key_source
+from conformance.runner.embedded_reference import Embedded
+from conformance.setup.probe.options import Asked, key_source
+from conformance.setup.probe.probe import probe
 from tests.setup.drafting import SCHEMAS
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.embedded import Embedded
+from conformance.runner.embedded_reference import Embedded
 from tests.commands import TIMEOUT_S, Desk, listening
 from tests.setup.drafting import KEYS, SCHEMAS, fragment, variable
 
@@ -140,7 +140,7 @@ def test_init_asks_nobody_who_is_not_there(desk: Desk) -> None:
 def test_init_asks_what_a_first_profile_needs(desk: Desk) -> None:
     """In a terminal: five questions, of which only a wrong key source is asked again; it is not repeated."""
     ours, theirs = pty.openpty()
-    process = desk.started(["-m", "conformance.cli", "init"], stdin=theirs)
+    process = desk.started(["-m", "conformance", "init"], stdin=theirs)
     os.write(ours, f"{desk.service.base_url}\nsk_live_51Habc\n{FULL}\n\n\nmine.toml\n".encode())
     out, err = process.communicate(timeout=TIMEOUT_S)
     os.close(ours)

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.registry import all_checks, instances
+from conformance.checks.support.registry import all_checks, instances
 from conformance.contract import load_contract
-from conformance.drawn_profile import reduced
-from conformance.embedded import bundled_profiles
+from conformance.engine.options import Options
 from conformance.profile.exclusions import exclusion_of
 from conformance.profile.loader import profile_from_document
 from conformance.profile.published import published_schema
-from conformance.session import Options
-from conformance.setup.dry import applicability
+from conformance.runner.embedded_reference import bundled_profiles
+from conformance.runner.random_target import reduced
+from conformance.setup.plan.applicability import applicability
 
 REFERENCE = bundled_profiles() / "reference.toml"
 VARIABLES = {"control": "http://127.0.0.1:1"}

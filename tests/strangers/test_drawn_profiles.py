@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from conformance.direct import judge
-from conformance.embedded import Embedded, bundled_profiles, environment
-from conformance.errors import ConformanceError, ProfileError
-from conformance.model import Outcome, Run
+from conformance.core.errors import ConformanceError, ProfileError
+from conformance.core.model import Outcome, Run
+from conformance.engine.in_process import judge
+from conformance.engine.options import Options
 from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Profile
 from conformance.reports import write_reports
 from conformance.reports.terminal import summary_lines
-from conformance.session import Options
+from conformance.runner.embedded_reference import Embedded, bundled_profiles, environment
 from tests.commands import shared_reference
 from tests.strangers.drawn_profiles import Drawing
 from tests.strangers.random_target import answering

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.checks.registry import Instance
-from conformance.direct import judge
-from conformance.embedded import environment
-from conformance.model import Outcome, Run, Verdict
-from conformance.session import Options
+from conformance.checks.support.registry import Instance
+from conformance.core.model import Outcome, Run, Verdict
+from conformance.engine.in_process import judge
+from conformance.engine.options import Options
+from conformance.runner.embedded_reference import environment
 
 HERE = Path(__file__).parent
 KEYS = ("alles", "webhooks-write", "webhooks-read", "catalog-read", "checkout-quote", "nichts", "widerrufen", "sued")

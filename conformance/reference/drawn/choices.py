@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.errors import UsageError
+from conformance.core.errors import UsageError
 
 STAGES = ("authenticate", "authorize", "limit", "read_key", "read_body", "locate")
 OPERATIONS_BY_EXAMPLE = (

@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from conformance.model import Exchange, Message, Result, Run
+from conformance.core.model import Exchange, Message, Result, Run
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.curl import curl, variables
 from conformance.reports.shaping.marks import marks

@@ -7,7 +7,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.model import OPEN, STATUSES, Exchange, OperationInfo, Outcome, RequirementRow, Result, Run, Stability
+from conformance.core.model import (
+    OPEN,
+    STATUSES,
+    Exchange,
+    OperationInfo,
+    Outcome,
+    RequirementRow,
+    Result,
+    Run,
+    Stability,
+)
 from conformance.reports.page.evidence import CITED, shown
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.grouping import OUTCOMES, Group

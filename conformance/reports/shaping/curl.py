@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from conformance.model import Exchange
+from conformance.core.model import Exchange
 
 _PLACEHOLDER = re.compile("«(credential|redacted)(?::([^»]*))?»")
 _PLAIN = re.compile(r"[^\"\\$`!\x00-\x1f\x7f]*")

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from conformance.exchanges import named
-from conformance.model import Exchange, Outcome, RequirementRow, Result, Run, Verdict, Waiver
+from conformance.core.model import Exchange, Outcome, RequirementRow, Result, Run, Verdict, Waiver
+from conformance.journal.exchange_store import named
 from conformance.reports.shaping.text import clean, cut, milliseconds, one_line, plural
 
 TEXT_LIMIT = 8_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from conformance.model import Exchange, Result
+from conformance.core.model import Exchange, Result
 
 _QUOTED = re.compile(
     r"'([^']{2,80})'|\"([^\"]{2,80})\"|`([^`]{2,80})`"  # a value, a member

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from conformance.model import Exchange, Message, Result, Run
+from conformance.core.model import Exchange, Message, Result, Run
 from conformance.reports.shaping.curl import curl, variables
 from conformance.reports.shaping.grouping import evidence
 from conformance.reports.shaping.marks import marks, pieces

@@ -1,0 +1,107 @@
+"""What there is to know without a target: requirements and checks, as lines of text."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from conformance.checks.support.registry import Check, all_checks
+from conformance.contract import load_contract
+from conformance.core.errors import UsageError
+from conformance.core.model import Requirement
+from conformance.judge.invariant_results import INVARIANTS
+
+KILLS: Final = Path(__file__).with_name("kills.json")
+"""Which requirement finds which seeded fault, as `conformance faults --record` last wrote it."""
+
+
+def _checks_of(requirement: str) -> list[Check]:
+    return [check for check in all_checks() if check.requirement == requirement]
+
+
+def listing(words: Sequence[str], *, level: str | None, operation: str | None, checks: bool) -> Iterator[str]:
+    """One line a requirement that fits. Raises UsageError where none does, or the operation is unknown."""
+    contract = load_contract()
+    if operation is not None and operation not in contract.operations:
+        raise UsageError(f"there is no operation {operation!r}", hint=_nearest(operation, contract.operations))
+    found = [
+        requirement
+        for requirement in contract.requirements.values()
+        if (level is None or requirement.level == level)
+        and (operation is None or operation in requirement.operations)
+        and all(word.lower() in f"{requirement.id} {requirement.statement}".lower() for word in words)
+    ]
+    if not found:
+        raise UsageError("no requirement fits", hint="`conformance list` without words shows them all")
+    killed = kills()
+    for requirement in found:
+        own = _checks_of(requirement.id)
+        how = "invariant" if requirement.id in INVARIANTS else f"{len(own)} check{'s' * (len(own) != 1)}"
+        faults = killed.get(requirement.id, [])
+        many = f"{len(faults)} fault{'s' * (len(faults) != 1)}" if faults else ""
+        level, section = requirement.level.value, requirement.section
+        yield f"{requirement.id:8} {level:12} {how:10} {many:10} {section:26.26} {requirement.statement}"
+        if checks:
+            yield from (f"{'':21} {check.id}" for check in own)
+
+
+def kills() -> dict[str, list[str]]:
+    """By requirement: the ids of the seeded faults that it is known to turn red for, as `conformance faults` found."""
+    recorded = json.loads(KILLS.read_text(encoding="utf-8"))
+    found: dict[str, list[str]] = {}
+    for name, row in recorded["faults"].items():
+        for requirement in row["by"]:
+            found.setdefault(requirement, []).append(name)
+    return found
+
+
+def _titles() -> dict[str, str]:
+    recorded = json.loads(KILLS.read_text(encoding="utf-8"))
+    return {name: row["title"] for name, row in recorded["faults"].items()}
+
+
+def explanation(name: str) -> Iterator[str]:
+    """A requirement by its id, or a check by its name. Raises UsageError with the nearest names else."""
+    contract = load_contract()
+    by_id = {identifier.lower(): requirement for identifier, requirement in contract.requirements.items()}
+    if requirement := by_id.get(name.lower()):
+        yield from _requirement(requirement)
+        return
+    plain = name.rpartition("::")[2].split("[")[0]
+    found = [check for check in all_checks() if plain == check.name]
+    if not found:
+        known = [*contract.requirements, *(check.name for check in all_checks())]
+        raise UsageError(f"there is no requirement or check {name!r}", hint=_nearest(name, known))
+    for check in found:
+        yield f"{check.id}"
+        yield f"  {check.summary}"
+        yield f"  on {', '.join(operation.id for operation in check.operations(contract))}"
+        yield ""
+        yield from _requirement(contract.requirements[check.requirement])
+
+
+def _requirement(requirement: Requirement) -> Iterator[str]:
+    own = _checks_of(requirement.id)
+    yield f"{requirement.id}  {requirement.statement}"
+    yield f"  section     {requirement.section}"
+    yield f"  level       {requirement.level.value}"
+    yield f"  checked     {requirement.how}"
+    yield f"  facts       {', '.join(requirement.facts) or 'none: it applies to every target'}"
+    yield f"  operations  {', '.join(requirement.operations) or 'none by itself'}"
+    if requirement.id in INVARIANTS:
+        yield "  checks      judged on every exchange of a run"
+    for number, check in enumerate(own):
+        yield f"  {'checks' if not number else '':10}  {check.id}: {check.summary}"
+    titles = _titles()
+    for number, name in enumerate(kills().get(requirement.id, [])):
+        yield f"  {'kills' if not number else '':10}  {name} {titles[name]}"
+    if requirement.unchecked:
+        yield f"  unchecked   {requirement.unchecked}"
+
+
+def _nearest(name: str, known: object) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)  # type: ignore[call-overload]
+    return f"did you mean {close[0]}?" if close else "`conformance list --checks` shows what there is"

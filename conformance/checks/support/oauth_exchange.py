@@ -1,0 +1,24 @@
+"""What the checks of the token exchange share: the profile's facts about it, and the token of an answer."""
+
+from __future__ import annotations
+
+from conformance.checks.support.case import Case
+from conformance.client.response import Answer
+from conformance.core import json_pointer as pointer
+from conformance.profile.model import OAuth
+
+REFUSED = (400, 401)
+"""RFC 6749 section 5.2 and RFC 9449 section 5; the interface does not choose between the two."""
+
+
+def oauth_of(case: Case) -> OAuth:
+    case.need(case.profile.oauth, "oauth", "a client is needed")
+    assert case.profile.oauth is not None
+    return case.profile.oauth
+
+
+def access_token(case: Case, answer: Answer) -> str:
+    """The token of an answer, or the empty string."""
+    where = oauth_of(case).access_token
+    found = pointer.get(answer.value, where) if where and pointer.has(answer.value, where) else ""
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,33 @@
+"""Calls of public operations without a credential (PUB-1, HO-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.context import control_failed
+from conformance.client.request import Request
+from conformance.client.response import Answer
+
+
+async def needs_no_credential(case: Case) -> None:
+    """Sent without Authorization, the control is not refused for want of one."""
+    answer = await _without_credential(case, await case.arrange(proven=False), "no Authorization")
+    if not answer.ok:
+        raise control_failed(answer)
+
+
+async def needs_no_credential_with(case: Case, parameters: Mapping[str, str]) -> None:
+    """The same with further query parameters: whether they are accepted is not shown, but no key is asked for."""
+    request = (await case.arrange()).with_query(**parameters)
+    answer = await _without_credential(case, request, f"no Authorization, with {', '.join(parameters)}")
+    case.note(f"with {', '.join(parameters)}: {answer.summary}")
+
+
+async def _without_credential(case: Case, request: Request, purpose: str) -> Answer:
+    answer = await case.send(request.with_authorization(), purpose)
+    if answer.status in (401, 403):
+        raise case.violated(
+            f"a public operation was answered {answer.status} without Authorization", answer, expected="200"
+        )
+    return answer

@@ -1,0 +1,172 @@
+"""A comparison as lines, JSON, Markdown and one HTML page. Text of the targets is disarmed in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from conformance.core.codec import to_json
+from conformance.core.model import Outcome
+from conformance.decisions.comparison import CONFORM, Comparison, Difference, Kind
+from conformance.decisions.html_page import page
+from conformance.reports.shaping.grouping import SYMBOLS
+from conformance.reports.shaping.text import clean, dumps, mapped, one_line, plural, utf8
+from conformance.reports.summary import code, escape
+
+_MOST = 40
+_GRAVE = (Kind.REGRESSED, Kind.OPEN)
+_SHORT: Mapping[Kind, str] = {
+    Kind.REGRESSED: "✕ regressed",
+    Kind.OPEN: "? open",
+    Kind.FIXED: "✓ fixed",
+    Kind.PROFILE: "– profile",
+    Kind.STATUS: "≠ status",
+    Kind.ERROR: "≠ error",
+    Kind.MEMBERS: "≠ members",
+    Kind.SCHEMA: "≠ types",
+    Kind.HEADERS: "≠ headers",
+    Kind.WARNED: "▲ warning",
+    Kind.LATENCY: "⏱ latency",
+}
+
+
+def lines(comparison: Comparison) -> Iterator[str]:
+    """The differences for a terminal, the gravest first, with a summary at the end."""
+    for environment in comparison.environments:
+        yield (
+            f"{environment.letter}  {clean(environment.name)}: {environment.verdict} ({environment.scope}), "
+            f"profile {environment.profile}, "
+            f"{clean(environment.target)}, {environment.started_at}"
+        )
+    for text in comparison.incomparable:
+        yield f"! not comparable: {text}"
+    yield ""
+    for kind, found in groupby(comparison.differences, key=lambda d: d.kind):
+        differences = list(found)
+        yield f"{kind} ({len(differences)}){'  — both conform' if CONFORM[kind] else ''}"
+        for text, letters in list(_together(differences).items())[:_MOST]:
+            yield f"  {','.join(letters)}  {text}"
+        if (left := len(_together(differences)) - _MOST) > 0:
+            yield f"  … and {left} more"
+    yield _summary(comparison)
+
+
+def _together(differences: Sequence[Difference]) -> dict[str, list[str]]:
+    """What is said of several environments, once."""
+    found: dict[str, list[str]] = {}
+    for one in differences:
+        letters = found.setdefault(_line(one), [])
+        if one.environment not in letters:
+            letters.append(one.environment)
+    return found
+
+
+def _line(one: Difference) -> str:
+    case = f" ({one.case})" if one.case else ""
+    changed = f" {one.before or 'nothing'} → {one.after or 'nothing'}:" if one.requirement else ""
+    place = " ".join(part for part in (one.requirement, one.operation or "the service") if part)
+    return clean(one_line(f"{place}{case}:{changed} {one.text}", 300))
+
+
+def _summary(comparison: Comparison) -> str:
+    kinds = comparison.kinds()
+    if not kinds:
+        return f"no differences between {plural(len(comparison.environments), 'environment')}"
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+
+
+def table(comparison: Comparison) -> list[dict[str, Any]]:
+    """The matrix requirement x operation x environment: a row a cell, told whether the environments differ there."""
+    kinds: dict[tuple[str, str, str], Kind] = {}
+    texts: dict[tuple[str, str, str], str] = {}
+    for one in reversed(comparison.differences):
+        place = (one.requirement, one.operation, one.environment)
+        kinds[place], texts[place] = one.kind, one.text
+    rows = []
+    for (requirement, operation), outcomes in comparison.cells.items():
+        cells = [
+            {
+                "outcome": outcome,
+                "symbol": SYMBOLS[outcome] if outcome else "·",
+                "kind": kinds.get((requirement, operation, environment.letter)),
+                "short": _SHORT.get(kinds.get((requirement, operation, environment.letter)), ""),  # type: ignore[arg-type]
+                "text": texts.get((requirement, operation, environment.letter), ""),
+            }
+            for environment, outcome in zip(comparison.environments, outcomes, strict=True)
+        ]
+        differs = len(set(outcomes)) > 1 or any(cell["kind"] for cell in cells)
+        rows.append({"requirement": requirement, "operation": operation, "cells": cells, "differs": differs})
+    return rows
+
+
+def document(comparison: Comparison) -> dict[str, Any]:
+    """The comparison as a JSON value."""
+    return {
+        "schema_version": 1,
+        "environments": [to_json(environment) for environment in comparison.environments],
+        "incomparable": list(comparison.incomparable),
+        "counts": {kind.value: count for kind, count in comparison.kinds().items()},
+        "differences": [{**to_json(one), "both_conform": CONFORM[one.kind]} for one in comparison.differences],
+        "matrix": [
+            {
+                "requirement": requirement,
+                "operation": operation,
+                "outcomes": [outcome.value if isinstance(outcome, Outcome) else None for outcome in outcomes],
+            }
+            for (requirement, operation), outcomes in comparison.cells.items()
+        ],
+    }
+
+
+def as_json(comparison: Comparison) -> str:
+    return dumps(mapped(document(comparison), utf8))
+
+
+def markdown(comparison: Comparison) -> str:
+    """For a pipeline's job page: the environments, then only where they differ."""
+    letters = [environment.letter for environment in comparison.environments]
+    parts = [
+        f"# Comparison: {escape(_summary(comparison))}",
+        "",
+        "| | environment | verdict | scope | profile | target |",
+        "|---|---|---|---|---|---|",
+    ]
+    parts += [
+        f"| {e.letter} | {escape(e.name)} | {e.verdict} | {escape(e.scope)} | {escape(e.profile)} | {code(e.target)} |"
+        for e in comparison.environments
+    ]
+    parts += ["", *(f"> **not comparable:** {escape(text)}" for text in comparison.incomparable)]
+    rows = [row for row in table(comparison) if row["differs"]]
+    if rows:
+        parts += ["", "| requirement | operation | " + " | ".join(letters) + " |", "|---|---|" + "---|" * len(letters)]
+        for row in rows[:200]:
+            cells = " | ".join(f"{cell['symbol']} {cell['short']}".strip() for cell in row["cells"])
+            parts.append(f"| {escape(row['requirement'])} | {escape(row['operation'] or 'the service')} | {cells} |")
+        parts += [f"\n… and {len(rows) - 200} more rows."] if len(rows) > 200 else []
+    free = [one for one in comparison.differences if not one.requirement]
+    if free:
+        parts += ["", "## Behaviour that the interface leaves free", ""]
+        parts += [f"- {','.join(where)} {one}: {code(text)}" for one, text, where in _free(free)[:200]]
+    return "\n".join(parts) + "\n"
+
+
+def _free(differences: Sequence[Difference]) -> list[tuple[str, str, list[str]]]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in differences:
+        found.setdefault((one.kind.value, f"{one.operation}: {one.text}"), []).append(one.environment)
+    return [(kind, text, where) for (kind, text), where in found.items()]
+
+
+def html(comparison: Comparison) -> str:
+    """One page that asks the network for nothing."""
+    rows = table(comparison)
+    return page(
+        "comparison.html.j2",
+        comparison=comparison,
+        rows=rows,
+        differing=sum(row["differs"] for row in rows),
+        free=_free([one for one in comparison.differences if not one.requirement]),
+        summary=_summary(comparison),
+        grave=[kind.value for kind in _GRAVE],
+    )

@@ -1,0 +1,75 @@
+"""One failure of a run, told in full on a terminal: clause, expectation, evidence, and how to see it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from conformance.core.errors import UsageError
+from conformance.core.model import Exchange, Outcome, Result, Run
+from conformance.reports.shaping import transcript
+from conformance.reports.shaping.grouping import clauses, evidence, identity, waiver_of
+from conformance.reports.shaping.marks import marks
+from conformance.reports.shaping.text import clean, one_line
+
+_WORTH = (Outcome.FAILED, Outcome.BROKEN, Outcome.WARNED, Outcome.INCONCLUSIVE, Outcome.UNTESTED)
+_MOST = 5
+_BODY = 1_200
+
+
+def told(run: Run, name: str) -> Iterator[str]:
+    """Every result of a run that did not pass and is called so: by requirement, check, item, id or signature.
+
+    Raises UsageError where there is none.
+    """
+    found = [result for result in run.results if name in _names(result)]
+    worth = [result for result in found if result.outcome in _WORTH]
+    if not found:
+        raise UsageError(f"the run has nothing called {name!r}", hint="name a requirement, a check, or a row's id")
+    if not worth:
+        yield f"{name}: {len(found)} results in this run, and all of them passed or do not apply"
+        return
+    for result in worth[:_MOST]:
+        yield from _result(run, result)
+    if len(worth) > _MOST:
+        yield f"… and {len(worth) - _MOST} more: name one of them"
+        yield from (f"  {identity(result)}  {_item(result)}" for result in worth[_MOST : 10 * _MOST])
+
+
+def _names(result: Result) -> tuple[str, ...]:
+    short = result.check.partition("::")[2]
+    return result.requirement, result.check, short, _item(result), identity(result), result.signature
+
+
+def _item(result: Result) -> str:
+    case = f"-{result.case}" if result.case else ""
+    return f"{result.check.partition('::')[2]}[{result.operation}{case}]"
+
+
+def _result(run: Run, result: Result) -> Iterator[str]:
+    row = clauses(run).get(result.requirement)
+    yield clean(f"{result.outcome}: {result.requirement} on {result.operation or 'the service'} [{identity(result)}]")
+    if row:
+        yield clean(f"  clause    {row.statement} ({row.level}; section “{row.section}”)")
+    for label, text in (("message", result.message), ("expected", result.expected), ("observed", result.observed)):
+        if text:
+            yield clean(f"  {label:9} {one_line(text, 1000)}")
+    yield clean(f"  check     {_item(result)}")
+    if result.signature:
+        yield clean(f"  signature {result.signature}")
+    if waiver := waiver_of(run, result):
+        yield clean(f"  waived    until {waiver.until} by {waiver.owner}, {waiver.issue}: {waiver.reason}")
+    for note in result.notes[:5]:
+        yield clean(f"  note      {one_line(note, 300)}")
+    exchanges = evidence(run, result)
+    for exchange in exchanges[-_MOST:]:
+        yield from _exchange(exchange, result, decisive=exchange is exchanges[-1])
+    if result.reproduce:
+        yield clean(f"  again     {one_line(result.reproduce, 2000)}")
+    yield ""
+
+
+def _exchange(exchange: Exchange, result: Result, *, decisive: bool) -> Iterator[str]:
+    yield clean(f"  ── {exchange.id} {exchange.purpose}{'  ◀ decisive' if decisive else ''}")
+    words = marks(result, exchange) if decisive else None
+    yield from (f"  {line}" for line in transcript.whole(exchange, words, _BODY))
+    yield f"  $ {transcript.command(exchange)}"

@@ -1,0 +1,125 @@
+"""A gate's decision as lines, as annotations of a pipeline, and as JSON. Text of the target is disarmed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from conformance.core.codec import to_json
+from conformance.core.model import Result, Run
+from conformance.decisions.gate import ALL, REGRESSIONS, Decision, Obstacle
+from conformance.reports.shaping.text import clean, one_line, plural
+
+_MOST = 20
+_ANNOTATIONS = 50
+"""GitHub shows ten of a kind on the page and fifty of a job."""
+
+
+def lines(decision: Decision, run: Run) -> Iterator[str]:
+    """The decision for a terminal; the last line is the answer."""
+    for obstacle in decision.obstacles[:_MOST]:
+        yield from _told(obstacle)
+    if len(decision.obstacles) > _MOST:
+        yield f"… and {len(decision.obstacles) - _MOST} more"
+    yield from (f"! {clean(one_line(reason))}" for reason in decision.reasons)
+    for result, waiver in decision.excused:
+        yield f"– waived until {waiver.until} by {waiver.owner}, {waiver.issue}: {_place(result)}"
+    if decision.allowed:
+        yield f"– {plural(len(decision.allowed), 'result')} open, which the policy allows: {_listed(decision.allowed)}"
+    if decision.fixed:
+        yield f"✓ {plural(len(decision.fixed), 'result')} fixed since the baseline: {_listed(decision.fixed)}"
+    for waiver in decision.waivers:
+        if waiver.state != "active":
+            on = f" on {waiver.operation}" if waiver.operation else ""
+            yield f"– the waiver of {waiver.requirement}{on} ({waiver.issue}, until {waiver.until}) is {waiver.state}"
+    yield _answer(decision, run)
+
+
+def _told(obstacle: Obstacle) -> Iterator[str]:
+    result = obstacle.result
+    before = f", {obstacle.before} in the baseline" if obstacle.before else ""
+    yield f"✕ {obstacle.why}{before}: {_place(result)}: {clean(one_line(result.message))}"
+    if result.reproduce:
+        yield f"    again  {clean(one_line(result.reproduce, 1000))}"
+
+
+def _place(result: Result) -> str:
+    case = f" ({clean(one_line(result.case, 80))})" if result.case else ""
+    return f"{result.requirement} on {result.operation or 'the service'}{case}"
+
+
+def _listed(results: tuple[Result, ...]) -> str:
+    counts = Counter(result.requirement for result in results)
+    shown = [f"{name} x {count}" if count > 1 else name for name, count in sorted(counts.items())]
+    return ", ".join(shown[:10]) + (f" and {len(shown) - 10} more" if len(shown) > 10 else "")
+
+
+def _answer(decision: Decision, run: Run) -> str:
+    tier = "" if decision.tier == ALL else f" ({decision.tier})"
+    mark = "✓ passes" if decision.passed else "✕ is held back"
+    parts = [f"{mark}: {clean(one_line(run.target))}{tier} is {decision.verdict}: {decision.scope.summary}"]
+    if decision.policy:
+        parts.append(f"under a policy: {'; '.join(decision.policy)}")
+    if decision.baseline:
+        worse = sum(obstacle.why in REGRESSIONS for obstacle in decision.obstacles)
+        parts.append(f"{plural(worse, 'result')} worse than in the baseline")
+    return "; ".join(parts)
+
+
+def workflow_commands(decision: Decision, run: Run) -> Iterator[str]:
+    """Workflow commands of GitHub Actions, an error for each obstacle and reason, a warning for each idle waiver."""
+    for obstacle in decision.obstacles[:_ANNOTATIONS]:
+        result = obstacle.result
+        told = "\n".join(
+            part for part in (result.message, f"again: {result.reproduce}" if result.reproduce else "") if part
+        )
+        yield f"::error title={_property(f'{obstacle.why}: {_place(result)}')}::{_data(clean(told))}"
+    for reason in decision.reasons:
+        yield f"::error title={_property('conformance')}::{_data(clean(reason))}"
+    for waiver in decision.waivers:
+        if waiver.state != "active":
+            told = f"the waiver of {waiver.requirement} ({waiver.issue}, until {waiver.until}) is {waiver.state}"
+            yield f"::warning title={_property('waiver')}::{_data(clean(told))}"
+    if decision.passed:
+        yield f"::notice title={_property('conformance')}::{_data(_answer(decision, run))}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def document(decision: Decision, run: Run) -> dict[str, Any]:
+    """The decision as a JSON value."""
+
+    def told(result: Result) -> dict[str, Any]:
+        kept = ("check", "requirement", "operation", "case", "outcome", "message", "signature", "reproduce")
+        return {name: value for name, value in to_json(result).items() if name in kept}
+
+    return {
+        "schema_version": 1,
+        "target": run.target,
+        "profile": run.profile.name,
+        "tier": decision.tier,
+        "passed": decision.passed,
+        "exit_code": decision.exit_code,
+        "verdict": decision.verdict.value,
+        "scope": to_json(decision.scope),
+        "policy": list(decision.policy),
+        "baseline": decision.baseline,
+        "obstacles": [
+            {"why": o.why.value, "before": o.before.value if o.before else None, **told(o.result)}
+            for o in decision.obstacles
+        ],
+        "reasons": list(decision.reasons),
+        "excused": [
+            {**told(result), "issue": waiver.issue, "until": waiver.until} for result, waiver in decision.excused
+        ],
+        "allowed": [told(result) for result in decision.allowed],
+        "fixed": [told(result) for result in decision.fixed],
+        "waivers": [to_json(waiver) for waiver in decision.waivers],
+    }

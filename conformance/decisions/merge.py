@@ -1,0 +1,39 @@
+"""Joins the folders of a run's shards into one folder, as if the run had been made in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.core.errors import ConformanceError, UsageError
+from conformance.core.model import Run
+from conformance.journal.journal import NAME, Journal
+from conformance.journal.run_directory import claim_directory, records_of, remove_empty
+from conformance.journal.shards import joined
+from conformance.judge.assemble import load
+from conformance.reports import write_reports
+
+
+def merged(folders: Sequence[Path], wanted: Path | None = None) -> tuple[Run, Path]:
+    """The whole run, and the folder in which its journal and its reports were written.
+
+    Raises UsageError where the folders are not all the shards of one run, JournalError where one cannot be read, and
+    ReportDirError.
+    """
+    for folder in folders:
+        if not (folder / NAME).is_file():
+            raise UsageError("there is no run here", where=str(folder), hint="name the folder that the run told")
+    lines = joined((str(folder), records_of(folder)) for folder in folders)
+    directory, made = claim_directory(wanted, "merged")
+    try:
+        journal = Journal(directory / NAME)
+        for kind, record in lines:
+            journal.append(kind, record)
+        journal.close()
+        run = load(directory)
+    except ConformanceError:
+        (directory / NAME).unlink(missing_ok=True)
+        remove_empty(made)
+        raise
+    write_reports(run, directory)
+    return run, directory

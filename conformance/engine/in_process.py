@@ -1,0 +1,90 @@
+"""A run without pytest: for the kill matrix, where hundreds of targets are judged in one process."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from conformance.checks.support.registry import Instance
+from conformance.core.model import Run
+from conformance.engine.options import Options
+from conformance.engine.scheduler import Stopped
+from conformance.engine.session import Session
+from conformance.journal.journal import MemoryJournal
+from conformance.profile.loader import profile_from_document
+from conformance.profile.model import Profile
+
+
+def judge(
+    options: Options,
+    select: Callable[[Instance], bool] = lambda _: True,
+    *,
+    profile: Profile | None = None,
+    keep: bool = True,
+) -> Run:
+    """Certifies one target with the checks that `select` lets through.
+
+    `options.report_dir` keeps the journal; unless `keep`, none is written, and what was said in exchanges is let go.
+    `profile` stands in for the one in `options`' file. Raises ConformanceError as a run from the command line does.
+    """
+    session = Session(options, profile, None if keep else MemoryJournal(evidence=False))
+    session.claim()
+    return complete(session, [instance for instance in session.instances if select(instance)])
+
+
+def complete(session: Session, selected: Iterable[Instance]) -> Run:
+    """Runs the selected instances of a session that has its folder, and assembles the run."""
+    chosen = sorted(selected, key=lambda instance: instance.check.exclusive)
+    session.write_head(chosen)
+    session.start(chosen)
+    try:
+        for instance in chosen:
+            session.result(instance)
+    except Stopped:
+        pass
+    finally:
+        session.finish()
+    return session.assembled()
+
+
+def patched_profile(options: Options, patch: Mapping[str, Any]) -> Profile:
+    """The options' profile with a patch merged into its document: tables deeply, and None takes a key away."""
+    return document_profile(options, merged(tomllib.loads(options.profile.read_text(encoding="utf-8")), patch))
+
+
+def document_profile(options: Options, document: Mapping[str, Any]) -> Profile:
+    """The profile that a document states, for the options' target. Raises ProfileError."""
+    return profile_from_document(
+        document,
+        directory=options.profile.parent,
+        path=options.profile,
+        base_url=options.base_url,
+        variables=options.variables,
+    )
+
+
+def merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with a patch: tables are merged, lists and exclusions replace, and None takes a key away."""
+    found = dict(document)
+    for name, value in patch.items():
+        if value is None:
+            found.pop(name, None)
+        elif isinstance(value, Mapping) and isinstance(found.get(name), Mapping) and "none" not in value:
+            found[name] = merged(found[name], value)
+        else:
+            found[name] = value
+    return found
+
+
+def reference_options(base_url: str, control_url: str, target: str, profile: Path, report_dir: Path) -> Options:
+    """The options for one of the reference's targets, by the path prefix that it is served under."""
+    place = f"/{target}" if target else ""
+    return Options(
+        profile=profile,
+        base_url=base_url + place,
+        variables={"control": control_url + place},
+        report_dir=report_dir,
+        seed=0,
+    )

@@ -1,0 +1,80 @@
+"""The composition root: everything that sends is opened here, for a run, for doctor and for probe."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
+
+from conformance.checks.support.context import Runtime, Settings
+from conformance.client.created_resources import Ledger
+from conformance.client.fixtures import Fixtures
+from conformance.client.limit_watch import LimitWatch
+from conformance.client.recorder import Recorder
+from conformance.client.redaction.learn import Guard
+from conformance.client.request_builder import Arranger
+from conformance.client.sender import Flow
+from conformance.core.errors import FixtureError
+from conformance.core.model import Exchange
+from conformance.judge.invariants import Invariants
+from conformance.judge.validators import Validators
+
+
+def load_sender() -> None:
+    """What sends takes its time to be imported, so not before something is sent; and in one thread, before others run:
+    of two that begin to import the same, one may see a module of it half made. pytest looks into unittest whenever a
+    check has failed, and hypothesis imports that."""
+    for name in ("joserfc.jwk", "joserfc.jws", "conformance.client.transport", "unittest"):
+        import_module(name)
+
+
+def _unwatched(_: Exchange) -> None:
+    """Nobody wants to know at once: the journal tells all."""
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Runtime]:
+    """The runtime of a run; closes every connection at the end."""
+    from conformance.client.transport import Transport
+
+    profile = settings.profile
+    validators = Validators(profile.schemas)
+    ledger = Ledger(profile, settings.journal, settings.secrets)
+    judge = Invariants(profile, validators).judge
+    recorder = Recorder(settings.journal, settings.secrets, judge, ledger.saw, settings.watch or _unwatched)
+    fixtures = Fixtures(
+        profile, ledger, lambda name, place: settings.journal.append("fixture", {"name": name, "place": place})
+    )
+    arranger = Arranger(profile, settings.contract, settings.keys, settings.secrets, fixtures, settings.run)
+    async with Transport(
+        profile.base_url, tls=profile.tls, timeout_s=profile.limits.timeout_s, proxy=profile.limits.proxy
+    ) as transport:
+        flow = Flow(
+            transport,
+            recorder,
+            settings.secrets,
+            profile.limits,
+            concurrency=settings.concurrency,
+            token_url=profile.oauth.token_url if profile.oauth else "",
+            prefix=settings.prefix,
+            sent=settings.sent,
+            since_s=settings.since_s,
+            guard=Guard(profile, settings.secrets),
+            limit_watch=LimitWatch(
+                profile,
+                ends_at=None if settings.left_s is None else time.monotonic() + settings.left_s,
+                first_ends_all=settings.fail_fast,
+            ),
+        )
+        runtime = Runtime(settings, flow, arranger, fixtures, validators)
+        try:
+            if settings.limited and profile.rate_limit.restore:
+                with contextlib.suppress(FixtureError):  # it may have been restored
+                    await fixtures.http(profile.rate_limit.restore, {}, "rate_limit.restore")
+            yield runtime
+        finally:
+            await runtime.controls.aclose()
+            await ledger.remove(fixtures.http)
+            await fixtures.aclose()

@@ -1,0 +1,344 @@
+"""One run from its first line to its last: profile, journal, engine, reports. What pytest adds is in `plugin`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shlex
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.checks.support.context import Runtime, Settings
+from conformance.checks.support.registry import Instance, all_checks, check_set_digest, instances
+from conformance.client.recorder import TOLD
+from conformance.client.redaction.learn import public_names
+from conformance.client.redaction.secrets import Secrets
+from conformance.contract import Contract, load_contract
+from conformance.core.codec import to_json
+from conformance.core.elsewhere import Elsewhere
+from conformance.core.errors import ConformanceError, JournalError, Unreachable
+from conformance.core.model import SCHEMA_VERSION, ProfileInfo, Result, Run, Suite
+from conformance.engine import check_runner as runner
+from conformance.engine.first_failure import Alarm
+from conformance.engine.open_context import load_sender, opened
+from conformance.engine.options import Options, new_seed, now, run_name, suite_version
+from conformance.engine.scheduler import Engine, Job
+from conformance.journal import journal as journals
+from conformance.journal.journal import Journal
+from conformance.journal.run_directory import claim_directory, parts_of, remove_empty
+from conformance.judge.assemble import assemble, load
+from conformance.judge.coverage import unreachable
+from conformance.profile.loader import load_profile
+from conformance.profile.model import Profile
+from conformance.profile.overrides import overridden
+from conformance.profile.secrets import resolve_secret
+from conformance.profile.shares import share_of, unspent
+
+DEFAULT_CONCURRENCY: Final = 16
+DEFAULT_EXAMPLES: Final = 8
+_PLANNED: Final = ("check", "requirement", "operation", "case", "outcome", "level", "reproduce")
+_SPARE_LANES: Final = 4
+"""Checks that wait for a fixture or a back-off leave their place in flight to these."""
+_OWN_WORD_S: Final = 0.3
+"""So long a check whose exchange violates an invariant may take to say so itself: the row that goes red is then its."""
+
+
+class Session:
+    """A run that is being made. `start`, then `result` for each instance, then `finish`."""
+
+    def __init__(self, options: Options, profile: Profile | None = None, journal: Journal | None = None) -> None:
+        self.options = options
+        whole = profile or load_profile(options.profile, base_url=options.base_url, variables=options.variables)
+        whole = replace(whole, limits=overridden(whole.limits, options.limits))
+        self.earlier = options.earlier
+        self.profile: Profile = share_of(unspent(whole, self.earlier.spent if self.earlier else {}), *self.share)
+        self.contract: Contract = load_contract()
+        self.seed = self._seed() if options.seed is None else options.seed
+        used = self.earlier.names if self.earlier else ()
+        self.run = options.run or next(name for name in iter(run_name, "") if name not in used)
+        self.directory = Path()
+        self.alarm = Alarm(self.contract.requirements, self.profile.waivers) if options.fail_fast else None
+        self.planned = 0
+        """How many instances this run is about; 0 until that is known."""
+        self._started_at = now()
+        self._began = time.monotonic()
+        self._made: list[Path] = []
+        self.secrets = Secrets(public_names(self.profile, self.contract))
+        credentials = {} if options.dry else self.profile.credentials
+        self.keys = options.keys or {name: resolve_secret(one) for name, one in credentials.items()}
+        for name, key in self.keys.items():
+            self.secrets.lasting(name, key)
+        self.unreachable: Unreachable | None = None
+        """Why nothing can be sent; the run is reported all the same."""
+        self.at_first: Sequence[Instance] = ()
+        """What is begun, where nothing is yet, when the first result is asked for."""
+        self.elsewhere: Elsewhere | None = None
+        """The run's second process, where it has one."""
+        self._engine: Engine[Runtime, Result] | None = None
+        self._journal = journal
+        self._runtime: Runtime | None = None
+
+    @cached_property
+    def instances(self) -> list[Instance]:
+        """All that this profile calls for, or what is left of it."""
+        found = instances(all_checks(), self.profile, self.contract)
+        left = set(self.earlier.left) if self.earlier else None
+        return [one for one in found if left is None or (one.check.id, one.operation.id, one.case) in left]
+
+    def _seed(self) -> int:
+        """Where none was asked for: any; for shards the same one, which need not know of each other."""
+        if self.options.shard[1] == 1:
+            return new_seed()
+        return int(sha256(f"{self.profile.digest} {check_set_digest()}".encode()).hexdigest()[:8], 16)
+
+    @property
+    def share(self) -> tuple[int, int]:
+        """Which of all processes this is, from 0, and how many keep the limits together: the workers of all shards."""
+        (shard, shards), (worker, workers) = self.options.shard, self.options.share
+        return shard * workers + worker, shards * workers
+
+    @property
+    def concurrency(self) -> int:
+        _, workers = self.share
+        wanted = self.options.concurrency or self.profile.limits.concurrency or DEFAULT_CONCURRENCY
+        return max(1, wanted // workers)
+
+    @property
+    def deadline_s(self) -> float | None:
+        """For the whole run, from the moment when the session was made; None sets none."""
+        return self.options.deadline_s or self.profile.limits.deadline_s
+
+    @property
+    def done(self) -> int:
+        return self._engine.done if self._engine else 0
+
+    @property
+    def runtime(self) -> Runtime | None:
+        """What the engine has open; for progress figures only."""
+        return self._runtime
+
+    @cached_property
+    def again(self) -> str:
+        """The command that runs this profile against this target once more."""
+        if told := self.options.command:
+            return told if "--seed" in shlex.split(told) else f"{told} --seed {self.seed}"
+        given = [f"--profile {shlex.quote(shown(self.options.profile))}"]
+        given += [f"--base-url {shlex.quote(self.profile.base_url)}"]
+        given += [f"--var {shlex.quote(f'{name}={value}')}" for name, value in self.options.variables.items()]
+        given += [f"--limit {shlex.quote(f'{name}={value}')}" for name, value in self.options.limits.items()]
+        return " ".join(["conformance run", *given, f"--seed {self.seed}"])
+
+    # The controller's part
+
+    def claim(self) -> None:
+        if self.earlier and self.options.report_dir:
+            self.directory = self.options.report_dir
+        else:
+            self.directory, self._made = claim_directory(self.options.report_dir, self.profile.name)
+
+    def forget(self) -> None:
+        """Takes back the folder of a run that never began."""
+        claimed = self.directory / journals.NAME
+        if self.directory == Path() or not claimed.is_file() or claimed.stat().st_size:
+            return
+        for path in (claimed, *parts_of(self.directory)):
+            path.unlink()
+        remove_empty(self._made)
+
+    def write_head(self, selected: Sequence[Instance], asked: str = "") -> None:
+        """The journal's first line: which run this is, and all that is going to be judged; or which part of it.
+
+        `asked`: by what it was selected, as text.
+        """
+        if self.earlier:
+            part = {"part": self.earlier.part, "after": self.earlier.ended, "left": len(selected)}
+            self.journal.append("resumed", {**part, "run": self.run, "started_at": self._started_at})
+            self.planned = len(selected)
+            return
+        clean, again = self.secrets.clean, self.secrets.clean(self.again)
+        everything = {instance.id for instance in self.instances}
+        head = {
+            "schema_version": SCHEMA_VERSION,
+            "suite": to_json(Suite(suite_version(), self.contract.digest, check_set_digest())),
+            "target": clean(self.profile.base_url),
+            "profile": to_json(
+                ProfileInfo(clean(self.profile.name), self.profile.digest, clean(shown(self.options.profile)))
+            ),
+            "seed": self.seed,
+            "examples": self.options.examples or DEFAULT_EXAMPLES,
+            "variables": self.secrets.deep(dict(self.options.variables)),
+            "limits": self.secrets.deep(dict(self.options.limits)),
+            "again": again,
+            "run": self.run,
+            "started_at": self._started_at,
+            "filtered": everything != {instance.id for instance in selected},
+            "requirements": [to_json(requirement) for requirement in self.contract.requirements.values()],
+            "operations": [to_json(operation.info) for operation in self.contract.all],
+            "unreachable": {operation.id: unreachable(operation) for operation in self.contract.all},
+            "exclusions": {clean(key): clean(reason) for key, reason in self.profile.exclusions.items()},
+            "provokes": self.profile.rate_limit.provoke,
+            "answer_schemas": {operation.id: operation.response_schema for operation in self.contract.all},
+            "waivers": [to_json(waiver) for waiver in self.profile.waivers],
+            "planned": [_planned(instance, self.contract, again) for instance in selected],
+        }
+        if (of := self.options.shard[1]) > 1:
+            number = self.options.shard[0] + 1
+            head["shard"] = {"number": number, "of": of, "all": len(everything), "asked": clean(asked)}
+        self.journal.append("run", head)
+        self.planned = len(selected)
+
+    @property
+    def journal(self) -> Journal:
+        if self._journal is None:
+            name = f"journal-{self.options.worker}.ndjson" if self.options.worker else journals.NAME
+            self._journal = Journal(self.directory / name)
+        return self._journal
+
+    def join_workers(self) -> None:
+        """The lines of all workers, behind the controller's own, where there is a run that they belong to."""
+        if not self.planned:
+            return
+        for path in parts_of(self.directory):
+            for record in journals.read(path):
+                kind = record.pop("kind")
+                self.journal.append(kind, self._cleaned_of_others(kind, record))
+            path.unlink()
+
+    def _cleaned_of_others(self, kind: str, record: dict[str, Any]) -> dict[str, Any]:
+        """A worker's line without what only the other workers knew for a secret: a target may echo one to all."""
+        told = {"exchange": TOLD, "result": runner.TOLD}.get(kind, ())
+        return {name: self.secrets.deep(value) if name in told else value for name, value in record.items()}
+
+    def assembled(self) -> Run:
+        if isinstance(self._journal, journals.MemoryJournal):
+            return assemble(self._journal.records)
+        return load(self.directory)
+
+    # The part of whoever sends
+
+    def settings_for(self, chosen: Sequence[Instance]) -> Settings:
+        """What a runtime for these instances is made of."""
+        number, shards = self.options.shard
+        shard, part = f"s{number + 1}" if shards > 1 else "", f"r{self.earlier.part - 1}" if self.earlier else ""
+        return Settings(
+            profile=self.profile,
+            contract=self.contract,
+            keys=self.keys,
+            journal=self.journal,
+            secrets=self.secrets,
+            run=f"{self.run}{self.options.worker}",
+            concurrency=self.concurrency,
+            seed=self.seed,
+            examples=self.options.examples or DEFAULT_EXAMPLES,
+            exclusive_operations=tuple(sorted({i.operation.id for i in chosen if i.check.exclusive})),
+            again=self.again,
+            prefix=shard + part + (f"{self.options.worker}-" if self.options.worker else "x"),
+            watch=self.alarm.saw if self.alarm else None,
+            elsewhere=self.elsewhere,
+            **self._before(),
+        )
+
+    def start(self, selected: Iterable[Instance]) -> None:
+        """Begins to run everything that need not run alone, in the order given; chains first, unless time is short."""
+        load_sender()
+        chosen = list(selected)
+        spent_s = time.monotonic() - self._began
+        left_s = None if self.deadline_s is None else max(0.0, self.deadline_s - spent_s)
+        settings = replace(self.settings_for(chosen), left_s=left_s, fail_fast=self.options.fail_fast)
+
+        @contextlib.asynccontextmanager
+        async def open_runtime() -> Any:
+            asyncio.get_running_loop().set_exception_handler(_unheard)
+            async with opened(settings) as runtime:
+                self._runtime = runtime
+                yield runtime
+
+        chains = [instance for instance in chosen if instance.check.chain]
+        lanes = self.concurrency + _SPARE_LANES + len(chains)
+        self._engine = Engine(open_runtime, workers=lanes, deadline_s=self.deadline_s, left_s=left_s)
+        self._engine.start()
+        first = () if self.options.fail_fast else chains
+        rest = (one for one in chosen if not one.check.exclusive and (self.options.fail_fast or not one.check.chain))
+        self._engine.submit(self._job(instance) for instance in (*first, *rest))
+
+    def _before(self) -> dict[str, Any]:
+        """What of earlier parts counts in this one too."""
+        if self.earlier is None:
+            return {}
+        since = datetime.now(UTC) - datetime.fromisoformat(self.earlier.began_at)
+        sent = -(-self.earlier.requests // self.options.share[1])  # all of them were sent by this shard
+        return {"sent": sent, "since_s": max(0.0, since.total_seconds()), "limited": self.earlier.limited}
+
+    def result(self, instance: Instance) -> Result:
+        """Waits for an instance. Raises engine.Stopped, or whatever broke the suite."""
+        if self._engine is None:
+            self.start(self.at_first)
+        assert self._engine is not None
+        self._engine.submit([self._job(instance)])
+        return self._engine.result(instance.id)
+
+    def wait(self, instance: Instance) -> None:
+        """Until an instance has a result or, sooner, anything failed (see `alarm`), or the engine stops."""
+        assert self._engine is not None and self.alarm is not None
+        self._engine.submit([self._job(instance)])
+        self.alarm.event.clear()
+        if not self.alarm.rung:
+            self._engine.wait(instance.id, self.alarm.event)
+        if self.alarm.violated and not self.alarm.failed:
+            self.alarm.event.clear()
+            self._engine.wait(self.alarm.by, self.alarm.event, _OWN_WORD_S)
+
+    def _job(self, instance: Instance) -> Job[Runtime, Result]:
+        async def work(runtime: Runtime) -> Result:
+            return await runner.run(instance, runtime)
+
+        heard = self.alarm.heard(instance.id, work) if self.alarm else work
+        return Job(instance.id, heard, instance.check.exclusive)
+
+    def finish(self, interrupted: str = "") -> None:
+        """Ends the engine and, where the run began, writes the journal's last line."""
+        flow = self._runtime.flow if self._runtime else None
+        if self._engine is not None:
+            self._engine.stop(interrupted)
+            interrupted = self._engine.stopped or (flow.exhausted if flow else "") or interrupted
+            if self._engine.failure is not None:
+                interrupted = interrupted or f"the suite erred: {self._engine.failure}"
+        if not (self.planned or self.options.worker):
+            return
+        with contextlib.suppress(JournalError):
+            self.journal.append(
+                "end",
+                {
+                    "finished_at": now(),
+                    **({"worker": self.options.worker} if self.options.worker else {}),
+                    "interrupted": self.secrets.clean_torn(interrupted),
+                    **(flow.borne if flow else {}),
+                    "fixtures": dict(self._runtime.fixtures.handed) if self._runtime else {},
+                },
+            )
+
+
+def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What ends a run is told once, by whoever waited for it; not again by each task that nobody waits for any more."""
+    if not isinstance(context.get("exception"), ConformanceError):
+        loop.default_exception_handler(context)
+
+
+def _planned(instance: Instance, contract: Contract, again: str) -> dict[str, Any]:
+    level = contract.requirements[instance.check.requirement].level
+    blank = runner.blank_result(instance, level, again)
+    return {name: to_json(getattr(blank, name)) for name in _PLANNED}
+
+
+def shown(path: Path) -> str:
+    """A profile's path as it may stand in a report: relative where it can be, else its name."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return path.name

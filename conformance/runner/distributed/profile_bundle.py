@@ -1,0 +1,73 @@
+"""A profile with the files that it names, and the variables that it takes from the environment: for another machine."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from conformance.core.errors import ProfileError
+from conformance.profile.source import read_toml
+
+_ENV: Final = re.compile(r"\{env\.([^{}]*)\}")
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Plain data. Secrets are no part of it, but for variables that the profile itself fills into its texts."""
+
+    profile: str
+    """Its path, from the folder that `files` are written to."""
+    files: Mapping[str, bytes]
+    programs: tuple[str, ...]
+    """Those of `files` that are to be run."""
+    environment: Mapping[str, str]
+
+    def unpack(self, folder: Path) -> Path:
+        """Writes the files into an empty folder, and gives the profile's place there."""
+        for name, content in self.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            path.chmod(0o700 if name in self.programs else 0o600)
+        return folder / self.profile
+
+
+def bundle_of(path: Path) -> Bundle:
+    """Whatever a profile names by a relative path, and is there. Raises ProfileError where one cannot be read."""
+    text, document = read_toml(path)
+    found = {path.resolve()}
+    programs = set()
+    for name, is_program in _named(document):
+        file = (path.parent / name).resolve()
+        if not PurePosixPath(name).is_absolute() and file.is_file():
+            found.add(file)
+            programs |= {file} if is_program else set()
+    base = Path(os.path.commonpath([file.parent for file in found]))
+    try:
+        files = {file.relative_to(base).as_posix(): file.read_bytes() for file in sorted(found)}
+    except OSError as error:
+        raise ProfileError(f"cannot be read: {error.strerror}", where=str(error.filename)) from None
+    return Bundle(
+        path.resolve().relative_to(base).as_posix(),
+        files,
+        tuple(sorted(file.relative_to(base).as_posix() for file in programs)),
+        {name: os.environ[name] for name in sorted(set(_ENV.findall(text))) if name in os.environ},
+    )
+
+
+def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Paths in a profile, each with whether it is a program. Not those of secrets: they are told by themselves."""
+    for table, member in (("schemas", "file"), ("tls", "ca_file")):
+        if isinstance(name := document.get(table, {}).get(member), str):
+            yield name, False
+    for states in document.get("fixtures", {}).values():
+        for fixture in states.values():
+            module = str(fixture.get("python", "")).rpartition(":")[0]
+            if module.endswith(".py"):
+                yield module, False
+            if (command := fixture.get("command")) and "/" in command[0]:
+                yield command[0], True

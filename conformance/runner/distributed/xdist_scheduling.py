@@ -1,0 +1,168 @@
+"""pytest-xdist: each worker gets its share of the items at once, so that its engine can run them concurrently.
+
+Exclusive items go to one worker, when all the others have ended.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadScheduling
+from xdist.workermanage import WorkerController
+
+from conformance.checks.support.registry import Instance, all_checks
+from conformance.core.codec import to_json
+from conformance.core.errors import UsageError
+from conformance.engine.session import Session
+from conformance.profile.shares import check_shareable
+from conformance.runner.distributed.controller import Gateways
+from conformance.runner.sharding import asked_of, dealt
+
+SECRETS = "conformance_secrets"
+"""Under this name a worker tells the controller, through their pipe alone, what it knows for a secret."""
+_INTERRUPTED = "keyboard-interrupt"
+"""What pytest-xdist says of a worker that was ended by Ctrl-C."""
+
+
+def share_of(checks: Sequence[Instance], config: pytest.Config) -> list[Instance]:
+    """The ordinary checks that this worker will be sent, and all exclusive ones: those run when they are asked for."""
+    told = config.workerinput  # type: ignore[attr-defined]
+    index, count = told["conformance"]["share"]
+    ordinary, exclusive = dealt(checks, index, count)
+    return [*ordinary, *exclusive]
+
+
+class SharedScheduling(LoadScheduling):
+    """Deals the ordinary items out in turn, and the exclusive ones to whoever is left last."""
+
+    def __init__(
+        self, config: pytest.Config, log: Any, begin: Callable[[Sequence[str]], None], numbers: Mapping[str, int]
+    ) -> None:
+        super().__init__(config, log)
+        self._numbers = numbers
+        self._exclusive: list[int] = []
+        self._begun = False
+        self._begin = begin
+
+    def schedule(self) -> None:
+        if self._begun:
+            for node in self.nodes:
+                self.check_schedule(node)
+            return
+        if not self._check_nodes_have_same_collection():
+            return
+        collection: list[str] = next(iter(self.node2collection.values()))
+        self.collection, self._begun = collection, True
+        self._begin(collection)
+        names = {check.name for check in all_checks() if check.exclusive}
+        alone = [i for i, nodeid in enumerate(collection) if nodeid.partition("::")[2].split("[")[0] in names]
+        ordinary = [i for i in range(len(collection)) if i not in set(alone)]
+        self._exclusive = alone
+        nodes = sorted(self.nodes, key=lambda node: self._numbers[node.gateway.id])
+        for index, node in enumerate(nodes):
+            share = ordinary[index :: len(nodes)]
+            self.node2pending[node].extend(share)
+            if share:
+                node.send_runtest_some(share)
+            if index or not alone:
+                node.shutdown()
+        self._maybe_send_exclusive()
+
+    def check_schedule(self, node: WorkerController, duration: float = 0) -> None:
+        if self.pending:
+            super().check_schedule(node, duration)
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        crashed: str | None = super().remove_node(node)
+        self._maybe_send_exclusive()
+        return crashed
+
+    def _maybe_send_exclusive(self) -> None:
+        if self._exclusive and len(self.nodes) == 1:
+            last = self.nodes[0]
+            self.node2pending[last].extend(self._exclusive)
+            last.send_runtest_some(self._exclusive)
+            self._exclusive = []
+            last.shutdown()
+
+    @property
+    def tests_finished(self) -> bool:
+        return not self._exclusive and super().tests_finished
+
+
+class Sharing:
+    """Registered only where pytest-xdist is."""
+
+    def __init__(self, config: pytest.Config, gateways: Gateways) -> None:
+        self._config = config
+        self._gateways = gateways
+        self._numbers: dict[str, int] = {}
+        """Which of the processes each gateway is, by its id."""
+        self._nodes: list[WorkerController] = []
+        """Those that are up."""
+
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        own = self._session
+        workers = int(node.workerinput["workercount"])
+        try:
+            check_shareable(own.profile, workers)
+        except UsageError as error:
+            pytest.exit(str(error), returncode=error.exit_code)
+        node.workerinput["conformance"] = {
+            "directory": str(own.directory.resolve()),
+            "seed": own.seed,
+            "run": own.run,
+            "command": own.again,
+            "earlier": to_json(own.earlier) if own.earlier else None,
+            "share": (self._numbers.setdefault(node.gateway.id, len(self._numbers)), workers),
+            **self._gateways.told(),
+        }
+
+    def end_workers(self, signal_name: str) -> None:
+        """Ends all processes, so that nobody writes any more when their journals are joined.
+
+        Ctrl-C in a terminal has reached them already; another signal reached only this one.
+        """
+        if signal_name != signal.SIGINT.name:
+            for node in self._nodes:
+                process = getattr(node.gateway._io, "popen", None)  # None where it runs on another machine
+                if process is not None:
+                    process.send_signal(signal.SIGINT)
+        if self._nodes:
+            self._config.pluginmanager.getplugin("dsession").nodemanager.teardown_nodes()
+            self._nodes.clear()
+
+    def pytest_testnodeready(self, node: WorkerController) -> None:
+        self._nodes.append(node)
+
+    def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
+        """What a worker knew for a secret is one to all. Of one that crashed, what it was to judge is not judged."""
+        self._nodes = [other for other in self._nodes if other is not node]
+        last_word = getattr(node, "workeroutput", None) or {}
+        self._session.secrets.passing("worker", last_word.pop(SECRETS, ()))
+        self._gateways.received(node.gateway.id, last_word)
+        if error and error != _INTERRUPTED:
+            from conformance.runner.items import ending_key
+
+            told = " ".join(str(error).split())
+            self._config.stash[ending_key].fail(f"the suite erred: the process {node.gateway.id} ended: {told}")
+
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> SharedScheduling:
+        return SharedScheduling(config, log, self._begin, self._numbers)
+
+    def _begin(self, nodeids: Sequence[str]) -> None:
+        """The journal's first line, now that the workers have told what was selected."""
+        parts = (nodeid.partition("::") for nodeid in nodeids)
+        told = {f"{PurePosixPath(file).stem}::{name}" for file, _, name in parts}
+        if selected := [instance for instance in self._session.instances if instance.id in told]:
+            self._session.write_head(selected, asked_of(self._config))
+
+    @property
+    def _session(self) -> Session:
+        from conformance.runner.items import session_key
+
+        return self._config.stash[session_key]

@@ -1,0 +1,127 @@
+"""The profile of a drawn target as its owner would write it: of what is left out, with an exclusion or in silence.
+
+A silent owner may state any number of facts, from the three that every profile has to all: whatever is left out, no
+check may fail a conforming target for it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.core.errors import ProfileError
+from conformance.core.model import Outcome, Run, Verdict
+from conformance.engine.in_process import document_profile
+from conformance.engine.options import Options
+from conformance.reference.drawn.choices import ALL_FACTS, Drawn
+
+Document = dict[str, Any]
+Path = tuple[str, ...]
+_REASON = {"none": "its owner gives no access to it"}
+_BASE = ("name", "base_url", "description", "variables", "limits", "authorization")
+_DEEP = ("fixtures", "operations", "search", "effects", "rate_limit", "credentials")
+"""Tables of which a profile may state any part. Another is stated as a whole: half of one may say something else."""
+
+
+_FACTS = ("idempotency", "identity", "search", "webhooks", "hosted", "rate_limit", "oauth")
+"""Tables whose facts can be excluded one by one."""
+
+
+def with_exclusions(target: Drawn, document: Document, reference: Mapping[str, Any]) -> Document:
+    """The document with an exclusion for each fact that the reference's profile has and this one leaves out."""
+    made = {name: dict(value) if isinstance(value, Mapping) else value for name, value in document.items()}
+    for fact in target.untold:
+        _exclude(made, fact, reference)
+    if target.limiter == "never":
+        made["rate_limit"] = dict(_REASON)
+    for name in set(reference["operations"]) & set(reference["effects"]) - set(made.get("effects", {})):
+        if "none" not in made.setdefault("effects", {}):
+            made["effects"][name] = dict(_REASON)
+    made["schemas"] = {**made["schemas"], "names": {name: dict(_REASON) for name in _unschooled(target)}}
+    return made
+
+
+def _unschooled(target: Drawn) -> Iterator[str]:
+    from conformance.contract import load_contract
+
+    groups = {"every request": "Request", "every response": "Response"}
+    for name in load_contract().schema_names:
+        if any(name == left_out or name.endswith(groups.get(left_out, "\0")) for left_out in target.unschooled):
+            yield name
+
+
+def _exclude(made: Document, fact: str, reference: Mapping[str, Any]) -> None:
+    table, _, key = fact.partition(".")
+    if fact == "bodies":
+        made["operations"] = {
+            name: {**facts, "bodies": dict(_REASON)} if "body" in facts else facts
+            for name, facts in made["operations"].items()
+        }
+    elif fact == "fixtures.foreign":
+        foreign = {kind for kind, states in reference["fixtures"].items() if "foreign" in states}
+        for kind in foreign & set(made["fixtures"]):
+            made["fixtures"][kind] = {**made["fixtures"][kind], "foreign": dict(_REASON)}
+    elif table == "credentials":
+        own = reference["credentials"][key]
+        sort = {name: value for name, value in own.items() if name != "secret"}
+        made["credentials"][key] = {**sort, **_REASON}
+    elif fact in ("transitions", "effects", "rate_limit"):
+        made[table] = dict(_REASON)
+    elif key and table in _FACTS and "none" not in made.setdefault(table, {}):
+        made[table][key] = dict(_REASON)
+        if fact == "rate_limit.limit":
+            made[table]["window_s"] = dict(_REASON)
+
+
+def reduced(document: Document, facts: int, options: Options) -> Document:
+    """The document with at most that many facts of its own, always the same ones, as far as they make a profile."""
+    every = [path for name, value in document.items() if name not in _BASE for path in _paths((name,), value)]
+    chosen = set(random.Random(facts).sample(every, min(facts, len(every))))
+    kept: list[Path] = []
+    for path in every:  # in the document's order: what refers to another fact comes after it
+        if path in chosen and _loads(_only(document, [*kept, path]), options):
+            kept.append(path)
+    return _only(document, kept)
+
+
+def _paths(path: Path, value: Any) -> Iterator[Path]:
+    deep = 1 + (path[0] in _DEEP) + (path[0] == "fixtures")
+    if not isinstance(value, Mapping) or len(path) >= deep:
+        yield path
+        return
+    for name, item in value.items():
+        yield from _paths((*path, name), item)
+
+
+def _only(document: Document, paths: list[Path]) -> Document:
+    made: Document = {name: document[name] for name in _BASE if name in document}
+    for path in paths:
+        source: Any = document
+        place = made
+        for name in path[:-1]:
+            source, place = source[name], place.setdefault(name, {})
+        place[path[-1]] = source[path[-1]]
+    return made
+
+
+def _loads(document: Document, options: Options) -> bool:
+    try:
+        document_profile(options, document)
+    except ProfileError:
+        return False
+    return True
+
+
+def is_sound(target: Drawn, run: Run) -> bool:
+    """Whether a run judged a conforming target rightly.
+
+    Where everything is stated or excluded it is conformant. Where the owner is silent nothing fails, and the verdict
+    is open for want of facts alone; with few facts, for want of what could be seen with them, too.
+    """
+    if run.verdict is Verdict.CONFORMANT:
+        return True
+    if target.silence == "excluded" and target.facts == ALL_FACTS:
+        return False
+    missing = (Outcome.UNSTATED,) if target.facts == ALL_FACTS else (Outcome.UNSTATED, Outcome.INCONCLUSIVE)
+    return run.verdict is Verdict.INCOMPLETE and all(gap.outcome in missing for gap in run.scope.open)

@@ -1,0 +1,156 @@
+"""`conformance doctor`: the set-up proven before anything is judged, a line a fact."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from conformance.checks.support.context import Runtime
+from conformance.client.reachability import reach
+from conformance.client.sender import BudgetExhausted, TargetSilent
+from conformance.core.model import Exchange
+from conformance.engine.open_context import opened
+from conformance.engine.options import Options
+from conformance.engine.session import Session
+from conformance.journal.journal import MemoryJournal, value_of
+from conformance.setup.doctor import credentials as keys
+from conformance.setup.doctor import fixtures as stock
+from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
+from conformance.setup.doctor.operations import Calls
+from conformance.setup.plan.plan import Plan, plan
+
+Told = Callable[[str], None]
+Stage = Callable[[Runtime], Awaitable[list[Fact]]]
+_STAGES = ("clock", "credentials", "fixtures", "controls", "idempotency", "errors", "search", "pointers", "effects")
+_LIMITS = ("ratelimit", "x-ratelimit", "x-rate-limit", "retry-after")
+
+
+def examined(options: Options, told: Told, *, spend: bool) -> tuple[list[Fact], Plan]:
+    """All facts of a set-up, and what a run would send. `told` hears what is being looked at; `spend` uses up fixtures.
+
+    Raises ConformanceError for a profile that does not load, a missing secret, and a target that is not there.
+    """
+    journal = MemoryJournal()
+    session = Session(options, None, journal)
+    facts = [proven("profile", f"{session.profile.name}: every key is known, every secret is there")]
+    reach(session.profile)
+    facts += [proven("base_url", f"{session.profile.base_url} answers"), *_hosts(session), *_tls(session)]
+    facts += asyncio.run(_asked(session, told, spend=spend))
+    exchanges = [value_of(Exchange, record) for record in journal.records if record["kind"] == "exchange"]
+    facts += [*_schemas(session, exchanges), *_rate_limit(session, exchanges)]
+    made = plan(session.profile, session.contract, session.instances, session.concurrency)
+    clean = session.secrets.clean
+    return [replace(fact, told=clean(fact.told), do=clean(fact.do)) for fact in (*facts, *_needs(made))], made
+
+
+async def _asked(session: Session, told: Told, *, spend: bool) -> list[Fact]:
+    facts: list[Fact] = []
+    async with opened(session.settings_for(())) as runtime:
+        calls = Calls(runtime, spend=spend)
+        stages: tuple[Stage, ...] = (
+            keys.clock,
+            keys.credentials,
+            stock.stock,
+            *(_of(calls, name) for name in _STAGES[3:]),
+        )
+        try:
+            async with asyncio.timeout(session.profile.limits.deadline_s):
+                for name, stage in zip(_STAGES, stages, strict=True):
+                    told(name)
+                    facts += await stage(runtime)
+                    if any(fact.name == "authorization.format" and fact.state == "wrong" for fact in facts):
+                        break  # nothing with a key can be said
+        except TargetSilent as error:
+            facts.append(wrong("base_url", str(error), "is there something between here and the service?"))
+        except (TimeoutError, BudgetExhausted) as error:
+            facts.append(unsure("limits", f"ended early: {error or 'the deadline was reached'}", "allow for more"))
+    return facts
+
+
+def _of(calls: Calls, name: str) -> Stage:
+    stage: Callable[[], Awaitable[list[Fact]]] = getattr(calls, name)
+    return lambda _: stage()
+
+
+def _hosts(session: Session) -> Iterator[Fact]:
+    """Requests go nowhere else."""
+    profile = session.profile
+    calls = [f.http.url for states in profile.fixtures.values() for f in states.values() if f.http]
+    calls += [effect.http.url for effect in profile.effects.values() if effect.http]
+    calls += [call.url for call in (profile.rate_limit.prepare, profile.rate_limit.restore) if call]
+    calls += [call.url for call in profile.cleanup.values()]
+    others = sorted({urlsplit(url).netloc for url in calls} - {urlsplit(profile.base_url).netloc})
+    yield note("hosts", f"{urlsplit(profile.base_url).netloc} and {', '.join(others) or 'no other'}")
+
+
+def _tls(session: Session) -> Iterator[Fact]:
+    parts = urlsplit(session.profile.base_url)
+    if parts.scheme != "https":
+        loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
+        if not loopback:
+            yield unsure("tls", "plain http: keys travel in the clear", "use https")
+        return
+    if not session.profile.tls.verify:
+        yield unsure("tls.verify", "the certificate is not verified", "state tls.ca_file instead")
+        return
+    if session.profile.limits.proxy:
+        yield note("tls", "verified, through the proxy")
+        return
+    with suppress(OSError, ssl.SSLError, ValueError):  # `reach` has verified it; this is about its last day
+        ca_file = session.profile.tls.ca_file
+        context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
+        with (
+            socket.create_connection((parts.hostname or "", parts.port or 443), timeout=5) as plain,
+            context.wrap_socket(plain, server_hostname=parts.hostname) as secure,
+        ):
+            days = (ssl.cert_time_to_seconds(str((secure.getpeercert() or {})["notAfter"])) - time.time()) / 86_400
+            told = f"{secure.version()}, verified, the certificate ends in {days:.0f} days"
+            yield proven("tls", told) if days > 14 else unsure("tls", told, "renew it")
+
+
+def _schemas(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]:
+    """Whether real answers validate: every finding is about a schema or about the target; here it is the schema's."""
+    if not session.profile.schemas.by_name:
+        yield note("schemas", "none are stated", "with [schemas], answers and bodies are judged in detail")
+        return
+    seen: dict[str, str] = {}
+    looked = 0
+    for exchange in exchanges:
+        looked += "ENV-4" in exchange.judged
+        for finding in exchange.findings:
+            if finding.requirement == "ENV-4":
+                operation = session.contract.operations[exchange.operation]
+                name = operation.response_schema if exchange.status == 200 else "PublicErrorResponse"
+                seen.setdefault(name, f"{exchange.operation}, {exchange.status}: {finding.message}")
+    for name, message in seen.items():
+        yield wrong(f"schemas.{name}", message, "is the schema right? If it is, a run will say that the target is not")
+    if not seen and looked:
+        yield proven("schemas", f"{looked} answers validate")
+
+
+def _rate_limit(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]:
+    limited = sum(exchange.status == 429 for exchange in exchanges)
+    shown = {name: value for e in exchanges for name, value in e.response.headers if name.lower().startswith(_LIMITS)}
+    told = [f"{limited} of {len(exchanges)} answers were 429"] if limited else []
+    told += [f"{name}: {value}" for name, value in list(shown.items())[:4]]
+    if not told:
+        yield note("rate limit", f"none seen in {len(exchanges)} requests")
+    elif limited and session.profile.limits.rate is None:
+        yield unsure("limits.rate", "; ".join(told), "state a rate that the target bears: a run is then quicker")
+    else:
+        yield note("rate limit", "; ".join(told))
+
+
+def _needs(made: Plan) -> Iterator[Fact]:
+    for need in made.needs:
+        name = f"fixtures.{need.fixture}.values"
+        if need.short:
+            yield unsure(name, f"{need.listed} are listed, a full run uses up to {need.most}", "list more")
+        elif need.listed is not None:
+            yield proven(name, f"{need.listed} are listed, a full run uses up to {need.most}")

@@ -1,0 +1,207 @@
+"""A drafted profile: what was found or given, each line with its evidence, and what only a person can know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from conformance.client.redaction.secrets import Secrets
+from conformance.setup.draft_toml import comment_text, header_text, key_text, value_text
+
+Key = tuple[str, ...]
+_WIDTH: Final = 120
+_ORDER: Final = (
+    "variables",
+    "tls",
+    "limits",
+    "authorization",
+    "credentials",
+    "idempotency",
+    "errors",
+    "fixtures",
+    "operations",
+    "schemas",
+    "identity",
+    "search",
+    "transitions",
+    "hosted",
+    "effects",
+    "webhooks",
+    "rate_limit",
+    "oauth",
+    "revocation",
+    "waivers",
+)
+"""The tables, in the order of `profiles/template.toml`."""
+_NESTED: Final = {"credentials": 1, "operations": 1, "effects": 1, "fixtures": 2}
+"""Tables of tables, and how deep the names go."""
+
+
+@dataclass
+class Draft:
+    """What a profile will say. `facts` is the document as `tomllib` would give it."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What a person stated; nothing that is found takes its place."""
+    source: str = ""
+    """Where it was stated, for the comments."""
+    evidence: dict[Key, str] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    """By table: what was seen and has no key of its own."""
+    todos: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """By table: (a line of TOML to fill in, or nothing; what only a person can know)."""
+
+    def __post_init__(self) -> None:
+        self.facts = _merged(self.facts, self.given)
+
+    def stated(self, *key: str) -> bool:
+        """Whether a person stated it."""
+        return _has(self.given, key)
+
+    def knows(self, *key: str) -> bool:
+        return _has(self.facts, key)
+
+    def get(self, *key: str) -> Any:
+        """What is known there; None where nothing is."""
+        value: Any = self.facts
+        for name in key:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+    def state(self, key: Key, value: Any, evidence: str) -> None:
+        """Writes a fact down, unless a person stated another: then what was seen is kept as a note."""
+        if self.stated(*key):
+            if self.get(*key) != value:
+                self.note(key[0], f"{'.'.join(key)} is as you stated it; seen was {value_text(value)}: {evidence}")
+            return
+        if _substituted(value):
+            self.note(key[0], f"{'.'.join(key)} was not stated: what was seen would be filled in as a variable")
+            return
+        table = self.facts
+        for name in key[:-1]:
+            table = table.setdefault(name, {})
+        table[key[-1]] = value
+        self.evidence[key] = evidence
+
+    def retract(self, key: Key) -> None:
+        """Takes a fact back that turned out not to be evident. What a person stated stays."""
+        if self.stated(*key) or not self.knows(*key):
+            return
+        table = self.facts
+        for name in key[:-1]:
+            table = table[name]
+        del table[key[-1]]
+        self.evidence.pop(key, None)
+
+    def note(self, table: str, text: str) -> None:
+        known = self.notes.setdefault(table, [])
+        if text not in known:
+            known.append(text)
+
+    def todo(self, table: str, line: str, why: str) -> None:
+        known = self.todos.setdefault(table, [])
+        if (line, why) not in known:
+            known.append((line, why))
+
+    def clean(self, secrets: Secrets) -> None:
+        """Takes every secret out of what is stated and told, before it becomes text: so that the text stays TOML."""
+        self.facts = secrets.deep(self.facts)
+        self.evidence = {key: secrets.clean(why) for key, why in self.evidence.items()}
+        self.notes = {table: list(map(secrets.clean, notes)) for table, notes in self.notes.items()}
+        self.todos = {t: [(secrets.clean(a), secrets.clean(b)) for a, b in told] for t, told in self.todos.items()}
+
+    @property
+    def open_ends(self) -> int:
+        return sum(map(len, self.todos.values()))
+
+    def text(self, head: Iterable[str]) -> str:
+        """The profile as TOML. `head` are comment lines above it."""
+        lines = [comment_text(line) if line else "#" for line in head]
+        lines += ["", *self._lines((), {n: v for n, v in self.facts.items() if n not in _ORDER})]
+        for table in _ORDER:
+            lines += list(self._table(table))
+        return "\n".join(lines) + "\n"
+
+    def _table(self, table: str) -> Iterator[str]:
+        value, notes, todos = self.facts.get(table), self.notes.get(table, ()), self.todos.get(table, ())
+        if not value and not notes and not todos:
+            return
+        yield ""
+        yield from (comment_text(note) for note in notes)
+        if isinstance(value, list):
+            yield from self._array(table, value)
+        elif table in _NESTED:
+            yield from self._nested((table,), value or {}, _NESTED[table])
+        elif value is not None:
+            yield from self._headed((table,), value)
+        elif todos:
+            yield f"# {header_text(table)}"
+        for line, why in todos:
+            yield comment_text(f"{line}  # TODO {why}" if line else f"TODO {why}")
+
+    def _array(self, table: str, entries: list[Mapping[str, Any]]) -> Iterator[str]:
+        yield comment_text(self._why((table,)))
+        for entry in entries:
+            yield f"[[{key_text(table)}]]"
+            yield from (f"{key_text(name)} = {value_text(value)}" for name, value in entry.items())
+            yield ""
+
+    def _nested(self, key: Key, value: Mapping[str, Any], depth: int) -> Iterator[str]:
+        for index, (name, below) in enumerate(value.items()):
+            yield from ("",) if index else ()
+            if depth > 1:
+                yield from self._nested((*key, name), below, depth - 1)
+                continue
+            yield from self._headed((*key, name), below)
+
+    def _headed(self, key: Key, table: Mapping[str, Any]) -> Iterator[str]:
+        """A header and its lines; where a person stated all of them, that is said once."""
+        own = {(*key, name) for name in table} & self.evidence.keys()
+        yield from () if own else (comment_text(self._why(key)),)
+        yield header_text(*key)
+        yield from self._lines(key, table, said=not own)
+
+    def _lines(self, key: Key, table: Mapping[str, Any], *, said: bool = False) -> Iterator[str]:
+        """`key = value  # evidence`; the evidence stands above where the line would be too long."""
+        for name, value in table.items():
+            line, why = f"{key_text(name)} = {value_text(value)}", comment_text(self._why((*key, name)))
+            if said:
+                yield line
+            elif len(line) + len(why) + 2 <= _WIDTH:
+                yield f"{line}  {why}"
+            else:
+                yield from (why, line)
+
+    def _why(self, key: Key) -> str:
+        if key in self.evidence:
+            return self.evidence[key]
+        return f"stated in {self.source}" if self.source else "stated"
+
+
+def _substituted(value: Any) -> bool:
+    """Whether a value that was seen holds what a profile would take for a variable of the person's own."""
+    return any(word in str(value) for word in ("{env.", "{var."))
+
+
+def _has(value: Any, key: Key) -> bool:
+    for name in key:
+        if not isinstance(value, Mapping) or name not in value:
+            return False
+        value = value[name]
+    return True
+
+
+def _merged(found: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(found)
+    for name, value in given.items():
+        below = merged.get(name)
+        both = isinstance(value, Mapping) and isinstance(below, Mapping)
+        merged[name] = _merged(below, value) if both else _copy(value)  # type: ignore[arg-type]
+    return merged
+
+
+def _copy(value: Any) -> Any:
+    """Tables anew, so that what is found can be added to them."""
+    return {name: _copy(item) for name, item in value.items()} if isinstance(value, Mapping) else value

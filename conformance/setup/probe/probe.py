@@ -1,0 +1,233 @@
+"""Drafts a profile from a live target: one part after the other, then the file, then what is left to a person."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+import time
+import tomllib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.client.reachability import reach
+from conformance.contract import Contract, load_contract
+from conformance.core.errors import ConformanceError, UsageError
+from conformance.engine.options import run_name, suite_version
+from conformance.profile.loader import profile_from_document
+from conformance.setup.probe import access as probe_access
+from conformance.setup.probe import answers as probe_answers
+from conformance.setup.probe import idempotency as probe_idempotency
+from conformance.setup.probe import openapi as probe_openapi
+from conformance.setup.probe import operations as probe_operations
+from conformance.setup.probe import schemas as probe_schemas
+from conformance.setup.probe import search as probe_search
+from conformance.setup.probe.context import Bench, bench, standing_in
+from conformance.setup.probe.draft import Draft
+from conformance.setup.probe.options import Asked, fetched, fragment
+
+Tell = Callable[[str], None]
+Part = tuple[str, Callable[[Bench], Awaitable[None]]]
+
+_LEFT_TO_A_PERSON: Final = (
+    ("fixtures", "[fixtures.KIND.STATE]", "where carts, orders, sessions, merchants come from", ("fixtures",)),
+    ("transitions", "operation, fixture, leads_to", "what each state allows", ("transitions",)),
+    ("hosted", "tickets_single_use = true", "whether a second consume is refused", ("hosted",)),
+    ("effects", "[effects.OPERATION]", "how to see that something happened", ("effects",)),
+    ("rate_limit", "provoke = true", "whether a burst may be sent", ("rate_limit",)),
+    ("oauth", 'client_id = "..."', "the client, its redirect_uri, [fixtures.oauth.code]", ("oauth",)),
+    ("revocation", "propagation_s = 0", "how long a revoked key may go on working", ("revocation",)),
+)
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """What came of a probe."""
+
+    profile: Path
+    schemas: Path | None
+    text: str
+    schema_document: Mapping[str, Any]
+    open_ends: int
+    proven: int
+    """Operations that were answered 200."""
+    operations: int
+    requests: int
+    seconds: float
+
+
+def probe(asked: Asked, tell: Tell) -> Drafted:
+    """Sends a bounded number of requests, and writes the draft and its schemas.
+
+    Raises UsageError, ProfileError where nothing can be sent, Unreachable where nobody answers.
+    """
+    asked.check()
+    contract, started = load_contract(), time.monotonic()
+    directory = asked.output.parent
+    draft = _begun(asked)
+    keys = {source.name: fetched(source, directory) for source in asked.keys}
+    described = probe_openapi.described(asked.openapi, asked.base_url, contract)
+    with tempfile.TemporaryDirectory(prefix="conformance-probe-") as place:
+        schemas = probe_schemas.loaded(described, contract, Path(place))
+        profile = standing_in(draft, directory, schemas)
+        tell(f"probing {profile.base_url}, with at most {asked.max_requests} requests")
+        reach(profile)
+        opened = bench(
+            draft,
+            contract=contract,
+            described=described,
+            schemas=schemas,
+            keys=keys,
+            directory=directory,
+            directory_of_schemas=Path(place),
+            run=run_name(),
+            max_requests=asked.max_requests + asked.provoke_429,
+            tell=tell,
+        )
+        made, document, requests = asyncio.run(_probed(opened, asked))
+        text = _checked(made, document, asked, contract, Path(place), requests)
+    _write(asked, text, document)
+    return Drafted(
+        profile=asked.output,
+        schemas=asked.schema_file if _has_schemas(document) else None,
+        text=text,
+        schema_document=document,
+        open_ends=made.draft.open_ends,
+        proven=len(made.controls),
+        operations=len(contract.all),
+        requests=requests,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _begun(asked: Asked) -> Draft:
+    """The draft before anything is sent: what a person stated."""
+    given = {name: value for name, value in fragment(asked.fixtures).items() if name not in ("name", "base_url")}
+    if asked.variables:
+        given["variables"] = {**given.get("variables", {}), **asked.variables}
+    draft = Draft(given=given, source=asked.fixtures.name if asked.fixtures else "--var")
+    draft.facts = {"name": "", "base_url": "", **draft.facts}
+    draft.state(("name",), asked.profile_name, "in reports and folder names")
+    draft.state(("base_url",), asked.base_url.rstrip("/"), "as given; --base-url overrides it")
+    for source in asked.keys:
+        draft.state(("credentials", source.name, "secret"), dict(source.secret), "as given by --key")
+        draft.state(("credentials", source.name, "scopes"), [], "TODO not probed")
+    return draft
+
+
+async def _probed(opened: Any, asked: Asked) -> tuple[Bench, dict[str, Any], int]:
+    async with opened as made:
+        try:
+            async with asyncio.timeout(asked.deadline_s):
+                for title, work in _parts(asked):
+                    if not await made.step(title, work):
+                        break
+        except TimeoutError:
+            made.draft.note("limits", f"the probe ended early, after {asked.deadline_s:g} s")
+            made.tell(f"  ended early, after {asked.deadline_s:g} s")
+        if not made.draft.knows("authorization", "format"):
+            probe_access.undecided(made, "the probe ended before")
+        probe_operations.oauth(made)
+        probe_answers.surroundings(made)
+        document = probe_schemas.drafted(made)
+        return made, made.secrets.deep(document), made.flow.requests
+
+
+def _parts(asked: Asked) -> list[Part]:
+    return [
+        ("how a key is written", probe_access.authorization),
+        ("what each key may do", _identities),
+        ("where the idempotency key travels", probe_idempotency.carrier),
+        ("a search that is answered", probe_search.query),
+        ("every operation once", probe_operations.controls),
+        ("webhook endpoints", probe_operations.webhooks),
+        ("the scopes of each key", probe_access.scopes_by_asking),
+        ("the bounds of a page", probe_search.sizes),
+        ("filters", probe_search.filters),
+        ("calls without an idempotency key", probe_idempotency.missing_keys),
+        ("replays", probe_answers.replays),
+        ("the order of refusals", probe_answers.precedence),
+        ("errors", probe_answers.errors),
+        ("the rate limit", lambda b: probe_answers.limits(b, asked.provoke_429)),
+    ]
+
+
+async def _identities(made: Bench) -> None:
+    if made.keys:
+        await probe_access.identities(made)
+
+
+def _checked(
+    made: Bench, document: dict[str, Any], asked: Asked, contract: Contract, place: Path, requests: int
+) -> str:
+    """The text of the draft, which loads. Raises ConformanceError where it would not: that is our own mistake."""
+    draft = made.draft
+    if _has_schemas(document):
+        draft.state(("schemas", "file"), asked.schema_file.name, "drafted beside this file")
+    else:
+        draft.facts.pop("schemas", None)
+    _leave_to_a_person(draft, contract)
+    draft.clean(made.secrets)
+    text = draft.text(map(made.secrets.clean, _head(asked, requests)))
+    read = tomllib.loads(text)
+    if _has_schemas(document):
+        (place / "drafted.json").write_text(json.dumps(document), encoding="utf-8")
+        read = {**read, "schemas": {**read["schemas"], "file": str((place / "drafted.json").resolve())}}
+    try:
+        profile_from_document(read, directory=asked.output.parent)
+    except ConformanceError as error:
+        raise ConformanceError(f"the draft cannot be read back: {error}", where=str(asked.output)) from error
+    return text
+
+
+def _head(asked: Asked, requests: int) -> list[str]:
+    today = datetime.now(UTC).date().isoformat()
+    return [
+        f"Drafted by `conformance probe` {suite_version()} on {today}, with {requests} requests to {asked.base_url}.",
+        "",
+        "Each line says what it rests on, and each TODO what only a person can know. Read it as a draft: a stated fact",
+        "binds, so take out what was seen and is not meant. profiles/template.toml shows every key there is, and",
+        "`conformance explain ID` what a requirement needs.",
+    ]
+
+
+def _leave_to_a_person(draft: Draft, contract: Contract) -> None:
+    for table, line, what, facts in _LEFT_TO_A_PERSON:
+        if not draft.facts.get(table):
+            draft.todo(table, line, f"{what}; it enables {_enabled(contract, facts)}")
+    credentials = draft.facts.get("credentials") or {}
+    if not any(told.get("status", "active") != "active" for told in credentials.values()):
+        draft.todo("credentials", "--key revoked=env:...", "a key that is revoked or expired; it enables AUTH-4")
+    if not any(len(told["scopes"]) == 1 for told in credentials.values()):
+        draft.todo("credentials", "--key NAME=env:...", "a key with each single scope; they enable SCO-1 and more")
+    if len({told.get("installation", "") for told in credentials.values()}) < 2:
+        draft.todo("credentials", "--key other=env:...", "a key of another installation; it enables TEN-1")
+
+
+def _enabled(contract: Contract, facts: tuple[str, ...]) -> str:
+    found = [r.id for r in contract.requirements.values() if any(f.split(".")[0] in facts for f in r.facts)]
+    shown = ", ".join(found[:6])
+    return f"{shown} and {len(found) - 6} more requirements" if len(found) > 6 else shown
+
+
+def _has_schemas(document: Mapping[str, Any]) -> bool:
+    return document != {"components": {"schemas": {}}}
+
+
+def _write(asked: Asked, text: str, document: Mapping[str, Any]) -> None:
+    """Both files or none: the schemas first, for the profile names them."""
+    try:
+        if _has_schemas(document):
+            _replace(asked.schema_file, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        _replace(asked.output, text)
+    except OSError as error:
+        raise UsageError(f"cannot be written: {error.strerror}", where=str(asked.output)) from None
+
+
+def _replace(path: Path, text: str) -> None:
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text(text, encoding="utf-8", errors="replace")
+    beside.replace(path)
