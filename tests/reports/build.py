@@ -8,9 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from conformance.judge.scope import scope_of
-from conformance.judge.verdict import overall, tiers_of, verdict_of, with_waivers
-from conformance.model import (
+from conformance.core.model import (
     STATUSES,
     WORST_FIRST,
     Exchange,
@@ -29,6 +27,8 @@ from conformance.model import (
     Traffic,
     Waiver,
 )
+from conformance.judge.scope import scope_of
+from conformance.judge.verdict import overall, tiers_of, verdict_of, with_waivers
 
 OPERATIONS = tuple(
     OperationInfo(name, method, "/api/v1" + path, Stability(stability))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.model import Run
+from conformance.core.model import Run
 from reports import build
 
 

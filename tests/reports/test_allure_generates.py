@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.model import Run
+from conformance.core.model import Run
 from conformance.reports import allure
 
 

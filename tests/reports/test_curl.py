@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.model import Exchange, Message
+from conformance.core.model import Exchange, Message
 from conformance.reports.shaping.curl import curl, shell, variables
 from tests.reports.build import OPERATIONS, PAYLOADS, exchange
 

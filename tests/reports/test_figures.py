@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conformance.model import Message, Outcome, Run
+from conformance.core.model import Message, Outcome, Run
 from conformance.reports import html
 from tests.reports.build import OPERATIONS, exchange, result, run_of
 

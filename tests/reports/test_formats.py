@@ -15,8 +15,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from conformance import reports
-from conformance.errors import ConformanceError, ReportDirError, UsageError
-from conformance.model import Outcome, Run, Verdict, Waiver
+from conformance.core.errors import ConformanceError, ReportDirError, UsageError
+from conformance.core.model import Outcome, Run, Verdict, Waiver
 from conformance.reports import FORMATS, allure, ctrf, har, junit, summary, write_reports
 from conformance.reports.terminal import summary as rich_summary
 from conformance.reports.terminal import summary_lines

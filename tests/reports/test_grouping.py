@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.model import Outcome, Run, Waiver
+from conformance.core.model import Outcome, Run, Waiver
 from conformance.reports.shaping import grouping
 from tests.reports.build import OPERATIONS, result, run_of
 

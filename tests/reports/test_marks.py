@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.model import Finding, Message, Outcome
+from conformance.core.model import Finding, Message, Outcome
 from conformance.reports import html
 from conformance.reports.shaping.marks import MOST, marks, pieces
 from tests.reports.build import OPERATIONS, PAYLOADS, exchange, result, run_of

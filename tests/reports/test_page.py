@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from conformance.model import Outcome, Run
+from conformance.core.model import Outcome, Run
 from conformance.reports import html
 from tests.reports.build import OPERATIONS, exchange, result, run_of
 

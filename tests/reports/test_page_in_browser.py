@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.model import Outcome, Run
+from conformance.core.model import Outcome, Run
 from conformance.reports import html
 from tests.browser import DESKTOP, NEEDED, PHONE, Browser, opened
 from tests.reports.build import REQUIREMENTS, small

@@ -9,8 +9,8 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from conformance.errors import JournalError
-from conformance.model import Run
+from conformance.core.errors import JournalError
+from conformance.core.model import Run
 from conformance.reports import runjson
 
 VALIDATOR = jsonschema_rs.validator_for(runjson.schema(), validate_formats=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.model import Exchange, Message, Outcome, Run
+from conformance.core.model import Exchange, Message, Outcome, Run
 from conformance.reports import summary, terminal
 from conformance.reports.shaping import transcript
 from tests.reports.build import PAYLOADS, result, run_of

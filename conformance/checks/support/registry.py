@@ -125,8 +125,7 @@ def check_set_digest() -> str:
     """sha256 over the source of all checks and of what judges them: equal digests judge alike."""
     digest = hashlib.sha256()
     for package in ("conformance.checks", "conformance.judge"):
-        for path in importlib.import_module(package).__path__:
-            for module in sorted(pkgutil.iter_modules([path]), key=lambda m: m.name):
-                source = inspect.getsource(importlib.import_module(f"{package}.{module.name}"))
-                digest.update(f"{module.name}\n{source}\n".encode())
+        modules = pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
+        for name in sorted(module.name for module in modules if not module.ispkg):
+            digest.update(f"{name}\n{inspect.getsource(importlib.import_module(name))}\n".encode())
     return digest.hexdigest()
