@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -59,7 +59,7 @@ def structure_problems(document: Mapping[str, Any], schema: dict[str, Any] | Non
         return problems
     validator = jsonschema_rs.Draft202012Validator(schema) if schema else _validator()
     for error in validator.iter_errors(document):
-        key: Key = tuple(error.instance_path)
+        key = _key_of(document, error.instance_path)
         problems += _problems(key, error, _subschema(schema or profile_schema(), key))
     misspelt = {(p.key[:-1], p.hint) for p in problems if p.what == _UNKNOWN}
     return [p for p in problems if (p.key, f"did you mean {p.what.removeprefix(_LACKS)}?") not in misspelt]
@@ -113,6 +113,17 @@ def _about(subschema: Mapping[str, Any], name: str) -> str:
 def _types(subschema: Mapping[str, Any]) -> str:
     types = subschema["type"]
     return " or ".join(_ARTICLES[t] for t in ([types] if isinstance(types, str) else types))
+
+
+def _key_of(document: Any, path: Iterable[str | int]) -> Key:
+    """An instance path as a key. The library gives a member whose name is a number, such as `00`, as that number."""
+    key: list[str | int] = []
+    for part in path:
+        if isinstance(document, Mapping) and isinstance(part, int):
+            part = next(name for name in document if name.lstrip("+").isdigit() and int(name) == part)
+        key.append(part)
+        document = document[part]
+    return tuple(key)
 
 
 def _type_of(value: Any) -> str:

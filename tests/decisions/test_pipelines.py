@@ -21,7 +21,7 @@ from conformance.reports import write_reports
 from conformance.runner import embedded_reference as embedded
 from tests.judge.lines import conformant_lines, write_journal
 
-FOLDER = Path(conformance.__file__).parent / "pipelines"
+FOLDER = Path(conformance.__file__).parent / "decisions" / "pipelines"
 
 
 @pytest.mark.parametrize(
