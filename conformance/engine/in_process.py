@@ -71,11 +71,16 @@ def merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, A
     for name, value in patch.items():
         if value is None:
             found.pop(name, None)
-        elif isinstance(value, Mapping) and isinstance(found.get(name), Mapping) and "none" not in value:
+        elif isinstance(value, Mapping) and isinstance(found.get(name), Mapping) and not _is_exclusion(value):
             found[name] = merged(found[name], value)
         else:
             found[name] = value
     return found
+
+
+def _is_exclusion(table: Mapping[str, Any]) -> bool:
+    """Whether a table gives its reason in `none`, which may also be the name of a credential."""
+    return isinstance(table.get("none"), str)
 
 
 def reference_options(base_url: str, control_url: str, target: str, profile: Path, report_dir: Path) -> Options:

@@ -120,9 +120,10 @@ def _key_of(document: Any, path: Iterable[str | int]) -> Key:
     key: list[str | int] = []
     for part in path:
         if isinstance(document, Mapping) and isinstance(part, int):
-            part = next(name for name in document if name.lstrip("+").isdigit() and int(name) == part)
-        key.append(part)
-        document = document[part]
+            key.append(next(name for name in document if name.lstrip("+").isdigit() and int(name) == part))
+        else:
+            key.append(part)
+        document = document[key[-1]]
     return tuple(key)
 
 

@@ -57,6 +57,12 @@ def test_a_credential_that_is_left_out_is_excluded_by_its_sort() -> None:
     assert exclusion_of(profile, "credentials", lambda one: not one.active) is not None
 
 
+def test_a_credential_called_none_is_left_out_alone() -> None:
+    """The reference's key without a scope has the name that exclusions have elsewhere."""
+    profile = document_profile(OPTIONS, written(drawn_from({"untold": ["credentials.none"]})))
+    assert set(profile.credentials) == set(DOCUMENT["credentials"]) - {"none"}
+
+
 @pytest.mark.parametrize("target", drawn(20, seed=5))
 def test_every_drawn_profile_with_exclusions_loads(target: Drawn) -> None:
     """Whatever it leaves out, and whatever it chose."""
