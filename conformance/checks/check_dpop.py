@@ -9,9 +9,8 @@ from math import copysign
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-from conformance.checks.check_oauth import other_algorithms
 from conformance.checks.support.case import Case
-from conformance.checks.support.oauth_exchange import REFUSED, oauth_of
+from conformance.checks.support.oauth_exchange import REFUSED, oauth_of, other_algorithms
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.dpop import Proof, ProofKey

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.oauth_exchange import REFUSED, access_token, oauth_of
+from conformance.checks.support.oauth_exchange import REFUSED, access_token, oauth_of, other_algorithms
 from conformance.checks.support.races import AT_ONCE, ROUNDS, together
 from conformance.checks.support.registry import check
 from conformance.client.dpop import Proof, ProofKey, challenge_of
-from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.model import Level
-from conformance.profile.model import Profile
 
 
 @check("OA-1")
@@ -30,11 +28,6 @@ async def the_exchange_answers_a_token_in_data(case: Case) -> None:
         raise case.violated(
             f"there is no token at {where}", answer, expected="a token", observed="none", level=Level.DECLARED
         )
-
-
-def other_algorithms(profile: Profile, _: Operation) -> Mapping[str, str]:
-    """The first one signs every other proof of the run."""
-    return {name: name for name in profile.oauth.algorithms[1:]} if profile.oauth else {}
 
 
 @check("OA-1", cases=other_algorithms)

@@ -18,6 +18,8 @@ from conformance.cli.shell import Commands
 from conformance.core.gc_tuning import calm_collector
 from conformance.core.places import cache_folder
 
+__all__ = ["main"]
+
 _EXIT_CODES = """\b
 Exit codes:
   0 conformant    1 nonconformant    2 bad command line or profile

@@ -1,1 +1,18 @@
 """Sending one operation: request, wire, transport, credentials, DPoP, fixtures, recorder (design, The house)."""
+
+__all__ = [
+    "created_resources",
+    "dpop",
+    "fixtures",
+    "limit_watch",
+    "raw_socket",
+    "reachability",
+    "recorder",
+    "redaction",
+    "request",
+    "request_builder",
+    "response",
+    "sender",
+    "throttle",
+    "transport",
+]

@@ -1,0 +1,17 @@
+"""What every room may use: errors, the model of a run, JSON, exit codes, environment variables, interrupts."""
+
+__all__ = [
+    "codec",
+    "elsewhere",
+    "environ",
+    "errors",
+    "exit_codes",
+    "files",
+    "gc_tuning",
+    "interrupts",
+    "json_pointer",
+    "model",
+    "package",
+    "places",
+    "strict_json",
+]

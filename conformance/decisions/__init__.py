@@ -1,1 +1,17 @@
 """What people do with runs: hold a release to them, sign them, lay them side by side. Pure functions of run files."""
+
+__all__ = [
+    "badge",
+    "behaviour",
+    "certificate",
+    "comparison",
+    "comparison_report",
+    "explain_failure",
+    "gate",
+    "gate_policy",
+    "gate_report",
+    "history",
+    "history_report",
+    "merge",
+    "rerun",
+]

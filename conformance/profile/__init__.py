@@ -4,4 +4,23 @@ from conformance.profile.loader import load_profile, profile_from_document
 from conformance.profile.model import Profile
 from conformance.profile.secrets import resolve_secret
 
-__all__ = ["Profile", "load_profile", "profile_from_document", "resolve_secret"]
+__all__ = [
+    "Profile",
+    "exclusions",
+    "load_profile",
+    "loader",
+    "model",
+    "overrides",
+    "profile_from_document",
+    "render",
+    "resolve_secret",
+    "rules",
+    "sample",
+    "schemas",
+    "secrets",
+    "shares",
+    "source",
+    "structure",
+    "subschema",
+    "urls",
+]

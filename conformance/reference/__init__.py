@@ -2,3 +2,5 @@
 
 Side B of the house: it imports nothing of the suite but `conformance.core.errors`, and it never reads the contract.
 """
+
+__all__ = ["command", "drawn", "registry"]

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from conformance.core.errors import ConformanceError, ReportDirError, UsageError
 from conformance.core.model import Run
 
-__all__ = ["FORMATS", "Beside", "Writer", "load", "write_reports"]
+__all__ = ["FORMATS", "Beside", "Writer", "html", "load", "runjson", "shaping", "summary", "terminal", "write_reports"]
 
 Writer = Callable[[Run, Path], Path]
 

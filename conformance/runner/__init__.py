@@ -1,0 +1,3 @@
+"""How a run is driven: command, pytest plugin, progress, order, shards, pytest-xdist, many targets, kill matrix."""
+
+__all__ = ["command", "embedded_reference", "kill_matrix", "many_targets", "progress"]

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.check_oauth import a_proof_of_each_declared_algorithm_is_accepted, other_algorithms
+from conformance.checks.check_oauth import a_proof_of_each_declared_algorithm_is_accepted
 from conformance.checks.support.case import Case
+from conformance.checks.support.oauth_exchange import other_algorithms
 from conformance.core.model import Level, Outcome
 from conformance.profile.model import Fixture, OAuth, OperationFacts
 from tests.checks.conftest import CONTRACT, profile

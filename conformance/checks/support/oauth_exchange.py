@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from conformance.checks.support.case import Case
 from conformance.client.response import Answer
+from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
-from conformance.profile.model import OAuth
+from conformance.profile.model import OAuth, Profile
 
 REFUSED = (400, 401)
 """RFC 6749 section 5.2 and RFC 9449 section 5; the interface does not choose between the two."""
@@ -22,3 +25,8 @@ def access_token(case: Case, answer: Answer) -> str:
     where = oauth_of(case).access_token
     found = pointer.get(answer.value, where) if where and pointer.has(answer.value, where) else ""
     return found if isinstance(found, str) else ""
+
+
+def other_algorithms(profile: Profile, _: Operation) -> Mapping[str, str]:
+    """The first one signs every other proof of the run."""
+    return {name: name for name in profile.oauth.algorithms[1:]} if profile.oauth else {}

@@ -1,0 +1,1 @@
+"""One run over several processes and machines, through pytest-xdist."""

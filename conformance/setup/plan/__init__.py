@@ -1,0 +1,1 @@
+"""`conformance run --plan`: what a run would send."""

@@ -1,0 +1,1 @@
+"""`conformance probe` and `init`: drafts a profile from what a target shows."""
