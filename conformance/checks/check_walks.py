@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, cast
@@ -13,7 +13,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.properties import BATCH, Exploration, batches, bounded, drawing, in_thread, spread
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.state_walk import REPLAY, STATE, STEPS, Ground, Turn, Walks, ground_of, machine
+from conformance.checks.support.state_walk import REPLAY, STATE, STEPS, Ground, Slip, Turn, Walks, ground_of, machine
 from conformance.checks.support.transitions import States
 from conformance.core.gc_tuning import forget_circles
 
@@ -37,13 +37,32 @@ async def _walk(case: Case, ground: Ground) -> Walked:
     for begun, number in batches(found.most):
         search = ground, seeded + begun, number
         draw = partial(_kept if number < BATCH else _drawn, *search)
-        await spread(found, list(await drawing(case, draw)), walks, repr)
+        drawn = await drawing(case, draw)
+        await spread(found, list(drawn), walks, repr)
         if found.smallest is not None:
-            found.violations = 1  # of several at once, too: from here on only what goes wrong again counts
+            await _repeat(found, walks, drawn)
             await in_thread(found, partial(_search, *search, partial(_again, found, walks)))
             break
         found.known.clear()
     return Walked(found, walks)
+
+
+async def _repeat(found: Exploration, walks: Walks, drawn: Sequence[tuple[Turn, ...]]) -> None:
+    """Walks again what went wrong, until one walk does so a second time, however long that takes.
+
+    Only shorter walks are looked for against a clock.
+    """
+    found.violations = 1  # of several at once, too: from here on only what goes wrong again counts
+    for turns in drawn:
+        if found.known.get(hash(repr(turns))) is None:
+            continue
+        found.sent += 1
+        try:
+            await walks(turns)
+        except Slip as slip:
+            found.keep(repr(turns), slip)
+            break
+    found.shrink_from_now()
 
 
 def _drawn(ground: Ground, seeded: int, most: int) -> tuple[tuple[Turn, ...], ...]:
@@ -69,7 +88,7 @@ def _search(ground: Ground, seeded: int, most: int, done: Callable[[tuple[Turn, 
 
 
 def _again(found: Exploration, walks: Walks, turns: tuple[Turn, ...]) -> None:
-    """Walks once more what went wrong, and shorter ones. Raises Slip."""
+    """Walks what went wrong, and shorter ones, as hypothesis asks for them. Raises Slip."""
     shown = repr(turns)
     went_well = found.known.get(hash(shown), turns) is None
     if not went_well and found.begun():

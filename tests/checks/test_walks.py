@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from conformance.checks import check_walks
+from conformance.checks.support import properties
 from conformance.client.fixtures import Fixtures
 from conformance.contract import load_contract
 from conformance.core.model import Outcome
@@ -101,6 +102,32 @@ def test_a_refused_call_that_leaves_a_trace_is_found(walked: Any, answer: Any, t
     result = walked(Shop(answer, "trace"), STATE, QUOTE, transitions=transitions)
     assert result.outcome is Outcome.FAILED
     assert "without a credential 401" in result.message
+
+
+def test_a_walk_that_goes_wrong_twice_is_found_however_slow_the_machine_is(
+    walked: Any, answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No clock decides whether what went wrong is walked again: without any time to shrink it, it still fails."""
+    monkeypatch.setattr(properties, "_SHRINKING_S", -1.0)
+    result = walked(Shop(answer, "trace"), STATE, QUOTE)
+    assert result.outcome is Outcome.FAILED
+    assert "without a credential 401" in result.message
+
+
+def test_a_walk_that_goes_wrong_once_alone_is_no_failure(walked: Any, answer: Any) -> None:
+    """What is not seen a second time may be of the network's or another caller's doing: inconclusive."""
+    shop = Shop(answer, "trace")
+
+    def once(arrived: Any) -> bytes:
+        quoted = [cart for cart, state in shop.states.items() if state == "quoted"]
+        reply = shop(arrived)
+        if reply.startswith(b"HTTP/1.1 401") and any(shop.states[cart] == "revoked" for cart in quoted):
+            shop.slip = None
+        return reply
+
+    result = walked(once, STATE, QUOTE)
+    assert result.outcome is Outcome.INCONCLUSIVE
+    assert "once, and not again" in result.message
 
 
 def test_what_only_later_walks_come_upon_is_found(walked: Any, answer: Any) -> None:

@@ -79,6 +79,10 @@ class Exploration:
         self.sent += 1
         return True
 
+    def shrink_from_now(self) -> None:
+        """Until now there was no time to look for a smaller one."""
+        self._found_at = time.monotonic()
+
     def step(self, work: Callable[[], Coroutine[Any, Any, None]], shown: Callable[[], str]) -> None:
         """Sends what an example asks for. Raises Violated; what else goes wrong ends the search, and is kept."""
         if self.ended is not None:
