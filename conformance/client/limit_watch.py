@@ -3,7 +3,7 @@
 A caller is one credential on one operation. Where all its answers are 429 for some seconds, nothing at all is sent for
 the time in which the limit ought to recover, and then its last request is repeated. What is still answered 429 is a
 lasting limit: nothing more is sent for that caller. An idempotency key can be limited in the same way while its caller
-gets other answers.
+gets other answers. Once that was found, the next such key is given up after a few answers, and nobody is silent for it.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ class _Streak(_Row):
     first: Answer
     last: Answer
     examined: int = 0
+    compared: bool = False
+    """Whether its caller was asked under another key, without a silence."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,8 @@ class LimitWatch:
         """Called whenever a limit was found to last."""
         self.silent = False
         """Whether nothing is to be sent just now."""
+        self.uses_keys_up = False
+        """Whether it is known that a 429 uses an idempotency key up."""
         self._profile = profile
         self._ends_at = ends_at
         self._first_ends_all = first_ends_all
@@ -119,6 +123,7 @@ class LimitWatch:
         """Who was answered 429 since anybody got another answer."""
         self._everybody = _Row()
         self._false_alarms = self._examinations = 0
+        self._comparing = False
         self._sound = asyncio.Event()
         self._sound.set()
         self._found = asyncio.Event()
@@ -162,15 +167,17 @@ class LimitWatch:
         found = (one for ((_, operation), _), one in self._lasting.items() if operation == operation_id)
         return next((one for one in found if one.requirement == requirement), None)
 
-    def is_suspect(self, operation_id: str) -> bool:
-        """Whether a caller of an operation was last answered 429, and it is worth while to find out for how long."""
+    def is_suspect(self, operation_id: str, requirement: str) -> bool:
+        """Whether a caller of an operation was last answered 429, and it is worth while to find out for how long.
+
+        RATE-3 is about callers alone; IDEM-8 is about keys as well, which may be found behind a caller.
+        """
         known = self._first_ends_all and any(one.requirement for one in self._lasting.values())
         if known or self._answers_nobody or self._examinations >= _MOST_EXAMINATIONS:
             return False
         return any(
-            one.count > 1 and not one.examined
-            for ((_, operation), _), one in self._streaks.items()
-            if operation == operation_id
+            operation == operation_id and not one.examined and (requirement == "IDEM-8" or not key)
+            for ((_, operation), key), one in self._suspects()
         )
 
     async def resume(self) -> None:
@@ -191,11 +198,11 @@ class LimitWatch:
         """
         for place in reversed(_places(request)):
             streak = self._streaks.get(place)
-            if streak is None or self.silent or self.lasting(request) or not self._stands_alone(place, streak):
+            if streak is None or self.silent or self._comparing or self.lasting(request):
                 continue
-            if self._is_hopeless(place, streak):
+            if self._is_hopeless(place, streak) or await self._is_used_up(place, streak, send):
                 self._record(place, streak, waited_s=0.0, binding=False)
-            elif self._is_suspect(streak):
+            elif self._stands_alone(place, streak) and self._is_suspect(streak) and not self._may_be_used_up(request):
                 await self.examine(send, settle)
 
     async def examine(
@@ -231,6 +238,30 @@ class LimitWatch:
         finally:
             self.silent = False
             self._sound.set()
+
+    async def _is_used_up(self, place: Place, streak: _Streak, send: Callable[[Request], Awaitable[Answer]]) -> bool:
+        """Whether a key is limited where its caller is not, once a 429 is known to use keys up: that needs no silence.
+
+        Where the caller was not answered meanwhile it is asked, once.
+        """
+        caller, key = place
+        if not (self.uses_keys_up and key and streak.count >= _GIVE_UP_ANSWERS and repeatable(streak.last.request)):
+            return False
+        if self._stands_alone(place, streak):
+            return True
+        if streak.compared:
+            return False
+        self._comparing = streak.compared = True
+        try:
+            only = await self._is_only_the_key(caller, streak.last.request, send)
+        finally:
+            self._comparing = False
+        return only and self._streaks.get(place) is streak
+
+    def _may_be_used_up(self, request: Request) -> bool:
+        """Whether a request's key is likelier to be the reason than its caller, since neither was asked about yet."""
+        streak = self._streaks.get((_caller(request), request.key or ""))
+        return self.uses_keys_up and bool(request.key) and streak is not None and not streak.compared
 
     async def _is_only_the_key(
         self, caller: Caller, request: Request, send: Callable[[Request], Awaitable[Answer]]
@@ -285,7 +316,7 @@ class LimitWatch:
         return any(row.count >= least and row.age_s >= patience_s for row, least in rows)
 
     def _is_hopeless(self, place: Place, streak: _Streak) -> bool:
-        alike = any(bool(key) == bool(place[1]) for _, key in self._lasting)
+        alike = any(bool(key) == bool(place[1]) for _, key in self._lasting) and self._stands_alone(place, streak)
         return alike and streak.count >= _GIVE_UP_ANSWERS and streak.age_s >= _GIVE_UP_AFTER_S
 
     def _is_genuine(self, request: Request) -> bool:
@@ -297,10 +328,13 @@ class LimitWatch:
         return not request.authorization and request.operation.auth != "api_key"
 
     def _record(self, place: Place, streak: _Streak, *, waited_s: float, binding: bool) -> None:
-        self._lasting[place] = LastingLimit(
+        limit = LastingLimit(
             streak.first, streak.last, streak.count, waited_s, key_used_up=bool(place[1]), binding=binding
         )
-        self._streaks.pop(place, None)
+        self._lasting[place] = limit
+        self.uses_keys_up = self.uses_keys_up or limit.requirement == "IDEM-8"
+        for explained in (place, (place[0], "")):  # where it is the key, nothing is known against its caller
+            self._streaks.pop(explained, None)
         self.found()
         self._found.set()
         self._found = asyncio.Event()

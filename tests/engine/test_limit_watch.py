@@ -141,7 +141,7 @@ def test_an_answer_now_and_then_is_no_suspicion(watched: Any, answer: Any) -> No
 
     given, _, flow = watched(lambda arrived: answer(200 if next(count) % 4 == 3 else 429), work)
     assert given == [200] * 6
-    assert not flow.limit_watch.is_suspect("getApiKeyIdentity")
+    assert not flow.limit_watch.is_suspect("getApiKeyIdentity", "RATE-3")
 
 
 @pytest.mark.parametrize(
@@ -178,6 +178,92 @@ def test_a_key_that_a_429_has_used_up(watched: Any, answer: Any) -> None:
     (error, other), _, flow = watched(script, work)
     assert (error.limit.requirement, error.limit.key_used_up, other) == ("IDEM-8", True, 200)
     assert flow.limit_watch.violation("createInstallationWebhook", "RATE-3") is None
+
+
+SLOW = replace(
+    PROFILE,
+    credentials={name: Credential(name, SecretSource(env="X")) for name in ("full", "second")},
+    rate_limit=RateLimit(recovery_s=1.5),
+)
+"""A silence would be noticed; and two keys of the same rights."""
+SECOND = replace(CREATE, credential="second", authorization=("Bearer b",))
+
+
+def used(arrived: Any) -> bool:
+    """Whether a call has one of the idempotency keys that are used up."""
+    return any(key.startswith("used") for key in arrived.all("Idempotency-Key"))
+
+
+async def first_used_up(flow: Flow) -> None:
+    """A violation of IDEM-8 is found, with the silence that takes."""
+    await flow.send(CREATE.with_key("good"))
+    assert (await raised(flow, CREATE.with_key("used-0"))).limit.requirement == "IDEM-8"
+
+
+@pytest.mark.parametrize("request_", [CREATE, SECOND], ids=["the same caller", "one that was never answered"])
+def test_once_a_429_uses_keys_up_the_next_such_key_needs_no_silence(watched: Any, answer: Any, request_: Any) -> None:
+    """It is given up after a few answers; other keys of its caller still go, and nobody else is suspected."""
+
+    async def work(flow: Flow) -> tuple[StillLimited, float, int | None]:
+        await first_used_up(flow)
+        began = time.monotonic()
+        error = await raised(flow, request_.with_key("used-1"))
+        took = time.monotonic() - began
+        return error, took, (await flow.send(request_.with_key("good"))).status
+
+    (error, took, other), _, flow = watched(lambda a: answer(429 if used(a) else 200), work, SLOW)
+    assert (error.limit.key_used_up, error.limit.waited_s, other) == (True, 0.0, 200)
+    assert error.limit.count <= 4
+    assert took < 1.5
+    assert not flow.limit_watch.is_suspect("createInstallationWebhook", "RATE-3")
+    assert flow.limit_watch.violation("createInstallationWebhook", "RATE-3") is None
+
+
+def test_a_caller_that_is_limited_for_good_is_found_beside_keys_that_are_used_up(watched: Any, answer: Any) -> None:
+    """It is not answered under another key either: its limit is looked at in silence, and violates RATE-3."""
+
+    async def work(flow: Flow) -> StillLimited:
+        await first_used_up(flow)
+        return await raised(flow, SECOND.with_key("k1"))
+
+    def script(arrived: Any) -> bytes:
+        return answer(429 if used(arrived) or arrived.all("Authorization") == ["Bearer b"] else 200)
+
+    error, _, flow = watched(script, work, SLOW)
+    assert (error.limit.requirement, error.limit.key_used_up) == ("RATE-3", False)
+    assert flow.limit_watch.violation("createInstallationWebhook", "RATE-3") == error.limit
+
+
+def test_a_key_that_is_limited_by_chance_is_not_given_up_at_once(watched: Any, answer: Any) -> None:
+    """Before a 429 was found to use keys up, some 429s under one key are waited out, though its caller is answered."""
+    left = iter([429] * 4)
+
+    async def work(flow: Flow) -> tuple[int | None, int | None]:
+        other = asyncio.create_task(flow.send(CREATE.with_key("limited")))
+        known = [(await flow.send(CREATE.with_key(f"good-{number}"))).status for number in range(20)]
+        return known[-1], (await other).status
+
+    def script(arrived: Any) -> bytes:
+        return answer(next(left, 200) if arrived.all("Idempotency-Key") == ["limited"] else 200)
+
+    given, _, flow = watched(script, work, replace(SLOW, rate_limit=RateLimit(recovery_s=0.3)))
+    assert given == (200, 200)
+    assert flow.limit_watch.violation("createInstallationWebhook", "IDEM-8") is None
+
+
+@pytest.mark.parametrize(("requirement", "suspect"), [("RATE-3", False), ("IDEM-8", True)])
+def test_a_key_alone_is_no_suspicion_against_its_caller(
+    watched: Any, answer: Any, requirement: str, suspect: bool
+) -> None:
+    """RATE-3 asks about callers; a key that was limited twice, while its caller was answered, is IDEM-8's."""
+
+    async def work(flow: Flow) -> None:
+        await flow.send(CREATE.with_key("good"))
+        await flow.send(CREATE.with_key("used"), patience_s=0.2)
+        await flow.send(CREATE.with_key("good"))
+
+    _, _, flow = watched(lambda a: answer(429 if used(a) else 200), work)
+    assert flow.limit_watch.is_suspect("createInstallationWebhook", requirement) is suspect
 
 
 def test_without_a_profile_nothing_is_suspected(watched: Any, answer: Any) -> None:
