@@ -17,16 +17,16 @@ settings.load_profile("no clock")
 
 LONG = {
     # what runs whole targets by the dozen: of these files every so-manieth test, 0 none, unless --long is given
-    "canary/test_no_canary": 6,
-    "cli/test_resume.py": 8,
+    "hostile/canary/test_no_canary": 6,
+    "integration/cli/test_resume.py": 8,
     "hostile/test_hostile_targets.py": 20,
-    "interruptions/": 0,
-    "load/": 0,
-    "setup/test_doctor.py": 4,
-    "setup/test_drafts_of": 20,
-    "setup/test_plan.py": 3,
-    "setup/test_setting_up_commands.py": 3,
-    "strangers/test_drawn_profiles.py": 15,
+    "integration/interruptions/": 0,
+    "hostile/load/": 0,
+    "integration/setup/test_doctor.py": 4,
+    "integration/setup/test_drafts_of": 20,
+    "integration/setup/test_plan.py": 3,
+    "integration/setup/test_setup_commands.py": 3,
+    "matrix/strangers/test_drawn_profiles.py": 15,
 }
 
 

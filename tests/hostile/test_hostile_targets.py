@@ -23,10 +23,11 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.commands import REFERENCE, Desk, run_json, shared_reference
 from tests.hostile import attacks, connections, harmless  # noqa: F401 - importing them fills the table
 from tests.hostile.measured import Measured, measured
 from tests.hostile.registry import CONFORMANT, MODES, NONCONFORMANT, UNREACHABLE, Mode
+from tests.support.commands import REFERENCE, Desk, run_json, shared_reference
+from tests.support.paths import ROOT
 
 DEADLINE_S = 4
 BEYOND_S = 5
@@ -34,7 +35,6 @@ BEYOND_S = 5
 took from it behind the deadline is not counted, so that tests may run beside each other."""
 MOST_BYTES = 500_000_000
 WHOLE_S = 90
-ROOT = Path(__file__).parents[2]
 VERDICTS = {0: "conformant", 1: "nonconformant", 3: "incomplete"}
 OUR_PART = re.compile(r"Traceback \(most recent call last\)|the suite erred|never retrieved|Exception ignored")
 FILES = ("journal.ndjson", "run.json", "report.html", "junit.xml", "summary.md", "ctrf-report.json", "exchanges.har")
