@@ -1,66 +1,32 @@
-"""Runs made by hand: a small one with every outcome, a big one, and one whose every text is hostile."""
+"""Runs for the tests of reports: a small one with every outcome, a big one, and one whose every text is hostile."""
 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from pathlib import Path
 
 from conformance.core.model import (
-    STATUSES,
-    WORST_FIRST,
     Exchange,
-    Latency,
     Level,
     Message,
     OperationInfo,
     Outcome,
     ProfileInfo,
-    Requirement,
     RequirementRow,
     Result,
     Run,
     Stability,
     Suite,
-    Traffic,
     Waiver,
 )
+from conformance.judge.assemble import assemble
 from conformance.judge.scope import scope_of
-from conformance.judge.verdict import overall, tiers_of, verdict_of, with_waivers
+from conformance.judge.verdict import counts_of, overall, requirement_rows, tiers_of, verdict_of, with_waivers
+from tests.support.journals import CONTRACT, END, journal
 
-OPERATIONS = tuple(
-    OperationInfo(name, method, "/api/v1" + path, Stability(stability))
-    for name, method, path, stability in (
-        ("updateInstallationWebhook", "PATCH", "/open/webhooks/endpoints/{id}", "stable"),
-        ("createInstallationWebhook", "POST", "/open/webhooks/endpoints", "stable"),
-        ("listInstallationWebhookDeliveries", "GET", "/open/webhooks/deliveries", "stable"),
-        ("getApiKeyIdentity", "GET", "/open/identity", "stable"),
-        ("getInstallationCredentialReadiness", "GET", "/open/installation/readiness", "stable"),
-        ("getStorefrontOrderAfterSalesEligibility", "GET", "/open/storefront/orders/{orderId}/after", "candidate"),
-        ("getStorefrontOrderCancellationEligibility", "GET", "/open/storefront/orders/{orderId}/cancel", "candidate"),
-        ("requestStorefrontOrderAfterSales", "POST", "/open/storefront/orders/{orderId}/after-sales", "candidate"),
-        ("quotePublicCartCheckout", "GET", "/open/storefront/carts/{cartId}/checkout-quote", "candidate"),
-        ("removePublicCartPromotion", "DELETE", "/open/storefront/carts/{cartId}/promotion", "candidate"),
-        ("checkoutPublicCart", "POST", "/open/storefront/carts/{cartId}/checkout", "candidate"),
-        ("quotePublicCart", "POST", "/open/storefront/carts/{cartId}/quote", "candidate"),
-        ("revokePublicCart", "POST", "/open/storefront/carts/{cartId}/revoke", "candidate"),
-        ("searchPublicProducts", "GET", "/search", "stable"),
-        ("listPublicMerchantCategories", "GET", "/catalog/merchants/{slug}/categories", "stable"),
-        ("listPublicMerchantProducts", "GET", "/catalog/merchants/{slug}/products", "stable"),
-        ("getPublicRuntimeConfig", "GET", "/runtime-config", "stable"),
-        ("exchangeOAuthToken", "POST", "/oauth/token", "candidate"),
-        ("consumeHostedCheckoutBrowserTicket", "POST", "/hosted/checkout/{sessionId}/ticket", "candidate"),
-        ("cancelHostedCheckoutBrowser", "POST", "/hosted/checkout/{sessionId}/cancel", "candidate"),
-    )
-)
-REQUIREMENTS = [
-    line.split("\t") for line in Path(__file__).with_name("requirements.tsv").read_text(encoding="utf-8").splitlines()
-]
-_CATALOGUE = [
-    Requirement(name, Level(level), section, statement, "") for name, level, section, statement in REQUIREMENTS
-]
+OPERATIONS = tuple(operation.info for operation in CONTRACT.all)
+REQUIREMENTS = tuple(CONTRACT.requirements.values())
 PROVEN = frozenset(operation.id for operation in OPERATIONS)
 BASE = "https://shop.example.test/commerce"
 JSON = (("content-type", "application/json"),)
@@ -97,69 +63,32 @@ def run_of(
     proven: Collection[str] = PROVEN,
     **changes: object,
 ) -> Run:
-    """A run out of its parts, by the judge's own functions; `proven`: operations whose control was answered 200."""
+    """A run of these results and no others, by the judge's functions. `proven`: operations with a proven control.
+
+    What is counted of the exchanges is read from a small journal of them; the results that the invariants would add,
+    and the proof of each control, are left out.
+    """
     exchanges = tuple(exchanges)
-    unproven = [operation.id for operation in OPERATIONS if operation.id not in proven]
+    counted = assemble(journal(exchanges, end=END, filtered=True))
+    unproven = [operation for operation in counted.coverage if operation not in proven]
     results = with_waivers(results, waivers, unproven)
-    tiers = tiers_of(results, _CATALOGUE, OPERATIONS, waivers, proven, whole=True)
-    verdict = overall(verdict_of(results, waivers, whole=True, unproven=unproven), tiers)
-    coverage: dict[str, Counter[str]] = {o.id: Counter() for o in OPERATIONS}
-    for one in exchanges:
-        coverage.setdefault(one.operation, Counter())[str(one.status or "none")] += 1
-    made = Run(
+    tiers = tiers_of(results, REQUIREMENTS, OPERATIONS, waivers, proven, whole=True)
+    run = replace(
+        counted,
         suite=Suite("0.1.0", "a" * 64, "b" * 64),
         target=BASE,
         profile=ProfileInfo("staging", "c" * 64, "profiles/staging.toml"),
-        seed=20_251_120,
-        started_at="2025-11-20T21:04:05+00:00",
-        finished_at="2025-11-20T21:04:29+00:00",
-        complete=True,
-        verdict=verdict,
-        scope=scope_of(results, _CATALOGUE, OPERATIONS, proven),
+        filtered=False,
+        verdict=overall(verdict_of(results, waivers, whole=True, unproven=unproven), tiers),
+        scope=scope_of(results, REQUIREMENTS, OPERATIONS, proven),
         tiers=tiers,
-        counts=Counter(str(r.outcome) for r in results),
-        requirements=tuple(_row(row, results) for row in REQUIREMENTS),
+        counts=counts_of(results),
+        requirements=requirement_rows(REQUIREMENTS, results),
         results=results,
-        coverage=coverage,
-        coverage_reasons=_reasons(coverage),
-        traffic=_traffic(exchanges),
-        operations=OPERATIONS,
         waivers=waivers,
         exchanges=exchanges,
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
-
-
-def _row(row: list[str], results: tuple[Result, ...]) -> RequirementRow:
-    name, level, section, statement = row
-    cells: dict[str, set[Outcome]] = {}
-    for result in results:
-        if result.requirement == name:
-            cells.setdefault(result.operation, set()).add(result.outcome)
-    worst = {operation: next(o for o in WORST_FIRST if o in seen) for operation, seen in cells.items()}
-    outcome = next((o for o in WORST_FIRST if o in set(worst.values())), Outcome.UNTESTED)
-    return RequirementRow(name, Level(level), section, statement, outcome, worst)
-
-
-def _reasons(coverage: dict[str, Counter[str]]) -> dict[str, dict[str, str]]:
-    reasons = {401: "the operation is public", 404: "it has no path parameter", 429: "the limiter was not provoked"}
-    return {
-        operation: {str(s): reasons.get(s, "no check asks for it") for s in STATUSES if str(s) not in seen}
-        for operation, seen in coverage.items()
-    }
-
-
-def _traffic(exchanges: tuple[Exchange, ...]) -> Traffic:
-    times: dict[str, list[float]] = {}
-    for one in exchanges:
-        times.setdefault(one.operation, []).append(one.duration_ms)
-        times.setdefault("", []).append(one.duration_ms)
-    latency = {}
-    for name, found in times.items():
-        found.sort()
-        p50, p90, p99 = (found[int(len(found) * share)] for share in (0.5, 0.9, 0.99))
-        latency[name] = Latency(len(found), p50, p90, p99, found[-1])
-    return Traffic(len(exchanges), Counter(e.operation for e in exchanges), latency, 3.5, 2)
+    return replace(run, **changes)  # type: ignore[arg-type]
 
 
 def result(requirement: str, operation: str, outcome: Outcome, **changes: object) -> Result:
@@ -185,14 +114,15 @@ def small() -> Run:
     generator = random.Random(7)
     exchanges: list[Exchange] = []
     results: list[Result] = []
-    for index, (requirement, level, _, _) in enumerate(REQUIREMENTS):
+    for index, requirement in enumerate(REQUIREMENTS):
         for position, operation in enumerate(OPERATIONS):
             if (index * 7 + position * 3) % 5 < 2:
                 name = f"x{len(exchanges) + 1}"
                 status = generator.choice((200, 200, 200, 400, 401, 403, 404, 409))
                 took = generator.lognormvariate(3, 0.6) * (1 + position / 10)
                 exchanges.append(exchange(name, operation, status, duration_ms=took, at=len(exchanges) / 30))
-                results.append(result(requirement, operation.id, Outcome.PASSED, exchanges=(name,), level=Level(level)))
+                passed = {"exchanges": (name,), "level": requirement.level}
+                results.append(result(requirement.id, operation.id, Outcome.PASSED, **passed))
     results += _told(exchanges, by_name)
     waiver = Waiver(
         "ERR-1",
@@ -284,10 +214,10 @@ def big(results: int = 1_000, exchanges: int = 20_000) -> Run:
     judged = []
     for number in range(results):
         outcome = outcomes[number % len(outcomes)]
-        row, operation = REQUIREMENTS[number % len(REQUIREMENTS)], OPERATIONS[(number // 3) % len(OPERATIONS)]
+        requirement, operation = REQUIREMENTS[number % len(REQUIREMENTS)], OPERATIONS[(number // 3) % len(OPERATIONS)]
         cited = tuple(f"x{generator.randrange(exchanges)}" for _ in range(3))
         told = {} if outcome is Outcome.PASSED else {"message": f"message {number % 40} of it", "observed": "500"}
-        judged.append(result(row[0], operation.id, outcome, case=f"case {number}", exchanges=cited, **told))
+        judged.append(result(requirement.id, operation.id, outcome, case=f"case {number}", exchanges=cited, **told))
     return run_of(judged, sent)
 
 

@@ -1,18 +1,8 @@
-"""What each manner of load cost, told at the end."""
+"""A summary of what each kind of load cost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-
-import pytest
-
-Tell = Callable[[str, Any], None]
-
-
-@pytest.fixture
-def tell(record_property: Tell) -> Tell:
-    return record_property
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.load.conftest import Tell
 from tests.hostile.load.manners import at_most, by_chance, dropping, slow
 from tests.support.commands import Desk, Done, run_json, shared_reference
 from tests.support.proxy import Behaviour, Proxy
@@ -66,7 +65,7 @@ def proxied(behaviour: Behaviour) -> Iterator[tuple[Proxy, list[str]]]:
         yield proxy, profile
 
 
-def loaded(place: Path, behaviour: Behaviour, tell: Tell, *given: object) -> Loaded:
+def loaded(place: Path, behaviour: Behaviour, record_property: Any, *given: object) -> Loaded:
     with proxied(behaviour) as (proxy, target):
         started = time.monotonic()
         done = Desk(place, shared_reference()).conformance("run", *target, "--report-dir", "out", *given)
@@ -74,7 +73,7 @@ def loaded(place: Path, behaviour: Behaviour, tell: Tell, *given: object) -> Loa
     out = place / "out"
     run = run_json(out)
     traffic = run["traffic"]
-    tell(
+    record_property(
         "load",
         f"{took:.0f} s, of which {traffic['waited_clock_s']:.0f} s with requests that waited; {traffic['requests']:,} "
         f"requests, {traffic['retries']} retries, {traffic['limited']} 429s, {traffic['lost']} lost, "
@@ -83,25 +82,25 @@ def loaded(place: Path, behaviour: Behaviour, tell: Tell, *given: object) -> Loa
     return Loaded(done, run, took, (out / "report.html").read_text(), (out / "summary.md").read_text())
 
 
-def test_slow_answers_take_only_longer(tmp_path: Path, tell: Tell) -> None:
+def test_slow_answers_take_only_longer(tmp_path: Path, record_property: Any) -> None:
     """1.5 s each; with more of them at once a run takes little longer."""
-    told = loaded(tmp_path, slow(1.5), tell, "-k", SOME, "--concurrency", "96")
+    told = loaded(tmp_path, slow(1.5), record_property, "-k", SOME, "--concurrency", "96")
     told.is_undisturbed()
     assert told.traffic["most_in_flight"] > 32
     assert told.traffic["latency"][""]["p50"] >= 1500
 
 
-def test_chance_429s_are_waited_out(tmp_path: Path, tell: Tell) -> None:
+def test_chance_429s_are_waited_out(tmp_path: Path, record_property: Any) -> None:
     """One in five, whatever was asked; the pace is not slowed down for them."""
-    told = loaded(tmp_path, by_chance(0.2), tell, "-k", SOME)
+    told = loaded(tmp_path, by_chance(0.2), record_property, "-k", SOME)
     told.is_undisturbed()
     assert told.traffic["limited"] > 100
     told.tells(r"waited \d+\.\d s for [\d,]+ 429s, [\d,]+ retries, at most \d+ in flight")
 
 
-def test_a_limit_that_nobody_stated_is_found(tmp_path: Path, tell: Tell) -> None:
+def test_a_limit_that_nobody_stated_is_found(tmp_path: Path, record_property: Any) -> None:
     """5 requests in any second and no Retry-After: nothing is given up, and the progress says what is waited for."""
-    told = loaded(tmp_path, at_most(5), tell, "-k", FEW)
+    told = loaded(tmp_path, at_most(5), record_property, "-k", FEW)
     told.is_undisturbed()
     assert 2 <= told.traffic["slowest_rate"] <= 10
     sent = told.traffic["requests"]
@@ -110,28 +109,28 @@ def test_a_limit_that_nobody_stated_is_found(tmp_path: Path, tell: Tell) -> None
     assert "waiting: the target" in told.done.out
 
 
-def test_a_limit_that_asking_keeps_up_is_left_alone(tmp_path: Path, tell: Tell) -> None:
+def test_a_limit_that_asking_keeps_up_is_left_alone(tmp_path: Path, record_property: Any) -> None:
     """All operations share it, and what is refused counts too: those asked together are asked one by one then."""
-    told = loaded(tmp_path, at_most(12, 0.5, refused_too=True), tell, "-k", "check_rate_limit")
+    told = loaded(tmp_path, at_most(12, 0.5, refused_too=True), record_property, "-k", "check_rate_limit")
     told.is_undisturbed()
     assert any(result["requirement"] == "RATE-3" for result in told.run["results"])
 
 
 @pytest.mark.parametrize("after_the_effect", [False, True], ids=["before", "after the effect"])
-def test_dropped_connections_are_no_verdict(tmp_path: Path, after_the_effect: bool, tell: Tell) -> None:
+def test_dropped_connections_are_no_verdict(tmp_path: Path, after_the_effect: bool, record_property: Any) -> None:
     """Every other one, also when what was asked had been carried out: a repeat with the same key tells the truth.
 
     What no key protects, such as a proof that is to be used once, is judged again on fixtures of its own.
     """
-    told = loaded(tmp_path, dropping(after_the_effect=after_the_effect), tell, "-k", SOME)
+    told = loaded(tmp_path, dropping(after_the_effect=after_the_effect), record_property, "-k", SOME)
     told.is_undisturbed()
     assert told.traffic["lost"] > 0.3 * told.traffic["requests"]
     told.tells(r"waited \d+\.\d s for [\d,]+ lost answers")
 
 
-def test_a_retry_after_of_a_day_is_said_and_not_waited_for(tmp_path: Path, tell: Tell) -> None:
+def test_a_retry_after_of_a_day_is_said_and_not_waited_for(tmp_path: Path, record_property: Any) -> None:
     """What was answered so is inconclusive, with the reason; the rest is judged, and nothing fails."""
-    told = loaded(tmp_path, by_chance(0.2, ("Retry-After", "86400")), tell, "-k", FEW)
+    told = loaded(tmp_path, by_chance(0.2, ("Retry-After", "86400")), record_property, "-k", FEW)
     outcomes = Counter(result["outcome"] for result in told.run["results"])
     assert (told.done.code, told.run["verdict"], outcomes["failed"]) == (3, "incomplete", 0)
     assert told.seconds < 60

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance.journal.journal import read
-from tests.hostile.load.conftest import Tell
 from tests.hostile.load.manners import never_again
 from tests.hostile.load.test_a_target_under_load import Loaded, loaded
 from tests.support.commands import Desk, run_json, shared_reference
@@ -22,9 +22,9 @@ def red(run: Loaded) -> Counter[str]:
 
 
 @pytest.mark.parametrize("after", [0, 300], ids=["from the start", "after 300 requests"])
-def test_a_limiter_that_never_recovers_is_red_soon(after: int, tmp_path: Path, tell: Tell) -> None:
+def test_a_limiter_that_never_recovers_is_red_soon(after: int, tmp_path: Path, record_property: Any) -> None:
     """Only RATE-3 fails, and what rests on the limited keys names it as the cause."""
-    told = loaded(tmp_path, never_again(after), tell)
+    told = loaded(tmp_path, never_again(after), record_property)
     assert set(red(told)) == {"RATE-3"}
     assert (told.done.code, told.run["verdict"]) == (1, "nonconformant")
     assert told.seconds < 60
@@ -34,8 +34,8 @@ def test_a_limiter_that_never_recovers_is_red_soon(after: int, tmp_path: Path, t
 
 
 @pytest.mark.parametrize("after", [0, 300], ids=["from the start", "after 300 requests"])
-def test_the_first_failure_ends_the_run_sooner(after: int, tmp_path: Path, tell: Tell) -> None:
-    told = loaded(tmp_path, never_again(after), tell, "--fail-fast")
+def test_the_first_failure_ends_the_run_sooner(after: int, tmp_path: Path, record_property: Any) -> None:
+    told = loaded(tmp_path, never_again(after), record_property, "--fail-fast")
     assert set(red(told)) == {"RATE-3"}
     assert told.seconds < 30  # 8 to 10 where nothing else runs beside it
     exchanges = [line for line in read(tmp_path / "out" / "journal.ndjson") if line["kind"] == "exchange"]

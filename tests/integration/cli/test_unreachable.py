@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.support.commands import REFERENCE, Desk, Done, run_json, shared_reference
+from tests.support.commands import REFERENCE, Desk, Done, run_json
 
 PROFILE = """\
 name = "mini"
@@ -24,10 +24,10 @@ timeout_s = 0.5
 """
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+@pytest.fixture(autouse=True)
+def mini(tmp_path: Path) -> None:
+    """The profile of a target that nobody answers for."""
     (tmp_path / "mini.toml").write_text(PROFILE)
-    return Desk(tmp_path, shared_reference())
 
 
 def ran(desk: Desk, *given: object) -> Done:

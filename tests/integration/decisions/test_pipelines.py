@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -59,12 +58,6 @@ def test_the_example_of_a_policy_is_read() -> None:
 
 
 # What a pipeline does with a run that is not conformant
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[embedded.Embedded]:
-    with embedded.reference() as service:
-        yield service
 
 
 def _steps(file: str) -> list[list[tuple[str, bool]]]:

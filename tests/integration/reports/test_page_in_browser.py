@@ -124,7 +124,7 @@ def test_a_deep_link_opens_its_row(browser: Browser) -> None:
     assert browser.js("document.querySelectorAll('.detail').length") == 1
     text = browser.js("document.querySelector('.detail').innerText")
     for needed in (
-        "failed authentication yields 401",
+        "A request whose authentication fails is answered 401",
         "Expected",
         "200 with data",
         "decisive",
@@ -171,7 +171,7 @@ def test_arrow_keys_tell_why_a_cell_is_empty(browser: Browser) -> None:
     browser.run("document.querySelector('.heat [tabindex=\"0\"]').focus()")
     browser.press(*[Keys.ARROW_RIGHT] * 6)
     tip = "document.getElementById('tip')"
-    assert "the limiter was not provoked" in browser.js(f"{tip}.textContent")
+    assert "no check that provokes it was selected" in browser.js(f"{tip}.textContent")
     assert browser.js(f"{tip}.hidden") is False
     browser.run("scrollBy(0, 20)")
     browser.driver.execute_async_script("setTimeout(arguments[0], 100)")

@@ -7,19 +7,13 @@ import socketserver
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from tests.support.commands import REFERENCE, Desk, Done, shared_reference
+from tests.support.commands import REFERENCE, Desk, Done
 
 SCHEMAS = REFERENCE.with_name("reference.schemas.yaml")
 _COUNT = "?count=20"
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path, shared_reference())
 
 
 def examined(desk: Desk, change: Callable[[str], str] = str, *given: object, schemas: str = "") -> Done:

@@ -6,7 +6,6 @@ import json
 import re
 import socket
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -17,12 +16,7 @@ from conformance.profile.model import Fixture, OperationFacts, Profile
 from conformance.reference.registry import variants
 from conformance.setup.plan.applicability import Applicability
 from conformance.setup.plan.plan import Plan, lines
-from tests.support.commands import REFERENCE, Desk, run_json, shared_reference
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path, shared_reference())
+from tests.support.commands import REFERENCE, Desk, run_json
 
 
 def bound(out: str) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +18,9 @@ from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Profile
 from conformance.reports import write_reports
 from conformance.reports.terminal import summary_lines
-from conformance.runner.embedded_reference import Embedded, bundled_profiles, environment
+from conformance.runner.embedded_reference import Embedded, bundled_profiles
 from tests.matrix.strangers.drawn_profiles import Drawing
 from tests.matrix.strangers.random_target import answering
-from tests.support.commands import shared_reference
 
 BATCH = 10
 BATCHES = 30
@@ -33,13 +31,6 @@ _SHARE = 0.08
 """Each run takes a part of the checks, and has the requests for it: all 300 together take each many times."""
 _TRIES = 60
 """A changed document may well be refused: so many are drawn until one loads."""
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[Embedded]:
-    served = shared_reference()
-    with environment(served.environment):
-        yield served
 
 
 @pytest.fixture
@@ -83,14 +74,14 @@ def ended(profile: Profile, place: Path, number: int) -> Run | None:
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_no_profile_that_loads_ends_a_run_with_5(batch: int, service: Embedded, place: Path) -> None:
+def test_no_profile_that_loads_ends_a_run_with_5(batch: int, served: Embedded, place: Path) -> None:
     """Neither against the reference nor against what answers at random; every report is written."""
     verdicts: Counter[str] = Counter()
     for number in range(batch * BATCH, (batch + 1) * BATCH):
         with answering(number) as at_random:
-            controls = (service.control_url, at_random)
+            controls = (served.control_url, at_random)
             for base_url, control_url in (
-                (service.base_url, controls[number % 3 == 0]),
+                (served.base_url, controls[number % 3 == 0]),
                 (at_random, controls[number % 2]),
             ):
                 profile = loaded(number, place, base_url, control_url)

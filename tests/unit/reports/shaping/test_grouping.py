@@ -37,7 +37,7 @@ def test_the_same_violation_on_many_operations_is_one_cause(small: Run) -> None:
     """Four operations that serve without a credential are one entry with its clause."""
     (group,) = [g for g in grouping.failures(small) if g.clauses[0].id == "AUTH-1"]
     assert len(group.results) == len(group.operations) == 4
-    assert group.clauses[0].statement.startswith("failed authentication yields 401")
+    assert group.clauses[0].statement.startswith("A request whose authentication fails is answered 401")
     assert len(grouping.alike(group.results)) == 1
 
 
