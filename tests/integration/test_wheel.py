@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Desk, checks, run_json, shared_reference
+from tests.support.commands import TIMEOUT_S, Desk, checks, run_json, shared_reference
 from tests.support.paths import ROOT
 
 INSIDE = (
@@ -78,7 +78,7 @@ from conformance.runner.embedded_reference import bundled_profiles
 print(conformance.__file__, bundled_profiles())
 """
     process = elsewhere.started(["-c", program])
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=TIMEOUT_S)
     module, profiles = out.split()
     assert Path(module).is_relative_to(elsewhere.place.parent / "installed")
     assert (Path(profiles) / "template.toml").is_file()

@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,7 +20,8 @@ from typing import Any
 from conformance.runner.embedded_reference import Embedded, bundled_profiles, reference
 
 REFERENCE = bundled_profiles() / "reference.toml"
-TIMEOUT_S = 90
+TIMEOUT_S = 300
+"""For what never takes so long, but on a machine that does much else."""
 
 
 @cache
@@ -124,10 +126,23 @@ class Desk:
             raise
         return Done(process.returncode, out or "", err or "")
 
+    def journal(self, folder: str = "out") -> list[dict[str, Any]]:
+        """The lines of a run's journal."""
+        return [json.loads(line) for line in (self.place / folder / "journal.ndjson").read_text().splitlines()]
+
     def left_behind(self) -> list[str]:
         """What lies in the folder that no command was asked to put there."""
         own = {".cache", "pytest.ini", ".pytest_cache"}
         return sorted(path.name for path in self.place.iterdir() if path.name not in own)
+
+
+def wait_until(condition: Callable[[], object], process: subprocess.Popen[str] | None = None) -> None:
+    """Looks again and again until the condition holds. A process that ends meanwhile is a failure."""
+    until = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert process is None or process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def run_json(directory: Path) -> dict[str, Any]:

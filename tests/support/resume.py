@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support.commands import REFERENCE, Desk, results
+from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, results, wait_until
 
 SELECTION = "check_authentication and (Identity or quotePublicCart) or check_search"
 LIMITS = "check_rate_limit and (getApiKeyIdentity or quotePublicCart) or check_public"
@@ -22,23 +20,15 @@ def begun(desk: Desk, *given: object, results: int = 15, selection: str = SELECT
     """A run that has journalled some of its results, and has more to do."""
     options = ["run", *(() if "--profile" in given else desk.target()), "-k", selection, "--report-dir", "out"]
     process = desk.started(["-m", "conformance", *map(str, [*options, "--concurrency", 2, *given])])
-    wait(process, lambda: sum(path.read_bytes().count(b'"kind":"result"') for path in journals(desk)) >= results)
+    wait_until(lambda: sum(path.read_bytes().count(b'"kind":"result"') for path in journals(desk)) >= results, process)
     return process
-
-
-def wait(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def cut_short(desk: Desk, *given: object, number: signal.Signals = signal.SIGKILL, **rest: Any) -> tuple[str, str]:
     """A run that this signal ended, sent as a terminal does it; its output."""
     process = begun(desk, *given, **rest)
     os.killpg(process.pid, number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=TIMEOUT_S)
     assert "Traceback" not in out + err
     return out, err
 
@@ -52,8 +42,7 @@ def journals(desk: Desk) -> list[Path]:
 
 
 def lines(desk: Desk, kind: str) -> list[dict[str, Any]]:
-    told = map(json.loads, (desk.place / "out" / "journal.ndjson").read_text().splitlines())
-    return [line for line in told if line["kind"] == kind]
+    return [line for line in desk.journal() if line["kind"] == kind]
 
 
 def everything(folder: Path) -> dict[Path, bytes]:

@@ -8,7 +8,6 @@ import secrets
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from keyrings.alt.file import PlaintextKeyring
 
 from tests.hostile.canary.echoing import ODD, Echo
 from tests.hostile.canary.spelling import Search
-from tests.support.commands import REFERENCE, Desk, shared_reference
+from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, shared_reference, wait_until
 from tests.support.proxy import Forward, Message, Proxy
 
 SOURCES = ("env", "file", "command", "keyring")
@@ -74,7 +73,7 @@ class Canaries:
         """A command of ours, watched; `main` is a program to run in its place."""
         with self.watch.on():
             process = self.started(*given, main=main)
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=TIMEOUT_S)
         return self.ended(process, out, err, expect)
 
     def started(self, *given: object, main: str = "") -> subprocess.Popen[str]:
@@ -180,8 +179,4 @@ def echoing(own: Canaries, *, manner: str = "gentle", fault: str = "") -> Iterat
 
 def wait_for(path: Path, text: bytes, count: int, process: subprocess.Popen[str]) -> None:
     """Until a file holds something so often."""
-    until = time.monotonic() + 60
-    while not path.exists() or path.read_bytes().count(text) < count:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(lambda: path.exists() and path.read_bytes().count(text) >= count, process)

@@ -16,6 +16,7 @@ import pytest
 
 from tests.hostile.canary.conftest import Tally, kept
 from tests.hostile.canary.desk import Canaries, echoing, wait_for
+from tests.support.commands import TIMEOUT_S
 
 SOME = "check_authentication or check_oauth or check_dpop or check_hosted or (CONF-1 and AfterSales)"
 FEW = "check_hosted or check_dpop or (AUTH-1 and getApiKeyIdentity) or OA-2 or OA-9"
@@ -62,7 +63,7 @@ def test_a_run_that_is_cut_short(own: Canaries, number: signal.Signals, tally: T
         process = own.started("run", *given, "-k", SOME, "--report-dir", "out", "--concurrency", "2")
         wait_for(own.desk.place / "out" / "journal.ndjson", b'"kind":"result"', 10, process)
         os.killpg(process.pid, number)
-        own.ended(process, *process.communicate(timeout=60), {130, -9})
+        own.ended(process, *process.communicate(timeout=TIMEOUT_S), {130, -9})
     own.run("report", "out", expect={0})
     tally.nothing_in(own)
 

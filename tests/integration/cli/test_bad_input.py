@@ -32,7 +32,7 @@ def called(desk: Desk, *given: object) -> Done:
     return Done(outcome.exit_code, outcome.stdout, outcome.stderr)
 
 
-def profile(text: str) -> Callable[[Desk], list[object]]:
+def with_profile(text: str) -> Callable[[Desk], list[object]]:
     def write(desk: Desk) -> list[object]:
         (desk.place / "mine.toml").write_text(text)
         return ["run", "--profile", "mine.toml"]
@@ -44,13 +44,13 @@ def schemas(text: str | None) -> Callable[[Desk], list[object]]:
     def write(desk: Desk) -> list[object]:
         if text is not None:
             (desk.place / "shapes.yaml").write_text(text)
-        return profile(f'{MINIMAL}[schemas]\nfile = "shapes.yaml"\n')(desk)
+        return with_profile(f'{MINIMAL}[schemas]\nfile = "shapes.yaml"\n')(desk)
 
     return write
 
 
 def base_url(url: str) -> Callable[[Desk], list[object]]:
-    return lambda desk: [*profile(MINIMAL)(desk), "--base-url", url]
+    return lambda desk: [*with_profile(MINIMAL)(desk), "--base-url", url]
 
 
 def report_dir(make: Callable[[Path], object]) -> Callable[[Desk], list[object]]:
@@ -78,19 +78,23 @@ def below_proc(place: Path) -> Path:
 BAD = {
     "profile missing": (lambda desk: ["run", "--profile", "nope.toml"], 2, ["nope.toml", "--profile"]),
     "folder without profiles": (lambda desk: ["run", "--profile", "."], 2, ["no profile in this folder", ".toml"]),
-    "profile is no TOML": (profile("name = \n"), 2, ["mine.toml:1", "TOML"]),
+    "profile is no TOML": (with_profile("name = \n"), 2, ["mine.toml:1", "TOML"]),
     "profile is no text": (lambda desk: ["run", "--profile", os.devnull], 2, ["name"]),
-    "unknown key": (profile(MINIMAL + "[limits]\ntimeot_s = 3\n"), 2, ["limits.timeot_s", "timeout_s"]),
-    "wrong type": (profile(MINIMAL + '[limits]\ntimeout_s = "soon"\n'), 2, ["limits.timeout_s"]),
+    "unknown key": (with_profile(MINIMAL + "[limits]\ntimeot_s = 3\n"), 2, ["limits.timeot_s", "timeout_s"]),
+    "wrong type": (with_profile(MINIMAL + '[limits]\ntimeout_s = "soon"\n'), 2, ["limits.timeout_s"]),
     "unset secret": (
-        profile(MINIMAL + '[credentials.full]\nscopes = []\nsecret = { env = "NOT_SET_ANYWHERE" }\n'),
+        with_profile(MINIMAL + '[credentials.full]\nscopes = []\nsecret = { env = "NOT_SET_ANYWHERE" }\n'),
         2,
         ["credentials.full.secret", "NOT_SET_ANYWHERE", "export"],
     ),
     "schema file missing": (schemas(None), 2, ["schemas.file", "shapes.yaml"]),
     "schema file no YAML": (schemas("{ [ }"), 2, ["shapes.yaml"]),
     "schema invalid": (schemas("PublicErrorResponse: { type: 12 }\n"), 2, ["shapes.yaml", "PublicErrorResponse"]),
-    "variable without value": (lambda desk: [*profile(MINIMAL)(desk), "--var", "control"], 2, ["--var", "NAME=VALUE"]),
+    "variable without value": (
+        lambda desk: [*with_profile(MINIMAL)(desk), "--var", "control"],
+        2,
+        ["--var", "NAME=VALUE"],
+    ),
     "no URL": (base_url("shop"), 2, ["--base-url", "shop"]),
     "another scheme": (base_url("ftp://127.0.0.1/"), 2, ["--base-url", "http or https"]),
     "report folder not empty": (report_dir(filled), 2, ["full", "not empty", "--report-dir"]),
@@ -151,7 +155,7 @@ def test_a_port_that_says_nothing_is_unreachable(desk: Desk) -> None:
     """It is waited for no longer than the profile's own time limit."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        done = called(desk, *profile(MINIMAL + "[limits]\ntimeout_s = 0.3\n")(desk), "--base-url", url)
+        done = called(desk, *with_profile(MINIMAL + "[limits]\ntimeout_s = 0.3\n")(desk), "--base-url", url)
     assert done.code == 4
     assert "no answer within 0.3 s" in done.one_line()
 

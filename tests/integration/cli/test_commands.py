@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from conformance import cli
 from conformance.contract import load_contract
-from tests.support.commands import Desk, run_json
+from tests.support.commands import TIMEOUT_S, Desk, run_json
 
 COMMANDS = sorted(cli.main.commands)
 PARSED = (
@@ -164,7 +164,7 @@ def test_serve_prints_its_addresses_and_ends_cleanly(desk: Desk) -> None:
         assert httpx.get(f"{url}/api/v1/runtime-config").status_code < 500
     process.send_signal(signal.SIGTERM)
     out = process.stdout.read()
-    assert process.communicate(timeout=20)[1] == ""
+    assert process.communicate(timeout=TIMEOUT_S)[1] == ""
     assert process.returncode == 0
     exported = {line.split()[1].split("=")[0] for line in out.splitlines() if line.startswith("export ")}
     assert exported == set(desk.service.environment)
@@ -207,7 +207,7 @@ def test_what_a_run_prints_can_be_cut_off(desk: Desk) -> None:
     process.stdout.close()
     err = process.stderr.read()
     process.stderr.close()
-    assert (process.wait(timeout=60), err) == (3, "")
+    assert (process.wait(timeout=TIMEOUT_S), err) == (3, "")
     assert json.loads((desk.place / "cut" / "run.json").read_text())["complete"]
 
 
@@ -220,6 +220,6 @@ def test_nothing_of_the_current_folder_takes_part_in_a_run(desk: Desk) -> None:
     process = tricky.started(
         ["-P", "-m", "conformance", "demo", "-q", "-k", "getApiKeyIdentity and AUTH-1", "--report-dir", "out"]
     )
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=TIMEOUT_S)
     assert (process.returncode, out, err) == (3, "report: out/report.html\n", "")
     assert run_json(desk.place / "out")["profile"]["name"] == "reference"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import signal
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 from conformance.runner import embedded_reference as embedded
-from tests.support.commands import Desk, checks, run_json
+from tests.support.commands import TIMEOUT_S, Desk, checks, run_json, wait_until
 
 SELECTION = "check_authentication or check_bodies or check_idempotency"
 
@@ -25,16 +24,12 @@ def begun(desk: Desk, *given: object, **rest: Any) -> subprocess.Popen[str]:
     command = ["-m", "conformance", "run", *desk.target(), "--report-dir", "out", "-k", SELECTION]
     process = desk.started([*command, "--concurrency", "2", *map(str, given)], **rest)
     journals = lambda: list((desk.place / "out").glob("journal*.ndjson"))
-    until = time.monotonic() + 40
-    while sum(path.read_bytes().count(b'"kind":"result"') for path in journals()) < 20:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(lambda: sum(path.read_bytes().count(b'"kind":"result"') for path in journals()) >= 20, process)
     return process
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=TIMEOUT_S)
     assert "Traceback" not in out + err
     return process.returncode, out, err
 
@@ -50,7 +45,7 @@ def test_an_interrupted_run_reports_what_it_had(desk: Desk, number: signal.Signa
     assert (run["verdict"], run["complete"], run["interrupted"]) == ("incomplete", False, number.name)
     assert "report: out/report.html" in out
     assert (desk.place / "out" / "report.html").stat().st_size > 10_000
-    assert [json.loads(line)["kind"] for line in journal(desk)][:1] == ["run"]
+    assert desk.journal()[0]["kind"] == "run"
     untested = [r for r in run["results"] if r["outcome"] == "untested" and not r["check"].startswith("invariant")]
     assert untested
     assert {result["message"] for result in untested} == {f"not run: {number.name}"}
@@ -95,9 +90,8 @@ def test_a_run_whose_second_process_is_killed_goes_on(desk: Desk) -> None:
     own = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if not own.parent.is_dir():
         pytest.skip("without /proc nobody can tell which process is whose")
-    until = time.monotonic() + 40
-    while not (others := own.read_text().split()) and time.monotonic() < until:
-        time.sleep(0.005)
+    wait_until(lambda: own.read_text().split(), process)
+    others = own.read_text().split()
     for name in others:
         os.kill(int(name), signal.SIGKILL)
     code, _, err = ended(process)
@@ -110,12 +104,8 @@ def test_a_run_whose_second_process_is_killed_goes_on(desk: Desk) -> None:
     assert names[0] == names[1]
 
 
-def journal(desk: Desk) -> list[str]:
-    return (desk.place / "out" / "journal.ndjson").read_text().splitlines()
-
-
 def planned(desk: Desk) -> set[tuple[str, str, str]]:
-    return {(p["check"], p["operation"], p["case"]) for p in json.loads(journal(desk)[0])["planned"]}
+    return {(p["check"], p["operation"], p["case"]) for p in desk.journal()[0]["planned"]}
 
 
 def test_ctrl_c_ends_all_processes_of_a_split_run(desk: Desk) -> None:
@@ -134,7 +124,7 @@ def test_of_a_killed_run_the_journal_is_left_and_makes_a_report(desk: Desk, spli
     """SIGKILL leaves no time for anything. `conformance report` makes a report of what there was."""
     process = begun(desk, *split)
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=20)
+    process.communicate(timeout=TIMEOUT_S)
     assert not (desk.place / "out" / "run.json").exists()
     done = desk.conformance("report", "out")
     assert done.code == 0, done.err
@@ -229,7 +219,7 @@ def test_no_trouble_with_telling_looks_like_a_verdict(
         out, err = to.get(streams, (subprocess.DEVNULL, subprocess.DEVNULL))
         command = [sys.executable, "-m", "conformance", *words]
         environment = {**os.environ, "PYTHONIOENCODING": "cp1252"} if streams == "no UTF-8" else None
-        done = subprocess.run(command, cwd=desk.place, stdout=out, stderr=err, env=environment, timeout=60)
+        done = subprocess.run(command, cwd=desk.place, stdout=out, stderr=err, env=environment, timeout=TIMEOUT_S)
     os.close(writer)
     assert done.returncode == expected
 
@@ -242,7 +232,7 @@ def test_two_interrupts_at_once_end_a_command_as_interrupted(desk: Desk) -> None
         for _ in range(2):
             process.send_signal(signal.SIGINT)
             time.sleep(0.01)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=TIMEOUT_S)
         assert process.returncode in (130, -signal.SIGINT), out + err
 
 
@@ -262,18 +252,19 @@ def test_too_few_descriptors_are_the_suites_trouble(desk: Desk) -> None:
 def test_a_run_that_nobody_waits_for_leaves_no_reference_behind(tmp_path: Path, desk: Desk) -> None:
     """`demo` starts a service of its own; it ends with the command, however that ends."""
     process = desk.started(["-m", "conformance", "demo", "--report-dir", "out"])
-    until = time.monotonic() + 40
-    while not (desk.place / "out" / "journal.ndjson").exists():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until((desk.place / "out" / "journal.ndjson").exists, process)
     target = descendants(process.pid)
     assert target
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    until = time.monotonic() + 15
-    while any(Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_text() for pid in target):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(lambda: not any(is_running(pid) for pid in target))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_text())
+    except OSError:
+        return False
 
 
 def descendants(parent: int) -> list[int]:

@@ -13,12 +13,12 @@ import pytest
 
 from conformance.core.errors import UsageError
 from conformance.runner.many_targets import _code, profiles_in
-from tests.support.commands import REFERENCE, Desk, run_json
+from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, run_json, wait_until
 
 ONLY = ("-k", "getApiKeyIdentity and check_authentication")
 
 
-def profile(desk: Desk, name: str, prefix: str, **instead: str) -> None:
+def write_profile(desk: Desk, name: str, prefix: str, **instead: str) -> None:
     """The reference's, for one of the targets that it serves by prefix."""
     folder = desk.place / "profiles"
     folder.mkdir(exist_ok=True)
@@ -32,9 +32,9 @@ def profile(desk: Desk, name: str, prefix: str, **instead: str) -> None:
 
 def test_each_target_gets_its_verdict_and_the_gravest_is_that_of_all(desk: Desk) -> None:
     """A faulty one beside a good one and one that is not there; the template in the folder is no target."""
-    profile(desk, "good", "reference~many")
-    profile(desk, "faulty", "F035")
-    profile(desk, "gone", "", url="http://127.0.0.1:9")
+    write_profile(desk, "good", "reference~many")
+    write_profile(desk, "faulty", "F035")
+    write_profile(desk, "gone", "", url="http://127.0.0.1:9")
     (desk.place / "profiles" / "template.toml").write_text("nothing = 1\n")
     done = desk.conformance("run", "--profile", "profiles", *ONLY, "--report-dir", "out")
     assert done.code == 4, done.text
@@ -56,7 +56,7 @@ def test_targets_share_nothing_but_the_command(desk: Desk) -> None:
 
     What they are sent comes from one seed: they may be compared.
     """
-    profile(desk, "one", "F035")
+    write_profile(desk, "one", "F035")
     (desk.place / "other").mkdir()
     for name in ("one.toml", "reference.schemas.yaml"):
         text = (desk.place / "profiles" / name).read_text().replace("/F035", "/reference~other")
@@ -96,14 +96,12 @@ def test_a_signal_to_the_command_alone_ends_all_while_they_start(desk: Desk, num
     """To targets that take a connection and never answer, before any run has anything to judge."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         for name in ("a", "b"):
-            profile(desk, name, "", url=f"http://127.0.0.1:{mute.getsockname()[1]}")
+            write_profile(desk, name, "", url=f"http://127.0.0.1:{mute.getsockname()[1]}")
         process = desk.started(["-m", "conformance", "run", "--profile", "profiles", "--report-dir", "out"])
-        until = time.monotonic() + 60
-        while time.monotonic() < until and len(list((desk.place / "out").glob("*/output.txt"))) < 2:
-            time.sleep(0.05)
+        wait_until(lambda: len(list((desk.place / "out").glob("*/output.txt"))) == 2, process)
         time.sleep(1.0)
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 130, out + err
     assert "Traceback" not in "".join(path.read_text() for path in (desk.place / "out").glob("*/output.txt"))
 
@@ -111,17 +109,14 @@ def test_a_signal_to_the_command_alone_ends_all_while_they_start(desk: Desk, num
 def test_runs_end_with_the_command_that_was_killed(desk: Desk) -> None:
     """Nobody watches them any more: they send nothing more, and leave a report."""
     for name in ("a", "b"):
-        profile(desk, name, f"reference~killed{name}")
+        write_profile(desk, name, f"reference~killed{name}")
     process = desk.started(["-m", "conformance", "run", "--profile", "profiles", "--report-dir", "out"])
     journals = [desk.place / "out" / name / "report" / "journal.ndjson" for name in ("a", "b")]
-    until = time.monotonic() + 60
-    while time.monotonic() < until and not all(path.is_file() and path.stat().st_size > 200_000 for path in journals):
-        time.sleep(0.05)
+    wait_until(lambda: all(path.is_file() and path.stat().st_size > 200_000 for path in journals), process)
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=TIMEOUT_S)
     reports = [path.with_name("run.json") for path in journals]
-    while time.monotonic() < until and not all(path.is_file() for path in reports):
-        time.sleep(0.05)
+    wait_until(lambda: all(path.is_file() for path in reports))
     assert [run_json(path.parent)["interrupted"] for path in reports] == ["SIGTERM", "SIGTERM"]
 
 
@@ -129,17 +124,15 @@ def test_runs_end_with_the_command_that_was_killed(desk: Desk) -> None:
 def test_a_signal_ends_all_of_them_with_a_report_each(desk: Desk, number: signal.Signals) -> None:
     """As a terminal sends it, to the whole group, or as a pipeline does, to the command alone."""
     for name in ("a", "b"):
-        profile(desk, name, f"reference~{name}{number}")
+        write_profile(desk, name, f"reference~{name}{number}")
     process = desk.started(["-m", "conformance", "run", "--profile", "profiles", "--report-dir", "out"])
     journals = [desk.place / "out" / name / "report" / "journal.ndjson" for name in ("a", "b")]
-    until = time.monotonic() + 60
-    while time.monotonic() < until and not all(path.is_file() and path.stat().st_size > 200_000 for path in journals):
-        time.sleep(0.05)
+    wait_until(lambda: all(path.is_file() and path.stat().st_size > 200_000 for path in journals), process)
     if number is signal.SIGINT:
         os.killpg(process.pid, number)
     else:
         process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 130, out + err
     assert "Traceback" not in out + err
     for name in ("a", "b"):
@@ -160,7 +153,7 @@ def test_a_signal_ends_all_of_them_with_a_report_each(desk: Desk, number: signal
 )
 def test_what_makes_no_sense_for_several_is_said(desk: Desk, given: tuple[str, ...], what: str) -> None:
     for name in ("a", "b"):
-        profile(desk, name, "reference")
+        write_profile(desk, name, "reference")
     (desk.place / "empty").mkdir()
     done = desk.conformance("run", "--profile", "profiles", *given)
     assert done.code == 2
@@ -169,7 +162,7 @@ def test_what_makes_no_sense_for_several_is_said(desk: Desk, given: tuple[str, .
 
 def test_the_plan_of_several_is_that_of_each(desk: Desk) -> None:
     for name in ("a", "b"):
-        profile(desk, name, "reference")
+        write_profile(desk, name, "reference")
     done = desk.conformance("run", "--profile", "profiles", "--plan", *ONLY)
     assert done.code == 0, done.text
     assert "profiles/a.toml:" in done.out

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import REFERENCE, Desk, results, run_json, shared_reference
+from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, results, run_json, shared_reference
 from tests.support.resume import (
     LIMITS,
     SELECTION,
@@ -122,7 +122,7 @@ def test_a_split_run_is_resumed_split_or_not(
     """What its processes left behind is joined first. The signal reached only the one that deals the checks out."""
     process = begun(desk, *SPLIT)
     process.send_signal(number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=TIMEOUT_S)
     done = resume(desk, *then)
     assert done.code == 3, done.text
     assert same(run_json(desk.place / "out"), whole)
@@ -137,7 +137,7 @@ def test_workers_have_ended_before_their_journals_are_joined(desk: Desk) -> None
     """A signal to the first process ends all of them, and what they sent until then is in the journal."""
     process = begun(desk, *SPLIT)
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=TIMEOUT_S)
     assert (process.returncode, err) == (130, ""), out
     workers = {line.get("worker") for line in lines(desk, "end")}
     assert workers == {"gw0", "gw1", None}
@@ -248,7 +248,7 @@ def test_what_pytest_began_the_command_goes_on_with(desk: Desk, whole: dict[str,
     process = desk.started(command, env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     wait(process, lambda: sum(path.read_bytes().count(b'"kind":"result"') for path in journals(desk)) > 10)
     os.killpg(process.pid, signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=TIMEOUT_S)
     assert f"go on: conformance run --resume out --profile {REFERENCE}" in out
     assert resume(desk).code == 3
     assert same(run_json(desk.place / "out"), whole)

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from tests.support.commands import Desk, shared_reference
+from tests.support.commands import TIMEOUT_S, Desk, shared_reference
 from tests.support.resume import (
     SELECTION,
     begun,
@@ -111,7 +111,7 @@ def test_a_demo_does_not_go_on(desk: Desk) -> None:
     path = desk.place / "out" / "journal.ndjson"
     wait(process, lambda: path.exists() and b'"kind":"result"' in path.read_bytes())
     process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=TIMEOUT_S)
     assert "go on" not in out
     done = resume(desk)
     assert done.code == 2

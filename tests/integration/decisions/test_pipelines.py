@@ -18,6 +18,7 @@ from conformance.decisions.gate_policy import load_policy
 from conformance.judge.assemble import recovered
 from conformance.reports import write_reports
 from conformance.runner import embedded_reference as embedded
+from tests.support.commands import TIMEOUT_S
 from tests.support.journals import conformant_lines, write_journal
 
 FOLDER = Path(conformance.__file__).parent / "pipelines"
@@ -93,7 +94,12 @@ def _pipeline(file: str, place: Path, environment: dict[str, str]) -> tuple[bool
                 if not text.startswith("conformance "):
                     continue
                 done = subprocess.run(
-                    ["bash", "-e", "-c", text], cwd=place, env=environment, capture_output=True, text=True, timeout=120
+                    ["bash", "-e", "-c", text],
+                    cwd=place,
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    timeout=TIMEOUT_S,
                 )
                 printed += f"$ {text}\n{done.stdout}{done.stderr}"
                 if done.returncode and not goes_on:

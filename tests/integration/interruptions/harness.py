@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,13 +17,12 @@ from typing import Any
 
 from conformance.journal import journal as journals
 from conformance.judge.assemble import recovered
-from tests.support.commands import REFERENCE, Desk, results, run_json
+from tests.support.commands import REFERENCE, Desk, results, run_json, wait_until
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 BEFORE, CHECKS, REPORTS = "before the first line", "during the checks", "while reports were written"
 SEED = 7
 _TRIES = 8
-_POLL_S = 0.005
 PATIENCE_S = 200
 
 
@@ -68,7 +67,7 @@ class Bench:
         moments = [time.monotonic()]
         process = self.begun(folder.name)
         for stage in (CHECKS, REPORTS):
-            _wait(process, lambda stage=stage: stage_of(folder) == stage)  # type: ignore[misc]
+            wait_until(lambda stage=stage: stage_of(folder) == stage, process)  # type: ignore[misc]
             moments.append(time.monotonic())
         size = _size(folder)
         code = _ended(process)[0]
@@ -96,10 +95,10 @@ def interrupted(bench: Bench, numbers: range) -> Counter[str]:
             process = bench.begun(folder.name)
             share = drawn.random()
             if number % 5 == 4:
-                _wait(process, lambda here=folder: stage_of(here) == REPORTS)  # type: ignore[misc]
+                wait_until(lambda here=folder: stage_of(here) == REPORTS, process)  # type: ignore[misc]
                 moment = share * whole.reports_s * 0.7**attempt
             else:
-                _wait(process, lambda here=folder, size=share * whole.size: _size(here) > size)  # type: ignore[misc]
+                wait_until(lambda here=folder, size=share * whole.size: _size(here) > size, process)  # type: ignore[misc]
                 moment = drawn.uniform(0, 0.02)
             stage = cut_short(process, moment, SIGNALS[number % 3], folder)
             if stage:
@@ -150,14 +149,6 @@ def stage_of(folder: Path) -> str:
 def _size(folder: Path) -> int:
     path = folder / journals.NAME
     return path.stat().st_size if path.exists() else 0
-
-
-def _wait(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
-        time.sleep(_POLL_S)
 
 
 def _ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.commands import Desk, checks, run_json
+from tests.support.commands import TIMEOUT_S, Desk, checks, run_json, wait_until
 
 AUTH = "getApiKeyIdentity and AUTH-1"
 OUT = ("--conformance-report-dir", "out")
@@ -124,7 +123,7 @@ def test_a_crash_under_the_command_is_one_line(desk: Desk, module: str, name: st
         "from conformance.cli import main\nmain(sys.argv[1:])\n"
     )
     process = desk.started(["-c", script, "run", *desk.target(), "-q", "-k", AUTH, "--report-dir", "out"])
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 5, out + err
     assert "Traceback" not in out + err
     (line,) = err.splitlines()
@@ -139,12 +138,9 @@ def test_a_worker_that_is_killed_makes_the_run_the_suites_trouble(desk: Desk) ->
         ["-m", "conformance", "run", *desk.target(), "-q", "-n", "2", "-k", "check_bodies", "--report-dir", "out"]
     )
     part = desk.place / "out" / "journal-gw1.ndjson"
-    until = time.monotonic() + 40
-    while not (part.exists() and b'"result"' in part.read_bytes()):
-        assert time.monotonic() < until and process.poll() is None
-        time.sleep(0.02)
+    wait_until(lambda: part.exists() and b'"result"' in part.read_bytes(), process)
     os.kill(worker_with(part, process.pid), signal.SIGKILL)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 5, out + err
     assert "gw1" in err
     assert not list((desk.place / "out").glob("journal-*"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.support.commands import TIMEOUT_S
+
 PROGRAM = """
 import inspect, re, sys
 import _pytest.runner, _pytest.reports
@@ -21,7 +23,9 @@ print(len(looked_into), sorted(looked_into & (set(sys.modules) - before)))
 
 def test_what_pytest_looks_into_is_there_before_hypothesis_is_imported() -> None:
     """Else a failed check may end the run with `partially initialized module 'unittest'`."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
+    )
     count, late = done.stdout.split(" ", 1)
     assert int(count) > 0, "pytest says it otherwise by now: look for how"
     assert late.strip() == "[]"

@@ -13,7 +13,7 @@ import pytest
 from conformance.checks.support.registry import all_checks
 from conformance.contract import load_contract
 from conformance.runner import plugin
-from tests.support.commands import REFERENCE, Desk, checks, run_json
+from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, checks, run_json
 
 AUTH = "getApiKeyIdentity and AUTH-1"
 
@@ -150,7 +150,7 @@ def test_pdb_opens_where_the_result_is_at_hand(desk: Desk) -> None:
         env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         stdin=subprocess.PIPE,
     )
-    out, _ = process.communicate("p result.requirement, result.observed\nq\n", timeout=60)
+    out, _ = process.communicate("p result.requirement, result.observed\nq\n", timeout=TIMEOUT_S)
     assert "entering PDB" in out
     assert "('AUTH-1', '200')" in out
     assert process.returncode == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -16,10 +15,6 @@ def shard(desk: Desk, which: str, *given: str, prefix: str = "reference~shards",
     folder = f"s{which.replace('/', 'of')}"
     target = desk.target(prefix)
     return desk.conformance("run", *target, "-q", "--seed", seed, "--shard", which, "--report-dir", folder, *given)
-
-
-def journal(desk: Desk, folder: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (desk.place / folder / "journal.ndjson").read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +47,13 @@ def test_the_shards_of_a_run_are_the_run(three: Desk) -> None:
 
 def test_each_check_ran_in_one_shard_only(three: Desk) -> None:
     """What must run alone ran in the last one; no two exchanges have one name."""
-    ran = [{line["check"] for line in journal(three, f"s{n}of3") if line["kind"] == "result"} for n in (1, 2, 3)]
+    ran = [{line["check"] for line in three.journal(f"s{n}of3") if line["kind"] == "result"} for n in (1, 2, 3)]
     assert [any(check.startswith("check_rate_limit") for check in shard) for shard in ran] == [False, False, True]
-    names = [line["id"] for line in journal(three, "merged") if line["kind"] == "exchange"]
+    names = [line["id"] for line in three.journal("merged") if line["kind"] == "exchange"]
     assert (
         len(names)
         == len(set(names))
-        == sum(line["kind"] == "exchange" for n in (1, 2, 3) for line in journal(three, f"s{n}of3"))
+        == sum(line["kind"] == "exchange" for n in (1, 2, 3) for line in three.journal(f"s{n}of3"))
     )
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 
 from conformance.core.errors import UsageError
@@ -15,10 +12,6 @@ from conformance.profile.shares import check_shareable
 from tests.support.commands import REFERENCE, Desk, results, run_json
 
 SELECTION = "check_rate_limit or check_authentication and getApiKeyIdentity or check_search"
-
-
-def journal(desk: Desk, folder: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (desk.place / folder / "journal.ndjson").read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +37,7 @@ def test_the_results_are_the_same(both: Desk) -> None:
 
 def test_the_workers_journals_are_one_journal(both: Desk) -> None:
     """The first line says what the run is, no id occurs twice, and no part is left over."""
-    lines = journal(both, "two")
+    lines = both.journal("two")
     assert [line["kind"] for line in lines].count("run") == 1
     assert lines[0]["kind"] == "run"
     assert lines[-1]["kind"] == "end"
@@ -58,7 +51,7 @@ def test_the_workers_journals_are_one_journal(both: Desk) -> None:
 @pytest.mark.parametrize("folder", ["one", "two"])
 def test_what_must_run_alone_runs_once_and_last(both: Desk, folder: str) -> None:
     """The bursts that provoke a 429 come from one process, when every other check has its result."""
-    lines = journal(both, folder)
+    lines = both.journal(folder)
     order = [line for line in lines if line["kind"] == "result"]
     limited = [line for line in order if line["check"].startswith("check_rate_limit")]
     alone = {line["id"][:4] for line in lines if line["kind"] == "exchange" and line["status"] == 429}

@@ -235,7 +235,7 @@ def test_a_command_is_given_so_much_time(tmp_path: Path, monkeypatch: pytest.Mon
     lines = (f"open({str(noted)!r}, 'w').write(str(os.getpid()))", "import time; time.sleep(30)")
     started = time.perf_counter()
     assert "took over 0.3 s" in str(failure(Fixture("order", "open", command=command(*lines)), directory=tmp_path))
-    assert time.perf_counter() - started < 3
+    assert time.perf_counter() - started < 25
     if noted.exists():
         with pytest.raises(ProcessLookupError):
             os.kill(int(noted.read_text()), 0)

