@@ -46,6 +46,11 @@ def profile(url: str, **changes: Any) -> Profile:
     return Profile(**{**facts, **changes})
 
 
+def key_of(arrived: Any) -> str:
+    """The idempotency key of a request."""
+    return "".join(arrived.all("idempotency-key"))
+
+
 @pytest.fixture
 def profile_of() -> Callable[..., Profile]:
     """A small profile for a target at a URL; keywords replace its facts."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import time
 from collections.abc import Callable
 from typing import Any
 
 import httpx
-from joserfc import jws
-from joserfc.jwk import ECKey, OctKey
+from joserfc.jwk import ECKey
 
-from tests.support.reference_api import CHECKOUT, KEY, OPERATIONS, QUERY, VERIFIER, Api, P, client, fresh, proof
+from tests.support.reference_api import CHECKOUT, OPERATIONS, QUERY, Api, P, client, fresh, proof
 
 Look = Callable[[Api], Any]
 LISTS = ("searchPublicProducts", "listPublicMerchantCategories", "listPublicMerchantProducts")
-__all__ = ["VERIFIER", "proof"]
 
 
 def _look(take: Callable[[httpx.Response], Any], operation: str, changes: dict[str, Any]) -> Look:
@@ -348,21 +344,6 @@ def _url(api: Api) -> str:
 
 def proved(make: Callable[[str], str]) -> Look:
     return lambda api: api.status(T, dpop=make(_url(api)))
-
-
-def resigned(url: str, algorithm: str) -> str:
-    head, claims, _ = proof(url).split(".")
-    header = {**json.loads(base64.urlsafe_b64decode(head + "==")), "alg": algorithm}
-    encoded = base64.urlsafe_b64encode(json.dumps(header).encode()).rstrip(b"=").decode()
-    return f"{encoded}.{claims}."
-
-
-def over_public_key(url: str) -> str:
-    jwk = KEY.as_dict(private=False)
-    secret = OctKey.import_key(json.dumps(jwk, separators=(",", ":")))
-    claims = json.dumps({"jti": fresh(), "htm": "POST", "htu": url, "iat": int(time.time())})
-    registry = jws.JWSRegistry(algorithms=["HS256"], strict_check_header=False)
-    return jws.serialize_compact({"typ": "dpop+jwt", "alg": "HS256", "jwk": jwk}, claims, secret, registry=registry)
 
 
 def same_proof(api: Api) -> tuple[int, int]:

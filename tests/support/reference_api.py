@@ -16,7 +16,8 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
-from joserfc.jwk import ECKey
+from joserfc import jws
+from joserfc.jwk import ECKey, OctKey
 
 from conformance.reference.server import ReferenceServer
 
@@ -115,6 +116,21 @@ def signed(header: Any, claims: Any, key: ECKey) -> str:
     assert private is not None
     r, s = decode_dss_signature(private.sign(text.encode(), ECDSA(SHA256())))
     return f"{text}.{encoded(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
+
+
+def resigned(url: str, algorithm: str) -> str:
+    head, claims, _ = proof(url).split(".")
+    header = {**json.loads(base64.urlsafe_b64decode(head + "==")), "alg": algorithm}
+    encoded = base64.urlsafe_b64encode(json.dumps(header).encode()).rstrip(b"=").decode()
+    return f"{encoded}.{claims}."
+
+
+def over_public_key(url: str) -> str:
+    jwk = KEY.as_dict(private=False)
+    secret = OctKey.import_key(json.dumps(jwk, separators=(",", ":")))
+    claims = json.dumps({"jti": fresh(), "htm": "POST", "htu": url, "iat": int(time.time())})
+    registry = jws.JWSRegistry(algorithms=["HS256"], strict_check_header=False)
+    return jws.serialize_compact({"typ": "dpop+jwt", "alg": "HS256", "jwk": jwk}, claims, secret, registry=registry)
 
 
 @dataclass

@@ -26,15 +26,11 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import MADE_UP
 from conformance.core.model import Outcome
 from conformance.profile.model import Effect, Fixture, HttpCall, OperationFacts, Search, Transition
-from tests.support.check_runs import CONTRACT, KEY
+from tests.support.check_runs import CONTRACT, KEY, key_of
 
 QUOTE, SEARCH = CONTRACT.operations["quotePublicCart"], CONTRACT.operations["searchPublicProducts"]
 CARTS = {"cart": {"open": Fixture("cart", "open", values=tuple({"id": f"c{n}"} for n in range(60)))}}
 BOTH = OperationFacts(body={"reason": "too late", "actor": "somebody"}, path={"cartId": "{cart.id}"})
-
-
-def key_of(arrived: Any) -> str:
-    return "".join(arrived.all("idempotency-key"))
 
 
 # Paths

@@ -15,7 +15,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.replays import replay
 from conformance.core.model import Outcome
 from conformance.profile.model import Effect, Fixture, HttpCall, OperationFacts
-from tests.support.check_runs import CONTRACT
+from tests.support.check_runs import CONTRACT, key_of
 
 QUOTE, REVOKE = CONTRACT.operations["quotePublicCart"], CONTRACT.operations["revokePublicCart"]
 CARTS = {"cart": {"open": Fixture("cart", "open", values=tuple({"id": f"c{n}"} for n in range(40)))}}
@@ -23,10 +23,6 @@ CARTS = {"cart": {"open": Fixture("cart", "open", values=tuple({"id": f"c{n}"} f
 
 def cart_of(arrived: Any) -> str:
     return str(arrived.target.rpartition("/carts/")[2].partition("/")[0])
-
-
-def key_of(arrived: Any) -> str:
-    return "".join(arrived.all("idempotency-key"))
 
 
 # Idempotency keys

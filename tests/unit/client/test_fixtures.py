@@ -20,7 +20,7 @@ from conformance.profile.model import Fixture, HttpCall, Profile
 SCOPE = {"unique": "run-1", "pkce.challenge": "abc", "number": 7}
 
 
-def profile(*fixtures: Fixture, directory: Path = Path()) -> Profile:
+def with_fixtures(*fixtures: Fixture, directory: Path = Path()) -> Profile:
     kinds: dict[str, dict[str, Fixture]] = {}
     for fixture in fixtures:
         kinds.setdefault(fixture.kind, {})[fixture.state] = fixture
@@ -33,7 +33,7 @@ def provide(
     """So many of the last fixture, one after the other; what was raised stands in the place of what was given."""
 
     async def main() -> list[Any]:
-        provider = Fixtures(profile(*fixtures, directory=directory))
+        provider = Fixtures(with_fixtures(*fixtures, directory=directory))
         provider.call = call
         try:
             return [await _one(provider, fixtures[-1], scope) for _ in range(times)]
@@ -91,7 +91,7 @@ def test_what_was_handed_out_is_counted() -> None:
 
     async def main() -> Mapping[str, int]:
         fixture = Fixture("cart", "open", values=({"id": "a"},))
-        provider = Fixtures(profile(fixture))
+        provider = Fixtures(with_fixtures(fixture))
         await _one(provider, fixture, {})
         await _one(provider, fixture, {})
         return provider.handed
@@ -109,7 +109,7 @@ def over_http(
         async with scripted(script) as target:
             told = {"url": f"{target.url}/make/{{unique}}", "method": "POST", **(call or {})}
             fixture = Fixture("cart", "open", http=HttpCall(**told), **options)
-            provider = Fixtures(profile(fixture))
+            provider = Fixtures(with_fixtures(fixture))
             try:
                 return [await _one(provider, fixture, SCOPE) for _ in range(times)], target
             finally:
@@ -355,7 +355,7 @@ def test_shared_fixtures_are_drawn_once_whoever_asks() -> None:
 
     async def main() -> None:
         many = Fixture("merchant", "stocked", values=tuple({"id": number} for number in range(9)))
-        provider = Fixtures(profile(many))
+        provider = Fixtures(with_fixtures(many))
         got = await asyncio.gather(*(provider.shared(many, {}) for _ in range(20)))
         assert got == [{"id": 0}] * 20
         assert await provider.fresh(many, {}) == {"id": 1}
@@ -377,7 +377,7 @@ def test_a_waiter_that_gives_up_spoils_nothing_for_the_others() -> None:
             return {"id": 1}
 
         fixture = Fixture("webhook", "active", call="createInstallationWebhook")
-        provider = Fixtures(profile(fixture))
+        provider = Fixtures(with_fixtures(fixture))
         provider.call = call
         first, second = (asyncio.ensure_future(provider.shared(fixture, {})) for _ in range(2))
         await asyncio.sleep(0.01)
@@ -392,7 +392,7 @@ def test_a_waiter_that_gives_up_spoils_nothing_for_the_others() -> None:
 def test_find_takes_the_first_state_by_default() -> None:
     """A kind without a state means the first one that the profile lists."""
     opened, revoked = (Fixture("cart", state, values=({"id": state},)) for state in ("open", "revoked"))
-    provider = Fixtures(profile(opened, revoked))
+    provider = Fixtures(with_fixtures(opened, revoked))
     assert provider.find("cart", None) is opened
     assert provider.find("cart", "revoked") is revoked
     assert provider.find("cart", "lost") is None

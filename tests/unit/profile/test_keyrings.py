@@ -14,10 +14,10 @@ from keyring.backend import KeyringBackend
 from keyring.errors import InitError, KeyringLocked
 from keyrings.alt.file import PlaintextKeyring
 
-from conformance.core.errors import ProfileError
 from conformance.profile import keyrings, resolve_secret
 from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Credential, SecretSource
+from tests.support.profiles import refusal
 
 SECRET = "canary-4711"
 FULL = Credential("full", SecretSource(keyring=("shop", "full")))
@@ -55,12 +55,7 @@ def in_a_file(tmp_path: Path) -> Iterator[None]:
 
 
 def _refused() -> str:
-    with pytest.raises(ProfileError) as raised:
-        resolve_secret(FULL)
-    message = str(raised.value)
-    assert message.startswith("credentials.full.secret: ")
-    assert SECRET not in message + repr(raised.value) + repr(raised.value.__cause__)
-    return message
+    return refusal(FULL, SECRET)
 
 
 def test_the_entry_is_read() -> None:

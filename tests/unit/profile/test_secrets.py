@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.errors import ProfileError
 from conformance.profile import resolve_secret, secrets
 from conformance.profile.model import Credential, SecretSource
+from tests.support.profiles import refusal
 
 SECRET = "canary-4711"
 
@@ -20,12 +20,7 @@ def _credential(**source: object) -> Credential:
 
 
 def _refused(credential: Credential) -> str:
-    with pytest.raises(ProfileError) as raised:
-        resolve_secret(credential)
-    message = str(raised.value)
-    assert message.startswith("credentials.full.secret: ")
-    assert SECRET not in message + repr(raised.value) + repr(raised.value.__cause__)
-    return message
+    return refusal(credential, SECRET)
 
 
 def _file(directory: Path, text: bytes, mode: int = 0o600) -> Path:

@@ -18,7 +18,7 @@ from conformance.reference import registry
 from conformance.reference.base import BASE
 from conformance.reference.keys import ALL_SCOPES
 from tests.support import observations as look
-from tests.support.reference_api import OPERATIONS, Api
+from tests.support.reference_api import OPERATIONS, VERIFIER, Api, over_public_key, proof, resigned
 
 T = "exchangeOAuthToken"
 SHOWN: dict[str, tuple[Callable[[Api], Any], Any, Any]] = {
@@ -123,17 +123,17 @@ SHOWN: dict[str, tuple[Callable[[Api], Any], Any, Any]] = {
     "F135": (look.searched(), 200, 400),
     "F137": (look.token(codeVerifier="x" * 50), 400, 200),
     "F138": (look.token(codeVerifier=None), 400, 200),
-    "F141": (look.token(codeVerifier=look.VERIFIER[:-1]), 400, 200),
+    "F141": (look.token(codeVerifier=VERIFIER[:-1]), 400, 200),
     "F142": (look.token_twice, (200, 400), (200, 200)),
     "F144": (look.token(clientId="conformance-2"), 400, 200),
     "F145": (look.status(T, dpop=None), 401, 200),
-    "F146": (look.proved(lambda url: look.proof(url)[:-6] + "AAAAAA"), 401, 200),
-    "F147": (look.proved(lambda url: look.resigned(url, "none")), 401, 200),
-    "F148": (look.proved(look.over_public_key), 401, 200),
-    "F150": (look.proved(lambda url: look.proof(url, iat=None)), 401, 200),
-    "F151": (look.proved(lambda url: look.proof(url, htm="GET")), 401, 200),
-    "F152": (look.proved(lambda url: look.proof(url + "x")), 401, 200),
-    "F155": (look.proved(lambda url: look.proof(url, iat=1)), 401, 200),
+    "F146": (look.proved(lambda url: proof(url)[:-6] + "AAAAAA"), 401, 200),
+    "F147": (look.proved(lambda url: resigned(url, "none")), 401, 200),
+    "F148": (look.proved(over_public_key), 401, 200),
+    "F150": (look.proved(lambda url: proof(url, iat=None)), 401, 200),
+    "F151": (look.proved(lambda url: proof(url, htm="GET")), 401, 200),
+    "F152": (look.proved(lambda url: proof(url + "x")), 401, 200),
+    "F155": (look.proved(lambda url: proof(url, iat=1)), 401, 200),
     "F156": (look.same_proof, (200, 401), (200, 200)),
     "F158": (look.token_type, "DPoP", "Bearer"),
     "F159": (look.token_to_other_key, 409, 200),

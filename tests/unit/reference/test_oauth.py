@@ -10,8 +10,7 @@ import pytest
 from joserfc import jws
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
-from tests.support.observations import over_public_key, resigned
-from tests.support.reference_api import CLIENT, KEY, VERIFIER, Api, P, fresh, proof, s256
+from tests.support.reference_api import CLIENT, KEY, VERIFIER, Api, P, fresh, over_public_key, proof, resigned, s256
 
 TOKEN = "exchangeOAuthToken"
 
