@@ -33,22 +33,22 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what is marked `slow`, unless `-m`, `--all` or an id asks for it.
 
-    Of the cases of a test with `slow(every=N)`, `-m` takes each Nth, or none where N is 0; `--all` takes all.
+    Of what one `slow(every=N)` marks, the cases of a test or a module, `-m` takes each Nth, and none where N is 0;
+    `--all` takes all.
     """
     if config.getoption("all") or any("::" in argument for argument in config.args):
         return
     selected = bool(config.getoption("markexpr"))
-    seen: Counter[object] = Counter()
+    seen: Counter[int] = Counter()
     excluded = []
     for item in items:
         marker = item.get_closest_marker("slow")
         if marker is None:
             continue
         every = marker.kwargs.get("every", 1)
-        test = getattr(item, "originalname", item.name), item.path
-        if not selected or not every or seen[test] % every:
+        if not selected or not every or seen[id(marker)] % every:
             excluded.append(item)
-        seen[test] += 1
+        seen[id(marker)] += 1
     if excluded:
         config.hook.pytest_deselected(items=excluded)
         gone = set(excluded)

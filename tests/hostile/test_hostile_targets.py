@@ -29,6 +29,8 @@ from tests.hostile.registry import CONFORMANT, MODES, NONCONFORMANT, UNREACHABLE
 from tests.support.commands import REFERENCE, Desk, run_json, shared_reference
 from tests.support.paths import ROOT
 
+pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=20)]
+
 DEADLINE_S = 4
 BEYOND_S = 5
 """A run may take so much longer than its deadline, from the start of its process to the end; what other processes

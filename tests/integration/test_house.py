@@ -27,6 +27,7 @@ def _run(*command: str) -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
 
 
+@pytest.mark.slow
 def test_types_are_checked_strictly() -> None:
     """mypy, strict, over the whole package."""
     _run("mypy")

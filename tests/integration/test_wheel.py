@@ -13,6 +13,8 @@ import pytest
 from tests.support.commands import TIMEOUT_S, Desk, checks, run_json, shared_reference
 from tests.support.paths import ROOT
 
+pytestmark = pytest.mark.e2e
+
 INSIDE = (
     "profiles/template.toml",
     "profiles/reference.toml",
@@ -85,6 +87,7 @@ print(conformance.__file__, bundled_profiles())
     assert elsewhere.conformance("--help").code == 0
 
 
+@pytest.mark.slow
 def test_run_certifies_a_target(elsewhere: Desk) -> None:
     """With the profile that is inside the wheel."""
     profile = elsewhere.place.parent / "installed" / "conformance" / "profiles" / "reference.toml"
@@ -94,6 +97,7 @@ def test_run_certifies_a_target(elsewhere: Desk) -> None:
     assert set(checks(run_json(elsewhere.place / "out")).values()) == {"passed"}
 
 
+@pytest.mark.slow
 def test_demo_runs(elsewhere: Desk) -> None:
     done = elsewhere.conformance("demo", "-k", AUTH)
     assert done.code == 3, done.text
@@ -102,6 +106,7 @@ def test_demo_runs(elsewhere: Desk) -> None:
     assert (folder / "report.html").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_plain_pytest_runs(elsewhere: Desk) -> None:
     done = elsewhere.pytest("-k", AUTH, "--conformance-report-dir", "out")
     assert done.code == 3, done.text

@@ -31,8 +31,10 @@ KEYS = (
 STATED = ("fixtures", "operations", "transitions", "hosted", "effects", "rate_limit", "oauth", "revocation")
 """What only a person knows; all other tables are the probe's to find."""
 _FOUND_IN_OAUTH = ("code_verifier", "code", "client_id_member", "redirect_uri_member", "access_token", "token_type")
-EVERY = ["", *variants()]
-"""The plain reference, and each of its variants."""
+OPEN = {"V225": "IDN-1"}
+"""Variants with an exclusion that only a person can state, and the requirement that a draft leaves open."""
+CONFORMANT = [name for name in ("", *variants()) if name not in OPEN]
+"""The plain reference, and all other variants."""
 SCHEMAS = bundled_profiles() / "reference.schemas.yaml"
 
 

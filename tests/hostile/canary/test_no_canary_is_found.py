@@ -18,6 +18,8 @@ from tests.hostile.canary.conftest import Tally, kept
 from tests.hostile.canary.desk import Canaries, echoing, wait_for
 from tests.support.commands import TIMEOUT_S
 
+pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=6)]
+
 SOME = "check_authentication or check_oauth or check_dpop or check_hosted or (CONF-1 and AfterSales)"
 FEW = "check_hosted or check_dpop or (AUTH-1 and getApiKeyIdentity) or OA-2 or OA-9"
 FORMATS = {

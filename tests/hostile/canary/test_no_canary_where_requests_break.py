@@ -11,6 +11,8 @@ from tests.hostile.canary.breaking import MANNERS, breaking
 from tests.hostile.canary.conftest import Tally
 from tests.hostile.canary.desk import Canaries
 
+pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=6)]
+
 SOME = "check_authentication or AUTH-2 or (CONF-1 and AfterSales) or HO-1"
 QUICK = ("--limit", "timeout_s=2", "--limit", "patience_s=1", "--deadline", "20", "--seed", "1")
 

@@ -11,6 +11,8 @@ import pytest
 from tests.hostile.canary.spelling import FORMS, PART, PIECE, Search
 from tests.support.commands import Desk, shared_reference
 
+pytestmark = pytest.mark.e2e
+
 CANARY = "cnry-0a1b2c3d/+=&\"<%~'4e5f6a7b"
 SEARCH = Search({CANARY: "key"})
 FILES = (

@@ -21,6 +21,8 @@ from tests.hostile.load.manners import at_most, by_chance, dropping, slow
 from tests.support.commands import Desk, Done, run_json, shared_reference
 from tests.support.proxy import Behaviour, Proxy
 
+pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=0)]
+
 SOME = "check_authentication or check_idempotency or check_effects or check_oauth or check_concurrency or check_hosted"
 FEW = "getApiKeyIdentity or (IDEM-1 and quotePublicCart) or (IDEM-2 and createInstallationWebhook)"
 OPEN = ("failed", "inconclusive", "broken", "untested")

@@ -16,6 +16,8 @@ from tests.hostile.load.manners import never_again
 from tests.hostile.load.test_a_target_under_load import Loaded, loaded
 from tests.support.commands import Desk, run_json, shared_reference
 
+pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=0)]
+
 
 def red(run: Loaded) -> Counter[str]:
     return Counter(row["requirement"] for row in run.run["results"] if row["outcome"] == "failed")

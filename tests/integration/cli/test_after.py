@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.commands import REFERENCE, Desk, Done, shared_reference
 
+pytestmark = pytest.mark.e2e
+
 SOME = ("-k", "AUTH-1 or STA-2", "--seed", "3", "-q")
 
 
@@ -54,6 +56,7 @@ def test_a_whole_run_is_certified_and_verified(kept: Kept) -> None:
     assert (done.code, done.out.count("was changed since")) == (1, 2), done.text
 
 
+@pytest.mark.slow
 def test_a_certificate_that_is_not_good_exits_1_and_is_named(kept: Kept) -> None:
     """A wrong key, a changed payload, no signature; 2 is for a file that is no certificate or cannot be read."""
     place = kept.desk.place
@@ -70,6 +73,7 @@ def test_a_certificate_that_is_not_good_exits_1_and_is_named(kept: Kept) -> None
         assert kept.desk.conformance("verify", name, "--key", "public.pem").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [(), ("--key", "nowhere.pem"), ("--key", "public.pem")])
 def test_without_a_key_nothing_is_signed(kept: Kept, given: tuple[str, ...]) -> None:
     """One line says what is missing, and how it is made."""
@@ -78,6 +82,7 @@ def test_without_a_key_nothing_is_signed(kept: Kept, given: tuple[str, ...]) -> 
     assert done.one_line().startswith("error: ")
 
 
+@pytest.mark.slow
 def test_a_filtered_run_is_not_certified(kept: Kept) -> None:
     """Whatever passed in it."""
     done = kept.desk.conformance("certify", kept.good, "--key", "key.pem")
@@ -96,6 +101,7 @@ def test_the_gate_answers_with_its_exit_code(kept: Kept) -> None:
     assert (done.code, "regressed" in done.out) == (1, False), done.text
 
 
+@pytest.mark.slow
 def test_the_gate_annotates_a_pull_request(kept: Kept) -> None:
     """On GitHub by itself, elsewhere where it is asked for."""
     line = "::error title="
@@ -103,6 +109,7 @@ def test_the_gate_annotates_a_pull_request(kept: Kept) -> None:
     assert line not in kept.desk.conformance("gate", kept.bad).out
 
 
+@pytest.mark.slow
 def test_a_waiver_of_a_policy_excuses_a_failure(kept: Kept) -> None:
     """Each failure by its signature; the run stays filtered."""
     results = json.loads((kept.bad / "run.json").read_text())["results"]
@@ -141,6 +148,7 @@ def test_the_history_of_a_folder_is_told(kept: Kept) -> None:
     assert kept.desk.conformance("history", "nowhere").code == 2
 
 
+@pytest.mark.slow
 def test_what_failed_is_run_again(kept: Kept) -> None:
     """The command is shown, and does what it says."""
     shown = kept.desk.conformance("rerun", kept.bad, "--failed", "--show")
@@ -155,6 +163,7 @@ def test_what_failed_is_run_again(kept: Kept) -> None:
     assert kept.desk.conformance("rerun", kept.whole, "--failed").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [(), ("--seed", "41")])
 def test_a_demo_is_run_again_with_its_seed(kept: Kept, tmp_path: Path, seed: tuple[str, ...]) -> None:
     """Drawn or given, it stands in the command once."""

@@ -13,6 +13,8 @@ from click.testing import CliRunner
 from conformance.cli import main
 from tests.support.commands import REFERENCE, Desk, Done, listening
 
+pytestmark = pytest.mark.e2e
+
 MINIMAL = """\
 name = "mini"
 base_url = "http://127.0.0.1:9"

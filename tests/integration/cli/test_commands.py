@@ -19,6 +19,8 @@ from conformance import cli
 from conformance.contract import load_contract
 from tests.support.commands import TIMEOUT_S, Desk, run_json
 
+pytestmark = pytest.mark.e2e
+
 COMMANDS = sorted(cli.main.commands)
 PARSED = (
     "pytest",

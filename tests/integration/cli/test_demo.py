@@ -20,6 +20,8 @@ import conformance.reports
 from conformance.contract import load_contract
 from tests.support.commands import Desk, Done, checks, run_json, shared_reference
 
+pytestmark = pytest.mark.e2e
+
 REPORTS = {
     "allure-results", "ctrf-report.json", "exchanges.har", "journal.ndjson", "junit.xml", "report.html",
     "report.sarif", "run.json", "summary.md",
@@ -135,6 +137,7 @@ def test_the_journals_counts_add_up(demo: Demo) -> None:
     assert answered == {(op, status): n for op, seen in demo.run["coverage"].items() for status, n in seen.items() if n}
 
 
+@pytest.mark.slow
 def test_no_credential_is_in_any_file(tmp_path: Path) -> None:
     """Not as it is, not URL-encoded, not in base64: of a run whose keys are known, every file is searched."""
     service = shared_reference()

@@ -16,6 +16,8 @@ import pytest
 from conformance.runner import embedded_reference as embedded
 from tests.support.commands import TIMEOUT_S, Desk, checks, run_json, wait_until
 
+pytestmark = pytest.mark.e2e
+
 SELECTION = "check_authentication or check_bodies or check_idempotency"
 
 
@@ -67,6 +69,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where", ["session.Session write_head", "session load_sender", "Engine __init__", "Engine start", "Engine submit"]
 )
@@ -83,6 +86,7 @@ def test_a_run_that_is_interrupted_while_it_begins_has_its_reports(
     assert set(checks(run)) == planned(desk)
 
 
+@pytest.mark.slow
 def test_a_run_whose_second_process_is_killed_goes_on(desk: Desk) -> None:
     """It was to draw what is sent, and to write reports: the run does that itself, and tells the same."""
     selection = ("-k", "(check_generated or check_walks) and (Search or Identity or WebhookDeliveries)", "--seed", "1")
@@ -119,6 +123,7 @@ def test_ctrl_c_ends_all_processes_of_a_split_run(desk: Desk) -> None:
     assert not list((desk.place / "out").glob("journal-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", [(), ("-n", "2")], ids=["one process", "two"])
 def test_of_a_killed_run_the_journal_is_left_and_makes_a_report(desk: Desk, split: tuple[str, ...]) -> None:
     """SIGKILL leaves no time for anything. `conformance report` makes a report of what there was."""
@@ -136,6 +141,7 @@ def test_of_a_killed_run_the_journal_is_left_and_makes_a_report(desk: Desk, spli
     assert "killed" in (desk.place / "out" / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_target_that_dies_ends_the_run_soon_and_without_a_verdict(tmp_path: Path) -> None:
     """Silence is no answer that could be wrong: exit 3, never 0 or 1, and no waiting for each of the rest."""
     with embedded.reference() as service:
@@ -177,6 +183,7 @@ def listening_ports(pid: int) -> set[str]:
     return {row[1].split(":")[1] for row in rows if row[9] in inodes}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "split"),
     [(4_000, ()), (400_000, ()), (400_000, ("-n", "2"))],
@@ -196,6 +203,7 @@ def test_a_full_disk_is_the_suites_trouble(desk: Desk, limit: int, split: tuple[
     assert ("report: " in out) is (desk.place / "out" / "report.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -236,6 +244,7 @@ def test_two_interrupts_at_once_end_a_command_as_interrupted(desk: Desk) -> None
         assert process.returncode in (130, -signal.SIGINT), out + err
 
 
+@pytest.mark.slow
 def test_too_few_descriptors_are_the_suites_trouble(desk: Desk) -> None:
     """What this machine could not send, the target did not fail to answer: no red row, and no verdict."""
     process = desk.started(
@@ -249,6 +258,7 @@ def test_too_few_descriptors_are_the_suites_trouble(desk: Desk) -> None:
     assert '"outcome":"failed"' not in journal
 
 
+@pytest.mark.slow
 def test_a_run_that_nobody_waits_for_leaves_no_reference_behind(tmp_path: Path, desk: Desk) -> None:
     """`demo` starts a service of its own; it ends with the command, however that ends."""
     process = desk.started(["-m", "conformance", "demo", "--report-dir", "out"])

@@ -15,6 +15,8 @@ from conformance.core.errors import UsageError
 from conformance.runner.many_targets import _code, profiles_in
 from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, run_json, wait_until
 
+pytestmark = pytest.mark.e2e
+
 ONLY = ("-k", "getApiKeyIdentity and check_authentication")
 
 
@@ -51,6 +53,7 @@ def test_each_target_gets_its_verdict_and_the_gravest_is_that_of_all(desk: Desk)
     assert (gone["verdict"], "cannot connect" in gone["interrupted"]) == ("incomplete", True)
 
 
+@pytest.mark.slow
 def test_targets_share_nothing_but_the_command(desk: Desk) -> None:
     """Two profiles of one name, each with its own folder; what is said of one is not said of the other.
 
@@ -91,6 +94,7 @@ def test_a_process_that_came_to_no_end_of_its_own_has_no_verdict(
     assert _code(exit_code, stopping=stopping) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_to_the_command_alone_ends_all_while_they_start(desk: Desk, number: signal.Signals) -> None:
     """To targets that take a connection and never answer, before any run has anything to judge."""
@@ -106,6 +110,7 @@ def test_a_signal_to_the_command_alone_ends_all_while_they_start(desk: Desk, num
     assert "Traceback" not in "".join(path.read_text() for path in (desk.place / "out").glob("*/output.txt"))
 
 
+@pytest.mark.slow
 def test_runs_end_with_the_command_that_was_killed(desk: Desk) -> None:
     """Nobody watches them any more: they send nothing more, and leave a report."""
     for name in ("a", "b"):
@@ -120,6 +125,7 @@ def test_runs_end_with_the_command_that_was_killed(desk: Desk) -> None:
     assert [run_json(path.parent)["interrupted"] for path in reports] == ["SIGTERM", "SIGTERM"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_all_of_them_with_a_report_each(desk: Desk, number: signal.Signals) -> None:
     """As a terminal sends it, to the whole group, or as a pipeline does, to the command alone."""
@@ -160,6 +166,7 @@ def test_what_makes_no_sense_for_several_is_said(desk: Desk, given: tuple[str, .
     assert what in done.one_line()
 
 
+@pytest.mark.slow
 def test_the_plan_of_several_is_that_of_each(desk: Desk) -> None:
     for name in ("a", "b"):
         write_profile(desk, name, "reference")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, results, run_json, shared_reference
+from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, results, run_json, shared_reference, wait_until
 from tests.support.resume import (
     LIMITS,
     SELECTION,
@@ -26,8 +26,9 @@ from tests.support.resume import (
     name_of,
     resume,
     same,
-    wait,
 )
+
+pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run_json(desk.place / "out")
 
 
+@pytest.mark.slow(every=8)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=name_of)
 def test_a_resumed_run_comes_to_what_a_whole_one_does(
     desk: Desk, whole: dict[str, Any], number: signal.Signals
@@ -64,6 +66,7 @@ def test_a_resumed_run_comes_to_what_a_whole_one_does(
     assert part["run"] != lines(desk, "run")[0]["run"]
 
 
+@pytest.mark.slow(every=0)
 def test_every_report_says_that_it_was_resumed(desk: Desk) -> None:
     """Once for each time; and they are those of the whole."""
     cut_short(desk)
@@ -81,7 +84,7 @@ def cut_short_again(desk: Desk) -> None:
     process = desk.started(["-m", "conformance", *command])
     before = len(lines(desk, "result"))
     path = desk.place / "out" / "journal.ndjson"
-    wait(process, lambda: path.read_bytes().count(b'"kind":"result"') >= before + 5)
+    wait_until(lambda: path.read_bytes().count(b'"kind":"result"') >= before + 5, process)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
 
@@ -105,6 +108,7 @@ def inside(desk: Desk, change: Callable[[str], str] = lambda text: text) -> list
     return ["--profile", "mine/reference.toml", *desk.target()[2:]]
 
 
+@pytest.mark.slow(every=0)
 def test_a_profile_in_reach_need_not_be_named(desk: Desk, whole: dict[str, Any]) -> None:
     """Base URL and variables are those of the run."""
     out, _ = cut_short(desk, *inside(desk), number=signal.SIGINT)
@@ -114,6 +118,7 @@ def test_a_profile_in_reach_need_not_be_named(desk: Desk, whole: dict[str, Any])
     assert same(run_json(desk.place / "out"), whole)
 
 
+@pytest.mark.slow(every=8)
 @pytest.mark.parametrize("then", [SPLIT, ()], ids=["two again", "one"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=name_of)
 def test_a_split_run_is_resumed_split_or_not(
@@ -133,6 +138,7 @@ def test_a_split_run_is_resumed_split_or_not(
     assert len(told) == len(set(told))
 
 
+@pytest.mark.slow
 def test_workers_have_ended_before_their_journals_are_joined(desk: Desk) -> None:
     """A signal to the first process ends all of them, and what they sent until then is in the journal."""
     process = begun(desk, *SPLIT)
@@ -145,6 +151,7 @@ def test_workers_have_ended_before_their_journals_are_joined(desk: Desk) -> None
         os.killpg(process.pid, 0)
 
 
+@pytest.mark.slow(every=0)
 def test_one_process_is_resumed_by_two(desk: Desk, whole: dict[str, Any]) -> None:
     cut_short(desk, number=signal.SIGINT)
     assert resume(desk, *SPLIT).code == 3
@@ -154,6 +161,7 @@ def test_one_process_is_resumed_by_two(desk: Desk, whole: dict[str, Any]) -> Non
 # Nothing left to do
 
 
+@pytest.mark.slow
 def test_a_complete_run_is_only_told_again(desk: Desk) -> None:
     """It says so, makes the reports again, and ends with the run's own exit code; it needs no profile."""
     desk.conformance("run", *desk.target("F003"), "-k", "ENV-2 or getApiKeyIdentity", "--report-dir", "out")
@@ -167,6 +175,7 @@ def test_a_complete_run_is_only_told_again(desk: Desk) -> None:
     assert journals(desk)[0].read_bytes() == before[journals(desk)[0]]
 
 
+@pytest.mark.slow
 def test_a_run_that_lacks_only_its_end_is_closed(desk: Desk, whole: dict[str, Any]) -> None:
     """Every check has a result: nothing is sent, and the run is complete."""
     desk.conformance("run", *desk.target(), "-q", "-k", SELECTION, "--report-dir", "out")
@@ -188,6 +197,7 @@ def lines_of(path: Path, kind: str) -> list[bytes]:
 # What one part must know of the others
 
 
+@pytest.mark.slow(every=0)
 def test_no_part_uses_a_value_of_a_list_that_another_had(desk: Desk) -> None:
     """Values that were handed out are gone, also where the part was killed."""
     request = urllib.request.Request(f"{desk.service.control_url}/fixtures/cart/open?count=200", method="POST")
@@ -212,6 +222,7 @@ def test_no_part_uses_a_value_of_a_list_that_another_had(desk: Desk) -> None:
     assert "inconclusive" not in results(run_json(desk.place / "out")).values()
 
 
+@pytest.mark.slow(every=0)
 def test_the_budget_is_the_runs_and_not_each_parts(desk: Desk) -> None:
     """`max_requests` counts what was sent in all parts."""
     limited = inside(desk, lambda text: text.replace("max_requests = 50000", "max_requests = 60"))
@@ -224,13 +235,14 @@ def test_the_budget_is_the_runs_and_not_each_parts(desk: Desk) -> None:
     assert run["interrupted"] == "max_requests = 60"
 
 
+@pytest.mark.slow
 def test_a_limit_that_a_killed_part_left_up_is_taken_down(desk: Desk, tmp_path: Path) -> None:
     """A killed burst leaves the target limiting; what comes then is judged as ever."""
     target = desk.target("reference~limits")
     desk.conformance("run", *target, "-q", "-k", LIMITS, "--report-dir", "whole")
     process = desk.started(["-m", "conformance", "run", *target, "-k", LIMITS, "--report-dir", "out"])
     path = desk.place / "out" / "journal.ndjson"
-    wait(process, lambda: path.exists() and b'"purpose":"burst"' in path.read_bytes())
+    wait_until(lambda: path.exists() and b'"purpose":"burst"' in path.read_bytes(), process)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert not any(line["check"].startswith("check_rate_limit") for line in lines(desk, "result"))
@@ -242,11 +254,12 @@ def test_a_limit_that_a_killed_part_left_up_is_taken_down(desk: Desk, tmp_path: 
 # Other ways to be cut short
 
 
+@pytest.mark.slow(every=0)
 def test_what_pytest_began_the_command_goes_on_with(desk: Desk, whole: dict[str, Any]) -> None:
     """Plain pytest says so, too."""
     command = desk.pytest_command("-k", SELECTION, "--conformance-report-dir", "out", "--conformance-concurrency", 2)
     process = desk.started(command, env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
-    wait(process, lambda: sum(path.read_bytes().count(b'"kind":"result"') for path in journals(desk)) > 10)
+    wait_until(lambda: sum(path.read_bytes().count(b'"kind":"result"') for path in journals(desk)) > 10, process)
     os.killpg(process.pid, signal.SIGINT)
     out, _ = process.communicate(timeout=TIMEOUT_S)
     assert f"go on: conformance run --resume out --profile {REFERENCE}" in out
@@ -254,6 +267,7 @@ def test_what_pytest_began_the_command_goes_on_with(desk: Desk, whole: dict[str,
     assert same(run_json(desk.place / "out"), whole)
 
 
+@pytest.mark.slow(every=0)
 def test_a_deadline_is_each_parts_own(desk: Desk) -> None:
     """A run that was too long goes on with as much time again, or with more."""
     desk.conformance("run", *desk.target("reference~late"), "--report-dir", "out", "--deadline", 1)

@@ -8,17 +8,19 @@ import signal
 
 import pytest
 
-from tests.support.commands import TIMEOUT_S, Desk, shared_reference
+from tests.support.commands import TIMEOUT_S, Desk, shared_reference, wait_until
 from tests.support.resume import (
     SELECTION,
     begun,
     cut_short,
     everything,
     resume,
-    wait,
 )
 
+pytestmark = pytest.mark.e2e
 
+
+@pytest.mark.slow
 def test_a_run_that_still_goes_on_is_left_alone(desk: Desk) -> None:
     """Two processes never write one journal."""
     process = begun(desk)
@@ -57,6 +59,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     return desk
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -75,6 +78,7 @@ def test_another_target_or_profile_is_refused(stopped: Desk, given: tuple[str, .
     assert everything(stopped.place / "out") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", ["contract", "checks"])
 def test_another_suite_is_refused(stopped: Desk, desk: Desk, member: str) -> None:
     """Its results would not be comparable with those that there are."""
@@ -88,6 +92,7 @@ def test_another_suite_is_refused(stopped: Desk, desk: Desk, member: str) -> Non
     assert f"the {member} of this suite are others" in done.one_line() or "the contract of" in done.one_line()
 
 
+@pytest.mark.slow
 def test_a_profile_that_is_out_of_reach_must_be_named(stopped: Desk) -> None:
     done = stopped.conformance("run", "--resume", "out")
     assert done.code == 2
@@ -109,7 +114,7 @@ def test_a_demo_does_not_go_on(desk: Desk) -> None:
     """Its target ended with it; nothing claims otherwise."""
     process = desk.started(["-m", "conformance", "demo", "--report-dir", "out", "-k", SELECTION])
     path = desk.place / "out" / "journal.ndjson"
-    wait(process, lambda: path.exists() and b'"kind":"result"' in path.read_bytes())
+    wait_until(lambda: path.exists() and b'"kind":"result"' in path.read_bytes(), process)
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=TIMEOUT_S)
     assert "go on" not in out

@@ -15,6 +15,8 @@ import pytest
 from conformance.judge.assemble import load
 from tests.support.commands import REFERENCE, Desk, run_json
 
+pytestmark = pytest.mark.e2e
+
 
 def ran(desk: Desk, *given: object, code: int = 3) -> dict[str, Any]:
     done = desk.conformance("run", *desk.target(), "--report-dir", "out", "-q", *given)
@@ -34,12 +36,14 @@ def test_a_read_only_run_sends_and_makes_nothing_but_reads(desk: Desk) -> None:
     assert not [r for r in run["results"] if r["outcome"] in ("failed", "broken")]
 
 
+@pytest.mark.slow
 def test_a_run_sends_no_more_requests_than_it_may(desk: Desk) -> None:
     run = ran(desk, "--max-requests", 60)
     assert 0 < run["traffic"]["requests"] <= 60
     assert "max_requests = 60" in run["interrupted"]
 
 
+@pytest.mark.slow
 def test_a_run_sends_no_faster_than_it_may(desk: Desk) -> None:
     """80 requests at 40 a second take two seconds."""
     ran(desk, "--max-requests", 80, "--rate", 40)
@@ -47,6 +51,7 @@ def test_a_run_sends_no_faster_than_it_may(desk: Desk) -> None:
     assert times[-1] - times[0] >= 79 / 40 * 0.98
 
 
+@pytest.mark.slow
 def test_the_time_out_of_a_request_is_what_was_asked_for(desk: Desk) -> None:
     """A target whose every answer takes longer never answers in time."""
     done = desk.conformance("run", *desk.target(), "--timeout", "0.0001", "-k", "AUTH-1", "-q")
@@ -113,6 +118,7 @@ def forwarder() -> Iterator[tuple[str, list[str]]]:
 SELECTION = "check_idempotency or check_concurrency or check_hostile"
 
 
+@pytest.mark.slow
 def test_with_a_proxy_every_request_goes_through_it(desk: Desk) -> None:
     """Ordinary, exact and abandoned requests; and the checks judge as they do without."""
     with forwarder() as (url, seen):
@@ -122,6 +128,7 @@ def test_with_a_proxy_every_request_goes_through_it(desk: Desk) -> None:
     assert not [r for r in run["results"] if r["outcome"] in ("failed", "broken")]
 
 
+@pytest.mark.slow
 def test_a_proxy_of_the_environment_is_not_used(desk: Desk) -> None:
     with forwarder() as (url, seen):
         named = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"), url)
@@ -167,6 +174,7 @@ def test_what_was_made_is_listed_and_removed_where_the_profile_says_how(desk: De
     assert len(made["session.open"]["left"]) == made["session.open"]["count"] > 0
 
 
+@pytest.mark.slow
 def test_what_cannot_be_removed_is_said(desk: Desk) -> None:
     """The ids stay on the list, with the reason; the verdict is about the target and stays what it was."""
     made = cleaned(desk, "no-such-path")

@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.commands import REFERENCE, Desk, run_json
 
+pytestmark = pytest.mark.e2e
+
 NAMED_LIKE = ("copy", "email", "inspect", "json", "profile", "queue", "random", "secrets", "signal", "token")
 ONLY = ("-k", "getApiKeyIdentity and AUTH-1", "--report-dir", "out")
 
@@ -29,6 +31,7 @@ def littered(desk: Desk) -> Desk:
     return desk
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [("-n", "2"), ("--tx", "2*popen"), ("--profile", "also.toml"), ()],

@@ -9,11 +9,14 @@ import pytest
 
 from tests.support.commands import REFERENCE, Desk, checks, run_json
 
+pytestmark = pytest.mark.e2e
+
 NOWHERE = "http://127.0.0.1:9"
 AUTH = "getApiKeyIdentity and AUTH-1"
 MINIMAL = 'name = "mini"\nbase_url = "{url}"\n[authorization]\nformat = "Bearer {{key}}"\n'
 
 
+@pytest.mark.slow
 def test_a_path_prefix_leads_to_another_target(desk: Desk) -> None:
     """The reference serves its faults by prefix: the same checks that pass at the root fail there, and exit 1."""
     good = desk.conformance("run", *desk.target(), "-q", "-k", AUTH, "--report-dir", "good")
@@ -24,6 +27,7 @@ def test_a_path_prefix_leads_to_another_target(desk: Desk) -> None:
     assert run_json(desk.place / "bad")["verdict"] == "nonconformant"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["/", "//", "/reference~slashes/"])
 def test_a_trailing_slash_changes_nothing(desk: Desk, suffix: str) -> None:
     """The paths of the interface follow the base URL with exactly one slash between, in requests and in reports."""

@@ -14,6 +14,8 @@ import pytest
 
 from tests.support.commands import REFERENCE, Desk, Done, run_json
 
+pytestmark = pytest.mark.e2e
+
 PROFILE = """\
 name = "mini"
 base_url = "http://127.0.0.1:9"
@@ -56,6 +58,7 @@ def reported(desk: Desk, done: Done, why: str) -> dict[str, Any]:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [(), ("-q",), ("-x",), ("-n", "2")], ids=lambda given: " ".join(given) or "plain")
 def test_nobody_there(desk: Desk, given: tuple[str, ...]) -> None:
     """However it was to be run."""
@@ -106,6 +109,7 @@ ODD: dict[str, tuple[Callable[[socket.socket], None], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD)
 def test_what_is_no_http_service(desk: Desk, name: str) -> None:
     """It is there, and no target."""
@@ -116,12 +120,14 @@ def test_what_is_no_http_service(desk: Desk, name: str) -> None:
         reported(desk, done, why)
 
 
+@pytest.mark.slow
 def test_tls_that_nobody_speaks(desk: Desk) -> None:
     """https, asked of a port that speaks http."""
     url = desk.service.base_url.replace("http:", "https:")
     reported(desk, ran(desk, "--base-url", url, "-k", "AUTH-1"), "connect")
 
 
+@pytest.mark.slow
 def test_without_a_folder_of_its_own_it_gets_one_below_reports(desk: Desk) -> None:
     """Which the message names."""
     done = desk.conformance("run", "--profile", "mini.toml", "-k", "AUTH-1")
@@ -141,6 +147,7 @@ def test_shards_that_could_not_reach_it_are_merged(desk: Desk) -> None:
     assert (run["verdict"], "cannot connect" in run["interrupted"]) == ("incomplete", True)
 
 
+@pytest.mark.slow
 def test_no_key_is_in_it(desk: Desk) -> None:
     """A key that stands in the address is redacted in the reports and in the message."""
     (desk.place / "mini.toml").write_text(PROFILE + '[credentials.full]\nscopes = []\nsecret = { env = "MINE" }\n')
@@ -154,6 +161,7 @@ def test_no_key_is_in_it(desk: Desk) -> None:
     assert key[:12] not in done.text
 
 
+@pytest.mark.slow
 def test_a_run_that_is_resumed_while_the_target_is_away_loses_nothing(desk: Desk) -> None:
     """Nothing is added to its journal."""
     target = desk.target()

@@ -16,7 +16,7 @@ from conformance.reports import runjson
 from tests.support.browser import DESKTOP, NEEDED, PHONE, Browser, opened
 from tests.support.runs import PAYLOADS, result, run_of
 
-pytestmark = NEEDED
+pytestmark = [NEEDED, pytest.mark.slow]
 
 
 def other(run: Run, number: int) -> Run:

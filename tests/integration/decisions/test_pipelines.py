@@ -21,6 +21,8 @@ from conformance.runner import embedded_reference as embedded
 from tests.support.commands import TIMEOUT_S
 from tests.support.journals import conformant_lines, write_journal
 
+pytestmark = pytest.mark.e2e
+
 FOLDER = Path(conformance.__file__).parent / "pipelines"
 
 
@@ -108,6 +110,7 @@ def _pipeline(file: str, place: Path, environment: dict[str, str]) -> tuple[bool
     return green, printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["github.yml", "github-shards.yml", "gitlab.yml"])
 @pytest.mark.parametrize("facts", ["few", "broken"])
 def test_no_example_is_green_without_a_conformant_run(
@@ -126,6 +129,7 @@ def test_no_example_is_green_without_a_conformant_run(
         assert "is incomplete: 1 of 20 operations" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["github.yml", "gitlab.yml"])
 def test_an_example_is_green_with_a_conformant_run(file: str, tmp_path: Path) -> None:
     """The commands are the same; the run is one that was made before."""

@@ -7,6 +7,8 @@ import pytest
 from tests.integration.interruptions.harness import CHECKS, Bench, interrupted
 from tests.support.commands import Desk, shared_reference
 
+pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=0)]
+
 SELECTION = ("-k", "check_authentication and (Identity or quotePublicCart) or check_search or check_tenancy")
 
 

@@ -11,6 +11,8 @@ import pytest
 from tests.integration.interruptions.harness import BEFORE, PATIENCE_S, SIGNALS, Bench, interrupted, stage_of
 from tests.support.commands import REFERENCE, Desk, shared_reference
 
+pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=0)]
+
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:

@@ -18,7 +18,7 @@ from tests.support.runs import REQUIREMENTS, small
 
 RESULTS = len(small().results)
 
-pytestmark = NEEDED
+pytestmark = [NEEDED, pytest.mark.slow]
 OUTCOMES = [outcome.value for outcome in Outcome]
 
 

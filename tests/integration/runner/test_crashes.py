@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.commands import TIMEOUT_S, Desk, checks, run_json, wait_until
 
+pytestmark = pytest.mark.e2e
+
 AUTH = "getApiKeyIdentity and AUTH-1"
 OUT = ("--conformance-report-dir", "out")
 
@@ -85,6 +87,7 @@ def test_a_check_that_raises_is_broken(desk: Desk) -> None:
     assert "the suite erred: KeyError: 'a bug of ours' at broken, line" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "prefix"),
     [
@@ -106,6 +109,7 @@ def test_whatever_crashes_is_exit_5(desk: Desk, source: str, prefix: str) -> Non
     assert "a bug of ours" in done.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name"),
     [
@@ -132,6 +136,7 @@ def test_a_crash_under_the_command_is_one_line(desk: Desk, module: str, name: st
     assert not crash.exists() or "in crash" in crash.read_text()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_makes_the_run_the_suites_trouble(desk: Desk) -> None:
     """What it was about to judge is not judged; the run ends all the same."""
     process = desk.started(

@@ -15,6 +15,8 @@ from conformance.engine.first_failure import Alarm
 from conformance.judge.invariants import SHAPE_CODE
 from tests.support.commands import Desk, checks, run_json
 
+pytestmark = pytest.mark.e2e
+
 LANES = 60
 """At most so many checks are under way at once, and may come to their end while the run is ended."""
 
@@ -23,6 +25,7 @@ def lines(folder: Path) -> Iterator[dict[str, Any]]:
     return map(json.loads, (folder / "journal.ndjson").read_text(encoding="utf-8").splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "check"),
     [
@@ -44,6 +47,7 @@ def test_a_fail_fast_run_ends_at_the_first_failure_wherever_it_stands(desk: Desk
     assert len(left) > len(outcomes)
 
 
+@pytest.mark.slow
 def test_the_item_that_failed_is_the_one_that_pytest_reports(desk: Desk) -> None:
     """It stands behind a thousand others in pytest's order."""
     done = desk.pytest("-x", "--conformance-report-dir", "out", prefix="F169")
@@ -65,6 +69,7 @@ def test_an_invariant_that_is_violated_ends_it_too(desk: Desk) -> None:
     assert run["counts"]["untested"] > run["counts"]["passed"]
 
 
+@pytest.mark.slow
 def test_a_fail_fast_run_without_a_failure_is_a_run_like_any_other(desk: Desk) -> None:
     """The same checks with the same outcomes, the exclusive ones among them, and tests of others beside them."""
     beside = desk.place / "test_beside.py"

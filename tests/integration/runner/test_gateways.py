@@ -14,6 +14,8 @@ import pytest
 
 from tests.support.commands import REFERENCE, Desk, results, run_json
 
+pytestmark = pytest.mark.e2e
+
 SELECTION = "check_rate_limit or check_authentication and getApiKeyIdentity or check_search or check_oauth"
 FOREVER_S = 30.0
 
@@ -61,6 +63,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     return desk
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["far", "near"])
 def test_the_results_are_those_of_one_process(both: Desk, folder: str) -> None:
     """The limiter is provoked by one of them, at the end; all of it is one journal."""
@@ -71,16 +74,19 @@ def test_the_results_are_those_of_one_process(both: Desk, folder: str) -> None:
     assert not list((both.place / folder).glob("journal-*"))
 
 
+@pytest.mark.slow
 def test_nothing_of_the_run_stays_there(both: Desk) -> None:
     """No profile, no journal, no key; of the gateway's own there may be an empty folder."""
     assert [path for place in ("a", "b") for path in (both.place / place).rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.slow
 def test_no_secret_of_one_process_stands_in_the_lines_of_another(both: Desk) -> None:
     text = (both.place / "far" / "journal.ndjson").read_text()
     assert not [name for name, key in both.service.environment.items() if key in text]
 
 
+@pytest.mark.slow
 def test_plain_pytest_has_gateways_too(desk: Desk) -> None:
     with server(desk.place / "a") as a:
         given = ("-p", "xdist.plugin", "--dist=load", f"--tx={a}", "-k", "getApiKeyIdentity and AUTH-1")
@@ -116,6 +122,7 @@ def test_a_profile_goes_with_its_files(desk: Desk) -> None:
     assert counts["broken"] == counts["failed"] == counts["inconclusive"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "what"),
     [
@@ -135,6 +142,7 @@ def test_a_gateway_that_is_none_is_said_in_one_line(desk: Desk, given: tuple[str
     assert desk.left_behind() == []
 
 
+@pytest.mark.slow
 def test_a_gateway_without_the_suite_is_said(desk: Desk) -> None:
     """An interpreter that has nothing installed."""
     bare = desk.place / "bare"

@@ -15,6 +15,8 @@ from conformance.contract import load_contract
 from conformance.runner import plugin
 from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, checks, run_json
 
+pytestmark = pytest.mark.e2e
+
 AUTH = "getApiKeyIdentity and AUTH-1"
 
 
@@ -40,6 +42,7 @@ def test_every_option_has_a_name_that_nobody_else_uses() -> None:
     assert [name for name in added if not name.startswith("--conformance-")] == []
 
 
+@pytest.mark.slow
 def test_plugins_with_like_names_load_beside_it(desk: Desk) -> None:
     """Both can be asked for at once, with options and fixtures of the names that those plugins have."""
     (desk.place / "lookalike.py").write_text(
@@ -68,6 +71,7 @@ def test_a_run_has_a_summary_a_report_and_the_suites_exit_code(desk: Desk) -> No
     assert "report: out/report.html" in done.out
 
 
+@pytest.mark.slow
 def test_markers_select_tiers_and_levels(desk: Desk) -> None:
     """`-m "stable and declared"`; nothing has to be registered by the user."""
     done = desk.pytest("-m", "stable and declared", "--collect-only", "-q", "--strict-markers")
@@ -81,6 +85,7 @@ def test_markers_select_tiers_and_levels(desk: Desk) -> None:
     assert {name for name, _ in found} <= declared
 
 
+@pytest.mark.slow
 def test_collecting_sends_nothing_and_leaves_nothing(desk: Desk) -> None:
     """A target need not even be there."""
     nowhere = ["--profile", str(REFERENCE), "--base-url", "http://127.0.0.1:9"]
@@ -90,6 +95,7 @@ def test_collecting_sends_nothing_and_leaves_nothing(desk: Desk) -> None:
     assert desk.left_behind() == []
 
 
+@pytest.mark.slow
 def test_x_stops_at_the_first_failure(desk: Desk) -> None:
     """What did not run is untested, and what failed is a failure: exit 1."""
     done = desk.pytest("-x", "-k", AUTH, "--conformance-report-dir", "out", prefix="F031")
@@ -99,6 +105,7 @@ def test_x_stops_at_the_first_failure(desk: Desk) -> None:
     assert "1 failed" in done.out.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_lf_runs_what_failed_and_only_that(desk: Desk) -> None:
     """The second run is the failures of the first; against a target that is mended they pass, and it is filtered."""
     first = desk.pytest("-k", AUTH, "--conformance-report-dir", "first", prefix="F031")
@@ -111,6 +118,7 @@ def test_lf_runs_what_failed_and_only_that(desk: Desk) -> None:
     assert run_json(desk.place / "second")["filtered"]
 
 
+@pytest.mark.slow
 def test_lf_of_the_command_remembers_for_each_profile_apart(desk: Desk) -> None:
     given = ["--report-dir", "first", "-q", "-k", AUTH]
     assert desk.conformance("run", *desk.target("F031"), *given).code == 1
@@ -119,6 +127,7 @@ def test_lf_of_the_command_remembers_for_each_profile_apart(desk: Desk) -> None:
     assert set(checks(run_json(desk.place / "second")).values()) == {"failed"}
 
 
+@pytest.mark.slow
 def test_the_command_judges_each_item_as_plain_pytest_does(desk: Desk) -> None:
     """It leaves out what pytest does around an item, and nothing of what becomes of it: passed, failed, skipped."""
     told = []
@@ -133,6 +142,7 @@ def test_the_command_judges_each_item_as_plain_pytest_does(desk: Desk) -> None:
     assert {"passed", "failed", "inapplicable"} <= {outcome for outcome, _, _ in told[0][1].values()}
 
 
+@pytest.mark.slow
 def test_only_runs_the_item_of_that_name(desk: Desk) -> None:
     """The name is the one that a report shows; `again` in a report is a whole command line with it."""
     desk.conformance("run", *desk.target("F031"), "-q", "-k", AUTH, "--report-dir", "first")
@@ -143,6 +153,7 @@ def test_only_runs_the_item_of_that_name(desk: Desk) -> None:
     assert checks(run_json(desk.place / "second")) == {(result["check"], result["operation"], result["case"]): "failed"}
 
 
+@pytest.mark.slow
 def test_pdb_opens_where_the_result_is_at_hand(desk: Desk) -> None:
     """The frame is the one that holds `result`; leaving the debugger leaves a report and the failure's exit code."""
     process = desk.started(
@@ -157,6 +168,7 @@ def test_pdb_opens_where_the_result_is_at_hand(desk: Desk) -> None:
     assert run_json(desk.place / "out")["verdict"] == "nonconformant"
 
 
+@pytest.mark.slow
 def test_alluredir_and_junitxml_are_written_by_pytests_own_plugins(desk: Desk) -> None:
     """One result an item, the invariants too, and a failure is a failure in each."""
     given = ["-p", "allure_pytest", "--alluredir", "allure", "--junitxml", "junit.xml", "-k", AUTH]
@@ -170,6 +182,7 @@ def test_alluredir_and_junitxml_are_written_by_pytests_own_plugins(desk: Desk) -
     assert "a_defective_credential_is_answered_401[getApiKeyIdentity-absent]" in {case.get("name") for case in cases}
 
 
+@pytest.mark.slow
 def test_invariants_show_as_items(desk: Desk) -> None:
     """They are judged on all exchanges at the end, and reported one an operation that was sent anything."""
     done = desk.pytest("-v", "-k", AUTH, "--conformance-report-dir", "out")
@@ -178,6 +191,7 @@ def test_invariants_show_as_items(desk: Desk) -> None:
     assert "%]" in done.out and "[1" + "00%]" in done.out
 
 
+@pytest.mark.slow
 def test_tests_of_ones_own_count_too(desk: Desk) -> None:
     """A session that also runs a failing test of its user's does not exit 0, nor does the suite take it for its own."""
     (desk.place / "test_mine.py").write_text("def test_mine():\n    assert False\n")
@@ -199,6 +213,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_line_and_its_exit_code(desk: Desk, case: str) -> None:
     target, options, code, words = BAD[case]
@@ -213,6 +228,7 @@ def test_bad_input_is_one_line_and_its_exit_code(desk: Desk, case: str) -> None:
     assert desk.left_behind() == ["mini.toml"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("-p", "xdist.plugin", "-n", "2")], ids=["one process", "two"])
 def test_an_unreachable_target_is_one_line_and_leaves_reports(desk: Desk, more: tuple[str, ...]) -> None:
     """As with the commands, so that a pipeline which collects them shows why nothing was judged."""
@@ -227,6 +243,7 @@ def test_an_unreachable_target_is_one_line_and_leaves_reports(desk: Desk, more: 
     assert (desk.place / "out" / "junit.xml").stat().st_size > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "words"),
     [

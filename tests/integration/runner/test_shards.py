@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.commands import Desk, results, run_json
 
+pytestmark = pytest.mark.e2e
+
 SELECTION = "check_rate_limit or check_authentication and getApiKeyIdentity or check_search"
 
 
@@ -36,6 +38,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     return desk
 
 
+@pytest.mark.slow
 def test_the_shards_of_a_run_are_the_run(three: Desk) -> None:
     """The same checks with the same results; selected by -k, it is still less than a whole run."""
     whole, merged = run_json(three.place / "whole"), run_json(three.place / "merged")
@@ -45,6 +48,7 @@ def test_the_shards_of_a_run_are_the_run(three: Desk) -> None:
     assert (merged["complete"], merged["filtered"]) == (True, True)
 
 
+@pytest.mark.slow
 def test_each_check_ran_in_one_shard_only(three: Desk) -> None:
     """What must run alone ran in the last one; no two exchanges have one name."""
     ran = [{line["check"] for line in three.journal(f"s{n}of3") if line["kind"] == "result"} for n in (1, 2, 3)]
@@ -57,16 +61,19 @@ def test_each_check_ran_in_one_shard_only(three: Desk) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_shard_by_itself_is_never_conformant(three: Desk) -> None:
     assert {run_json(three.place / f"s{n}of3")["verdict"] for n in (1, 2, 3)} == {"incomplete"}
 
 
+@pytest.mark.slow
 def test_reports_of_a_merged_run_are_made_from_its_journal(three: Desk) -> None:
     done = three.conformance("report", "merged", "-o", "again", "--format", "runjson")
     assert done.code == 0, done.text
     assert run_json(three.place / "again") == run_json(three.place / "merged")
 
 
+@pytest.mark.slow
 def test_merge_says_what_is_missing_and_leaves_nothing(three: Desk) -> None:
     before = three.left_behind()
     done = three.conformance("merge", "s1of3", "s3of3")
@@ -79,6 +86,7 @@ def test_merge_says_what_is_missing_and_leaves_nothing(three: Desk) -> None:
     assert [name for name in three.left_behind() if name != "reports"] == [name for name in before if name != "reports"]
 
 
+@pytest.mark.slow
 def test_another_seed_is_another_run(three: Desk) -> None:
     shard(three, "2/3", "-k", SELECTION, "--report-dir", "other", seed=6)
     done = three.conformance("merge", "s1of3", "other", "s3of3")
@@ -86,6 +94,7 @@ def test_another_seed_is_another_run(three: Desk) -> None:
     assert "the seed differs: 5 in s1of3, 6 in other" in done.one_line()
 
 
+@pytest.mark.slow
 def test_without_a_seed_all_shards_take_the_same_one(desk: Desk) -> None:
     """They cannot ask each other; another profile gives another seed."""
     for which in ("1/2", "2/2"):
@@ -102,6 +111,7 @@ def test_what_is_no_part_is_refused(desk: Desk, which: str) -> None:
     assert desk.left_behind() == []
 
 
+@pytest.mark.slow
 def test_what_failed_here_is_no_shard(desk: Desk) -> None:
     """Another machine does not know it."""
     done = desk.conformance("run", *desk.target(), "--shard", "1/2", "--lf")

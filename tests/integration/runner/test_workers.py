@@ -11,6 +11,8 @@ from conformance.profile.loader import load_profile
 from conformance.profile.shares import check_shareable
 from tests.support.commands import REFERENCE, Desk, results, run_json
 
+pytestmark = pytest.mark.e2e
+
 SELECTION = "check_rate_limit or check_authentication and getApiKeyIdentity or check_search"
 
 
@@ -62,6 +64,7 @@ def test_what_must_run_alone_runs_once_and_last(both: Desk, folder: str) -> None
         assert exclusive == sorted(exclusive)
 
 
+@pytest.mark.slow
 def test_plain_pytest_splits_too(desk: Desk) -> None:
     done = desk.pytest(
         "-p", "xdist.plugin", "-n", "2", "-k", "getApiKeyIdentity and AUTH-1", "--conformance-report-dir", "out"
@@ -70,6 +73,7 @@ def test_plain_pytest_splits_too(desk: Desk) -> None:
     assert run_json(desk.place / "out")["complete"]
 
 
+@pytest.mark.slow
 def test_together_the_processes_keep_the_limits_of_one(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """The profile's budget, rate and concurrency are of the run, not of each process."""
     for name, value in desk.service.environment.items():
@@ -80,6 +84,7 @@ def test_together_the_processes_keep_the_limits_of_one(desk: Desk, monkeypatch: 
     assert sum(part.profile.limits.max_requests for part in parts) <= whole.profile.limits.max_requests
 
 
+@pytest.mark.slow
 def test_no_two_processes_use_the_same_fixture_of_a_list(desk: Desk) -> None:
     """A static list is dealt out; where it is too short to be, the run is refused before anything is sent."""
     (desk.place / "mine.toml").write_text(
@@ -96,6 +101,7 @@ def test_no_two_processes_use_the_same_fixture_of_a_list(desk: Desk) -> None:
         check_shareable(load_profile(desk.place / "mine.toml"), 4)
 
 
+@pytest.mark.slow
 def test_a_list_that_is_too_short_is_said_in_one_line(desk: Desk) -> None:
     (desk.place / "mine.toml").write_text(
         f'name = "mine"\nbase_url = "{desk.service.base_url}"\n[authorization]\nformat = "{{key}}"\n'

@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.commands import REFERENCE, Desk, Done
 
+pytestmark = pytest.mark.e2e
+
 SCHEMAS = REFERENCE.with_name("reference.schemas.yaml")
 _COUNT = "?count=20"
 
@@ -115,6 +117,7 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
 }
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize("name", BROKEN)
 def test_the_first_line_names_what_is_wrong(desk: Desk, name: str) -> None:
     """One mistake in a profile that is right otherwise; exit code 2; no traceback, and what to do is said."""
@@ -131,6 +134,7 @@ def test_the_first_line_names_what_is_wrong(desk: Desk, name: str) -> None:
     assert "sk_" not in done.text
 
 
+@pytest.mark.slow
 def test_a_wrong_schema_is_named(desk: Desk) -> None:
     """By the interface's name of it, with the answer that does not match."""
     text = SCHEMAS.read_text()
@@ -157,6 +161,7 @@ class _Unreadable(socketserver.StreamRequestHandler):
         self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n{}\r\n0\r\n\r\n")
 
 
+@pytest.mark.slow
 def test_answers_that_cannot_be_read_are_named(desk: Desk) -> None:
     """Someone is there, and nothing that is sent can be understood: no set-up is proven by that; a run tells it too."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Unreadable) as server:
@@ -174,11 +179,13 @@ def test_answers_that_cannot_be_read_are_named(desk: Desk) -> None:
     assert re.search(rf"Cut short: {named}\S.*chunk", run.out), run.text
 
 
+@pytest.mark.slow
 def test_the_form_that_the_target_accepts_is_told(desk: Desk) -> None:
     done = examined(desk, replaced('"Bearer {key}"', '"Key {key}"'))
     assert 'format = "Bearer {key}"' in done.out.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_listed_fixtures_are_not_used_up(desk: Desk) -> None:
     """A write on a listed fixture is not sent unless asked for; how many of it a run needs is told."""
     change = fixture("session.open", 'values = [{ id = "s1", ticket = "t1" }, { id = "s2", ticket = "t2" }]')
@@ -189,6 +196,7 @@ def test_listed_fixtures_are_not_used_up(desk: Desk) -> None:
     assert re.search(r"2 are listed, a full run uses up to \d{3}", lines["fixtures.session.open.values"])
 
 
+@pytest.mark.slow
 def test_what_would_be_inapplicable_names_its_key(desk: Desk) -> None:
     done = examined(desk, substituted(r"\[effects\.quotePublicCart\].*?\n\n", ""))
     assert re.search(r"effects\.quotePublicCart +\d+ checks: .*IDEM", done.out), done.out

@@ -17,6 +17,8 @@ from conformance.reference.drawn.telling import profile_of
 from conformance.runner.embedded_reference import Embedded, bundled_profiles
 from tests.support.drafts import SCHEMAS, STATED, bad, probed, verdict, written
 
+pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=20)]
+
 TARGETS: Mapping[str, dict[str, Any]] = {
     "query, accepted without": {
         "authorization": "ApiKey {key}",

@@ -18,6 +18,8 @@ from conformance.setup.plan.applicability import Applicability
 from conformance.setup.plan.plan import Plan, lines
 from tests.support.commands import REFERENCE, Desk, run_json
 
+pytestmark = pytest.mark.e2e
+
 
 def bound(out: str) -> int:
     found = re.search(r"up to ([\d,]+) requests", out)
@@ -42,6 +44,7 @@ def test_nothing_is_sent_and_no_secret_is_needed(desk: Desk) -> None:
         assert re.search(rf"^  {operation.id} +\d+ +\d+ +\d+", done.out, re.MULTILINE), done.out
 
 
+@pytest.mark.slow
 def test_a_run_sends_no_more_than_was_planned_and_half_at_least(desk: Desk) -> None:
     """An upper bound that is far away is none."""
     selection = ["-k", "check_idempotency or check_hosted or check_bodies or AUTH-1"]
@@ -51,6 +54,7 @@ def test_a_run_sends_no_more_than_was_planned_and_half_at_least(desk: Desk) -> N
     assert sent <= planned <= 2 * sent
 
 
+@pytest.mark.slow(every=3)
 @pytest.mark.parametrize("name", ["D12", "D20", "D33"])
 def test_the_bound_holds_for_variants(desk: Desk, name: str) -> None:
     """Whole runs of readings that cost most."""
@@ -67,6 +71,7 @@ def test_a_read_only_plan_has_no_writes(desk: Desk) -> None:
     assert any(reads != "0" for _, reads, _ in rows)
 
 
+@pytest.mark.slow
 def test_time_is_told_at_the_rate(desk: Desk) -> None:
     """So many requests at ten a second take a tenth as many seconds."""
     out = desk.conformance("run", *desk.target(), "--rate", "10", "--plan").out

@@ -12,6 +12,8 @@ from conformance.setup.probe.options import Asked, key_source
 from conformance.setup.probe.probe import probe
 from tests.support.drafts import SCHEMAS
 
+pytestmark = pytest.mark.e2e
+
 
 @pytest.mark.parametrize("document", ["", str(SCHEMAS)], ids=["no document", "its schemas"])
 @pytest.mark.parametrize("keys", [("env:CONFORMANCE_REFERENCE_FULL",), ()], ids=["a key", "no key"])

@@ -16,6 +16,8 @@ from conformance.runner.embedded_reference import Embedded
 from tests.support.commands import TIMEOUT_S, Desk, listening
 from tests.support.drafts import KEYS, SCHEMAS, fragment, variable
 
+pytestmark = pytest.mark.e2e
+
 FULL = f"env:{variable('full')}"
 FIVE_MINUTES = 300
 
@@ -24,6 +26,7 @@ def _given(desk: Desk, *more: object) -> list[object]:
     return ["--base-url", desk.service.base_url, "--key", FULL, "-o", "mine.toml", *more]
 
 
+@pytest.mark.slow
 def test_from_a_base_url_and_a_key_to_a_first_verdict(desk: Desk) -> None:
     """In under five minutes, most of which nobody needs: probe, then run with what it drafted."""
     started = time.monotonic()
@@ -60,6 +63,7 @@ def test_it_says_what_it_tries_and_what_it_found(desk: Desk) -> None:
     assert desk.left_behind() == ["known.toml", "mine.schemas.json", "mine.toml"]
 
 
+@pytest.mark.slow
 def test_no_secret_is_printed_or_written(desk: Desk) -> None:
     """A draft can be committed: it names the sources of keys."""
     done = desk.conformance("probe", *_given(desk, "--key", f"none=env:{variable('none')}"))
@@ -77,6 +81,7 @@ def test_a_secret_given_outright_is_refused(desk: Desk) -> None:
     assert "env:VARIABLE" in line
 
 
+@pytest.mark.slow
 def test_an_earlier_file_is_not_overwritten(desk: Desk) -> None:
     """But with --force it is."""
     (desk.place / "mine.toml").write_text("mine")
@@ -88,6 +93,7 @@ def test_an_earlier_file_is_not_overwritten(desk: Desk) -> None:
     assert (desk.place / "mine.toml").read_text() != "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["probe", "init"])
 def test_nobody_at_home_is_exit_4(command: str, desk: Desk) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -115,6 +121,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow(every=3)
 @pytest.mark.parametrize("answer", HOSTILE.values(), ids=HOSTILE)
 def test_whatever_a_target_answers_a_draft_loads(answer: bytes, desk: Desk) -> None:
     """Its answers state nothing that they should not, and end no probe but in time."""
@@ -137,6 +144,7 @@ def test_init_asks_nobody_who_is_not_there(desk: Desk) -> None:
     assert "--base-url and --key" in done.one_line()
 
 
+@pytest.mark.slow
 def test_init_asks_what_a_first_profile_needs(desk: Desk) -> None:
     """In a terminal: five questions, of which only a wrong key source is asked again; it is not repeated."""
     ours, theirs = pty.openpty()
@@ -162,6 +170,7 @@ def test_init_can_be_scripted(desk: Desk) -> None:
     assert tomllib.loads((desk.place / "mine.toml").read_text())["base_url"] == desk.service.base_url
 
 
+@pytest.mark.slow
 def test_a_probe_keeps_to_its_requests(desk: Desk) -> None:
     """What is known by then is drafted, and it says that it ended early."""
     done = desk.conformance("probe", *_given(desk, "--max-requests", 20))
@@ -171,6 +180,7 @@ def test_a_probe_keeps_to_its_requests(desk: Desk) -> None:
     assert tomllib.loads((desk.place / "mine.toml").read_text())["authorization"]["format"] == "Bearer {key}"
 
 
+@pytest.mark.slow
 def test_a_limit_is_only_provoked_with_permission(served: Embedded, desk: Desk, tmp_path: Path) -> None:
     """Then the draft allows it too."""
     done = desk.conformance("probe", *_given(desk, "--provoke-429", 50))

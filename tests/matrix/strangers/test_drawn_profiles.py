@@ -22,6 +22,8 @@ from conformance.runner.embedded_reference import Embedded, bundled_profiles
 from tests.matrix.strangers.drawn_profiles import Drawing
 from tests.matrix.strangers.random_target import answering
 
+pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=15)]
+
 BATCH = 10
 BATCHES = 30
 """300 profiles, each against two targets."""

@@ -23,6 +23,8 @@ from conformance.engine.in_process import judge
 from conformance.engine.options import Options
 from conformance.runner.embedded_reference import environment
 
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
 HERE = Path(__file__).parent
 KEYS = ("alles", "webhooks-write", "webhooks-read", "catalog-read", "checkout-quote", "nichts", "widerrufen", "sued")
 BREAKS = {
