@@ -10,7 +10,7 @@ import sys
 import click
 import pytest
 
-from conformance.checks.catalog import explanation, kills, listing
+from conformance.checks.catalog import KILLS, explanation, kills, listing
 from conformance.checks.support.registry import all_checks
 from conformance.cli import main
 from conformance.contract import load_contract
@@ -129,7 +129,7 @@ def test_help_starts_without_the_heavy_libraries() -> None:
 
 def test_what_list_says_is_killed_are_the_faults_that_there_are() -> None:
     """The recorded kill matrix is of these very faults, and each is killed by the requirement that it violates."""
-    recorded = json.loads((ROOT / "conformance" / "kills.json").read_text(encoding="utf-8"))["faults"]
+    recorded = json.loads(KILLS.read_text(encoding="utf-8"))["faults"]
     assert {name: row["title"] for name, row in recorded.items()} == {n: fault.title for n, fault in faults().items()}
     assert [name for name, fault in faults().items() if fault.requirement not in recorded[name]["by"]] == []
     assert f"of {len(recorded)} faults {len(recorded)} are killed" in " ".join(README.split())
