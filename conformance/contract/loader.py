@@ -1,7 +1,7 @@
 """The contract as frozen values: what `openapi.yaml` and `requirements.yaml` in this package say.
 
 Both files are packaged and written by us, so a mistake in them is our own fault: it surfaces as KeyError or ValueError
-and is kept out by the tests in `tests/contract/`.
+and is kept out by the tests in `tests/unit/contract/`.
 """
 
 from __future__ import annotations

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
-import conformance
+from conformance.checks.catalog import KILLS
 from conformance.runner import kill_matrix as matrix
 from tests.benchmarks.common import Figure, at_least, at_most, seen
 
-RECORD: Final = Path(conformance.__file__).with_name("kills.json")
 EACH_QUICK: Final = 10
 JOBS: Final = 2
 MINUTES: Final = 25.0
@@ -31,7 +29,7 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> 
     minutes = (perf_counter() - began) / 60
     if details is not None:
         details["matrix"] = matrix.summary(rows)
-    return [*compared(json.loads(RECORD.read_text(encoding="utf-8")), rows), _time(minutes, quick, len(rows))]
+    return [*compared(json.loads(KILLS.read_text(encoding="utf-8")), rows), _time(minutes, quick, len(rows))]
 
 
 def compared(before: Mapping[str, Any], rows: list[matrix.Row]) -> list[Figure]:

@@ -39,7 +39,7 @@ Things = Callable[[str], Mapping[str, Any]]
 
 
 @cache
-def profile() -> dict[str, Any]:
+def reference_document() -> dict[str, Any]:
     return tomllib.loads(PROFILE.read_text(encoding="utf-8"))
 
 
@@ -47,12 +47,12 @@ def made(control_url: str) -> Things:
     """Makes things through a target's control app."""
 
     def thing(kind: str) -> Mapping[str, Any]:
-        fixture = profile()["fixtures"]
+        fixture = reference_document()["fixtures"]
         for part in kind.split("."):
             fixture = fixture[part]
         verifier = secrets.token_urlsafe(48)
         digest = hashlib.sha256(verifier.encode()).digest()
-        oauth = profile()["oauth"]
+        oauth = reference_document()["oauth"]
         known = {
             "var.control": control_url,
             "oauth.client_id": oauth["client_id"],
@@ -79,7 +79,9 @@ def document(base_url: str, things: Things, answers: Mapping[str, Any] | None = 
     `answers`: a 200's body by operation, an example of what comes back.
     """
     told = openapi_document()
-    schemas = yaml.safe_load((embedded.bundled_profiles() / profile()["schemas"]["file"]).read_text(encoding="utf-8"))
+    schemas = yaml.safe_load(
+        (embedded.bundled_profiles() / reference_document()["schemas"]["file"]).read_text(encoding="utf-8")
+    )
     told["components"]["schemas"].update(schemas["components"]["schemas"])
     for unused in ("ObjectEnvelope", "ListEnvelope"):
         del told["components"]["schemas"][unused]
@@ -146,7 +148,7 @@ def _answered(operation: dict[str, Any], answers: Mapping[str, Any]) -> None:
 
 
 def _completed(operation: dict[str, Any], components: Mapping[str, Any], things: Things) -> None:
-    given = profile()["operations"].get(operation["operationId"], {})
+    given = reference_document()["operations"].get(operation["operationId"], {})
     parameters = [_bounded(_resolved(parameter, components)) for parameter in operation.get("parameters", [])]
     if operation["x-idempotency"] == "required":
         parameters.append(_idempotency_key())
@@ -166,7 +168,7 @@ def _completed(operation: dict[str, Any], components: Mapping[str, Any], things:
 
 def _example(operation: dict[str, Any], parameters: list[dict[str, Any]], name: str, path: Any, body: Any) -> None:
     """One call that belongs together: the same name in every parameter and in the body."""
-    query = profile()["search"]["query"]
+    query = reference_document()["search"]["query"]
     for parameter in parameters:
         values = {**path, **query} if parameter["in"] != "header" else {parameter["name"]: str(uuid.uuid4())}
         if parameter["name"] in values:
@@ -197,7 +199,7 @@ def _bounded(parameter: dict[str, Any]) -> dict[str, Any]:
 
 
 def _idempotency_key() -> dict[str, Any]:
-    key = profile()["idempotency"]
+    key = reference_document()["idempotency"]
     schema = {"type": "string", "format": key["format"]}
     return {"name": key["name"], "in": key["carrier"], "required": True, "schema": schema}
 
@@ -214,7 +216,10 @@ def _values(things: Things) -> Callable[[str], str]:
     """What the names in a profile's template mean, for one call."""
     met: dict[str, Mapping[str, Any]] = {}
     states = {"webhook": "active", "order": "eligible", "session": "open", "merchant": "stocked", "oauth": "code"}
-    plain = {"unique": secrets.token_hex(8), **{f"oauth.{name}": value for name, value in profile()["oauth"].items()}}
+    plain = {
+        "unique": secrets.token_hex(8),
+        **{f"oauth.{name}": value for name, value in reference_document()["oauth"].items()},
+    }
 
     def value(name: str) -> str:
         if name in plain and name != "oauth.code":

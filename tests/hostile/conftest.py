@@ -1,19 +1,8 @@
-"""What each hostile mode cost, told with its test and summed up at the end."""
+"""A summary of what each hostile mode cost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-
-import pytest
-
-Tell = Callable[[str, Any], None]
-
-
-@pytest.fixture
-def tell(request: pytest.FixtureRequest) -> Tell:
-    """Keeps a figure with the test: in junit.xml, and in the line at the end."""
-    return lambda name, value: request.node.user_properties.append((name, value))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.commands import Desk
+from tests.support.commands import Desk
 
 _EVERY_S = 0.02
 _LOST_S = 60.0

@@ -23,7 +23,7 @@ from conformance.judge.leaks import leaks
 from conformance.judge.validators import Validators
 from conformance.profile.loader import load_profile
 from conformance.profile.model import Schemas
-from tests.commands import REFERENCE, shared_reference
+from tests.support.commands import REFERENCE, shared_reference
 
 MB4 = 4_000_000
 SOON_S = 3.0

@@ -23,10 +23,13 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.commands import REFERENCE, Desk, run_json, shared_reference
 from tests.hostile import attacks, connections, harmless  # noqa: F401 - importing them fills the table
 from tests.hostile.measured import Measured, measured
 from tests.hostile.registry import CONFORMANT, MODES, NONCONFORMANT, UNREACHABLE, Mode
+from tests.support.commands import REFERENCE, Desk, run_json, shared_reference
+from tests.support.paths import ROOT
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=20)]
 
 DEADLINE_S = 4
 BEYOND_S = 5
@@ -34,7 +37,6 @@ BEYOND_S = 5
 took from it behind the deadline is not counted, so that tests may run beside each other."""
 MOST_BYTES = 500_000_000
 WHOLE_S = 90
-ROOT = Path(__file__).parents[2]
 VERDICTS = {0: "conformant", 1: "nonconformant", 3: "incomplete"}
 OUR_PART = re.compile(r"Traceback \(most recent call last\)|the suite erred|never retrieved|Exception ignored")
 FILES = ("journal.ndjson", "run.json", "report.html", "junit.xml", "summary.md", "ctrf-report.json", "exchanges.har")
@@ -80,13 +82,13 @@ def options(base_url: str, *more: str) -> list[str]:
     return ["-m", "conformance", "run", *target, *control, "--report-dir", "out", *more]
 
 
-def survived(desk: Desk, done: Measured, deadline_s: float, tell: Any) -> None:
+def survived(desk: Desk, done: Measured, deadline_s: float, record_property: Any) -> None:
     """What holds for every mode: time, memory, no crash, a terminal that is not taken over, no secret in any file."""
     own_s = done.wall_s - done.kept_waiting_s
-    tell("wall_s", round(done.wall_s, 2))
-    tell("beyond_deadline_s", round(own_s - deadline_s, 2))
-    tell("tree_mb", round(done.peak_bytes / 1e6))
-    tell("exit_code", done.code)
+    record_property("wall_s", round(done.wall_s, 2))
+    record_property("beyond_deadline_s", round(own_s - deadline_s, 2))
+    record_property("tree_mb", round(done.peak_bytes / 1e6))
+    record_property("exit_code", done.code)
     assert own_s <= deadline_s + BEYOND_S, done.end
     assert done.peak_bytes <= MOST_BYTES
     assert not OUR_PART.search(done.text), done.end
@@ -135,13 +137,13 @@ def ended(desk: Desk, done: Measured, mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in MODES if name != "all that is harmless at once"])
-def test_a_hostile_target_is_survived(tmp_path: Path, name: str, tell: Any) -> None:
+def test_a_hostile_target_is_survived(tmp_path: Path, name: str, record_property: Any) -> None:
     """In time, in bounded memory, with a report, never certified, and nobody else was asked for anything."""
     mode, desk = MODES[name], Desk(tmp_path, shared_reference())
     only = ["-k", mode.only] if mode.only else []
     command = options(hostile().url(name), "--deadline", str(DEADLINE_S), *only)
     done = measured(desk, command, DEADLINE_S)
-    survived(desk, done, DEADLINE_S, tell)
+    survived(desk, done, DEADLINE_S, record_property)
     ended(desk, done, mode)
     counted = hostile().counted(name)
     assert counted["elsewhere"] == 0
@@ -151,31 +153,31 @@ def test_a_hostile_target_is_survived(tmp_path: Path, name: str, tell: Any) -> N
         assert counted["hostile"] > 0
 
 
-def test_what_is_odd_and_harmless_is_certified(tmp_path: Path, tell: Any) -> None:
+def test_what_is_odd_and_harmless_is_certified(tmp_path: Path, record_property: Any) -> None:
     """Cookies, interim answers, a clock at 1970 and unknown headers are nobody's business: conformant, exit 0."""
     name = "all that is harmless at once"
     desk = Desk(tmp_path, shared_reference())
     done = measured(desk, options(hostile().url(name), "--deadline", str(WHOLE_S)), WHOLE_S)
-    survived(desk, done, WHOLE_S, tell)
+    survived(desk, done, WHOLE_S, record_property)
     ended(desk, done, MODES[name])
     assert done.code == CONFORMANT
     assert hostile().counted(name)["cookies"] == 0
 
 
-def test_a_closed_port_is_unreachable(tmp_path: Path, tell: Any) -> None:
+def test_a_closed_port_is_unreachable(tmp_path: Path, record_property: Any) -> None:
     """Nobody listens: exit 4, at once, and no folder is left."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     desk = Desk(tmp_path, shared_reference())
     done = measured(desk, options(f"http://127.0.0.1:{port}", "--deadline", str(DEADLINE_S)), DEADLINE_S)
-    survived(desk, done, DEADLINE_S, tell)
+    survived(desk, done, DEADLINE_S, record_property)
     ended(desk, done, Mode("closed", connections.silent, frozenset({UNREACHABLE})))
 
 
-def test_tls_asked_of_a_plain_port_is_unreachable(tmp_path: Path, tell: Any) -> None:
+def test_tls_asked_of_a_plain_port_is_unreachable(tmp_path: Path, record_property: Any) -> None:
     """The base URL says https, and the port speaks http: exit 4, with words for it."""
     plain = shared_reference().base_url.replace("http://", "https://")
     desk = Desk(tmp_path, shared_reference())
     done = measured(desk, options(plain, "--deadline", str(DEADLINE_S)), DEADLINE_S)
-    survived(desk, done, DEADLINE_S, tell)
+    survived(desk, done, DEADLINE_S, record_property)
     ended(desk, done, Mode("plain", connections.silent, frozenset({UNREACHABLE})))

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from conformance.checks.catalog import KILLS
 from conformance.checks.support.registry import Instance, all_checks, instances
 from conformance.contract import load_contract
 from conformance.core.model import Outcome, Run
@@ -21,7 +22,6 @@ from conformance.runner import embedded_reference as embedded
 from conformance.runner import priority as ordering
 
 PROFILE = embedded.bundled_profiles() / "reference.toml"
-KILLS = Path(ordering.__file__).with_name("kills.json")
 
 
 def known() -> Mapping[str, Instance]:

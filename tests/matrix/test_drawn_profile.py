@@ -18,7 +18,7 @@ from conformance.reference.drawn.telling import profile_of
 from conformance.runner import kill_matrix as matrix
 from conformance.runner.embedded_reference import bundled_profiles
 from conformance.runner.random_target import is_sound, reduced, with_exclusions
-from tests.judge.lines import END, conformant_lines
+from tests.support.journals import END, conformant_lines
 
 REFERENCE = bundled_profiles() / "reference.toml"
 DOCUMENT = tomllib.loads(REFERENCE.read_text(encoding="utf-8"))

@@ -20,6 +20,8 @@ from conformance.runner import kill_matrix as matrix
 from conformance.runner.embedded_reference import Embedded
 from conformance.runner.random_target import is_sound
 
+pytestmark = pytest.mark.e2e
+
 KEY_IN_A_MADE_BODY = {
     "carrier": "body",
     "key_name": "idem_token",
@@ -36,6 +38,7 @@ EXAMPLES = 4
 """So many of each generated request, where a run of its own sends eight: every check is there all the same."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS, ids=range(len(TARGETS)))
 def test_a_drawn_target_is_judged_soundly(target: Drawn, served: Embedded, tmp_path: Path) -> None:
     """Whatever it chose and however much its profile states: no check fails, and what stays open lacks a fact."""
@@ -45,6 +48,7 @@ def test_a_drawn_target_is_judged_soundly(target: Drawn, served: Embedded, tmp_p
     assert is_sound(target, run), (target.differences(), shown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limiter", ["steady", "switched"])
 def test_every_operation_of_a_target_that_limits_is_limited(limiter: str, served: Embedded, tmp_path: Path) -> None:
     """Whether its limit is met by the first requests of a burst or by four times as many, and for each.

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.e2e
+
 
 def below(pid: int) -> set[int]:
     """All processes that it started, and those that they started."""
@@ -38,6 +40,7 @@ def _command(pid: int) -> bytes:
         return b""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 130), (signal.SIGKILL, -9)])
 def test_nothing_goes_on_when_the_command_has_ended(number: signal.Signals, code: int) -> None:

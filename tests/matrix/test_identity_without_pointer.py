@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from conformance.core.model import Outcome
 from conformance.engine.in_process import judge, patched_profile, reference_options
 from conformance.runner.embedded_reference import Embedded, bundled_profiles, environment
+
+pytestmark = pytest.mark.e2e
 
 
 def test_a_fault_of_identity_is_found_without_a_pointer_too(served: Embedded, tmp_path: Path) -> None:

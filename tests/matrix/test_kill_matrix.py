@@ -17,6 +17,8 @@ from conformance.judge.invariant_results import INVARIANTS
 from conformance.reference.registry import Fault, Variant, faults, variants
 from conformance.runner.embedded_reference import Embedded, bundled_profiles
 
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
 RED = (Outcome.FAILED, Outcome.WARNED)
 EVERY_STATUS = {
     "AUTH-1": ("absent", "one-character-changed"), "SCO-1": ("none",), "NF-1": ("",), "PUB-3": ("",),

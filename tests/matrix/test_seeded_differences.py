@@ -13,6 +13,8 @@ from conformance.engine.in_process import judge, patched_profile, reference_opti
 from conformance.reference.registry import faults, variants
 from conformance.runner.embedded_reference import Embedded, bundled_profiles
 
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
 ASKED = frozenset({"AUTH-1", "SCO-1", "TEN-1", "BODY-2", "OA-2", "NF-1", "STA-2"})
 """Enough of the suite to see these faults by, and every status; their rows are looked at, and all invariants."""
 FAULTS = (

@@ -15,6 +15,8 @@ from conformance.core.model import Level, Outcome, Run, Verdict
 from conformance.engine.in_process import judge, reference_options
 from conformance.runner import embedded_reference as embedded
 
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
 WORKERS = "4"
 RACES = ("IDEM-1", "IDEM-7", "CONF-2", "OA-4")
 REPEATED = "the_same_call_is_answered_the_same"

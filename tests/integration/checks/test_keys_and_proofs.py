@@ -1,0 +1,192 @@
+"""Idempotency keys of a stated format, PKCE verifiers and the age of proofs: what a check makes up is of that make."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.checks.check_dpop import a_proof_a_few_seconds_off_is_accepted, a_proof_from_another_hour_is_refused
+from conformance.checks.check_generated import keys_that_differ_are_different_calls
+from conformance.checks.check_idempotency_isolation import every_well_formed_key_is_accepted
+from conformance.checks.check_oauth import _DEFECTIVE_VERIFIERS
+from conformance.checks.check_oauth_binding import a_plain_challenge_is_of_no_use
+from conformance.checks.support.case import Case
+from conformance.client.dpop import new_verifier
+from conformance.client.request import malformed_key, new_key, well_formed
+from conformance.core.model import Outcome
+from conformance.profile.model import (
+    Credential,
+    Fixture,
+    HttpCall,
+    Idempotency,
+    Limits,
+    OAuth,
+    OperationFacts,
+    SecretSource,
+)
+from tests.support.check_runs import CONTRACT
+
+CREATE, TOKEN = CONTRACT.operations["createInstallationWebhook"], CONTRACT.operations["exchangeOAuthToken"]
+UNRESERVED = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+"""RFC 7636 section 4.1."""
+
+
+def pattern(text: str) -> Idempotency:
+    return Idempotency("header", name="Idempotency-Key", format="pattern", pattern=text)
+
+
+# Keys
+
+
+PATTERNS = ["[g-z]{12}", "[xyz][a-z0-9]{20}", "k-[0-9]{12}-[89]", "[a-f]{30}[02468]", "(?=.*7)[0-9]{20}"]
+
+
+@pytest.mark.parametrize("text", PATTERNS)
+@pytest.mark.parametrize("position", [0, -1, None], ids=["first", "last", "generated"])
+def test_keys_are_drawn_until_one_has_a_neighbour(judged: Any, answer: Any, text: str, position: int | None) -> None:
+    """A target of that format judges them; where no key can have a neighbour, that is said, and never `untested`."""
+
+    def script(arrived: Any) -> bytes:
+        good = re.fullmatch(text, "".join(arrived.all("idempotency-key")))
+        return bytes(answer(200 if good else 400, {"data": {}} if good else {"error": "key"}))
+
+    async def law(case: Case) -> None:
+        await keys_that_differ_are_different_calls(case, position)
+
+    for _ in range(3):
+        result, _ = judged(script, law, CREATE, idempotency=pattern(text), operations={CREATE.id: OperationFacts({})},
+                           keys={}, credentials=_all())  # fmt: skip
+        never = (text.startswith("k-") and position == 0) or (text.endswith("[02468]") and position == -1)
+        assert result.outcome is (Outcome.INAPPLICABLE if never else Outcome.PASSED), result
+
+
+def _all() -> Any:
+    return {"full": Credential("full", SecretSource(env="X"), frozenset({"webhooks:write", "catalog:read"}))}
+
+
+@given(st.sampled_from([*PATTERNS, "[ -~]{1,200}", "[a-z ]{1,64}", ".{1,400}"]))
+def test_a_key_of_another_format_is_of_another_format(text: str) -> None:
+    """Or there is none: what the profile takes is never sent as if it were none of its keys."""
+    idempotency = pattern(text)
+    assert well_formed(idempotency, new_key(idempotency))
+    other = malformed_key(idempotency)
+    assert not other or not re.fullmatch(text, other)
+    assert other or text == ".{1,400}"
+
+
+def test_a_well_formed_key_is_not_sent_as_one_of_another_format(judged: Any, answer: Any) -> None:
+    async def law(case: Case) -> None:
+        await every_well_formed_key_is_accepted(case, lambda: "a key")
+
+    facts = {CREATE.id: OperationFacts({})}
+    result, target = judged(lambda _: answer(200, {"data": {}}), law, CREATE, credentials=_all(),
+                            idempotency=pattern("[a-z ]{1,64}"), operations=facts)  # fmt: skip
+    assert result.outcome is Outcome.PASSED, result
+    odd = [key for a in target.arrived if not re.fullmatch("[a-z ]{1,64}", key := "".join(a.all("idempotency-key")))]
+    assert len(odd) == 1 and odd[0] != "no such format"
+
+
+# Verifiers
+
+
+def test_verifiers_and_challenges_have_legitimate_lengths() -> None:
+    """Those of the controls, those that are the wrong ones, and that of a plain challenge, which is its verifier."""
+    verifier = new_verifier()
+    made = [verifier, *(change(verifier) for change in _DEFECTIVE_VERIFIERS.values())]
+    assert all(UNRESERVED.fullmatch(one) for one in made if one)
+
+
+def _exchanging(judged: Any, script: Any, law: Any, **more: Any) -> Any:
+    oauth = OAuth("client", "https://c.example/cb", **more)
+    body = {"code": "{oauth.code}", "verifier": "{pkce.verifier}"}
+    code = HttpCall("URL", json={"challenge": "{pkce.challenge}", "method": "{pkce.method}"})
+
+    async def with_a_source(case: Case) -> None:
+        fixtures: Any = case.profile.fixtures
+        call = HttpCall(f"{case.profile.base_url}/codes", method="POST", json=code.json)
+        fixtures["oauth"] = {"code": Fixture("oauth", "code", http=call)}
+        await law(case)
+
+    operations = {TOKEN.id: OperationFacts(body=body)}
+    return judged(script, with_a_source, TOKEN, oauth=oauth, fixtures={}, operations=operations)
+
+
+@pytest.mark.parametrize("how", ["refused at the token endpoint", "exchanged", "not issued"])
+def test_a_fixture_that_fails_is_not_the_target_s_refusal(judged: Any, answer: Any, how: str) -> None:
+    """A plain challenge: only what the target itself answers to the exchange says anything of it."""
+    plain: set[str] = set()
+
+    def script(arrived: Any) -> bytes:
+        if arrived.target == "/codes":
+            name, is_plain = f"code-{time.perf_counter_ns()}", arrived.json["method"] == "plain"
+            if is_plain:
+                plain.add(name)
+                assert UNRESERVED.fullmatch(arrived.json["challenge"])
+            return bytes(answer(500) if is_plain and how == "not issued" else answer(200, {"code": name}))
+        assert UNRESERVED.fullmatch(arrived.json["verifier"])
+        refused = arrived.json["code"] in plain and how != "exchanged"
+        return bytes(answer(400 if refused else 200, {"error": "no"} if refused else {"data": {}}))
+
+    result, _ = _exchanging(judged, script, a_plain_challenge_is_of_no_use)
+    expected = {"refused at the token endpoint": Outcome.PASSED, "exchanged": Outcome.FAILED}
+    assert result.outcome is expected.get(how, Outcome.INCONCLUSIVE), result
+    assert how != "not issued" or result.cause == "fixture:fixtures.oauth.code"
+
+
+# Proofs
+
+
+def _age_s(arrived: Any) -> float:
+    claims = "".join(arrived.all("dpop")).split(".")[1]
+    return time.time() - float(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["iat"])
+
+
+@pytest.mark.parametrize("age_s", [3600.0, -3600.0], ids=["old", "ahead"])
+def test_an_allowance_of_nearly_an_hour_is_kept_to(judged: Any, answer: Any, age_s: float) -> None:
+    """A proof is as far off as to be refused still when it arrives, rounded and late."""
+
+    def script(arrived: Any) -> bytes:
+        if arrived.target == "/codes":
+            return bytes(answer(200, {"code": f"code-{time.perf_counter_ns()}"}))
+        good = abs(_age_s(arrived)) <= 3599.9
+        return bytes(answer(200 if good else 401, {"data": {}} if good else {"error": "iat"}))
+
+    async def law(case: Case) -> None:
+        await a_proof_from_another_hour_is_refused(case, age_s)
+
+    result, _ = _exchanging(judged, script, law, clock_allowance_s=3599.9)
+    assert result.outcome is Outcome.PASSED, result
+
+
+@pytest.mark.parametrize("slow", [False, True], ids=["at once", "after 4 s"])
+def test_a_proof_that_was_long_under_way_may_be_too_old(
+    judged: Any, answer: Any, slow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten seconds off where fifteen are allowed: at once it must be good, after a slow request nobody knows."""
+    monkeypatch.undo()
+
+    async def script(arrived: Any) -> bytes:
+        if arrived.target == "/codes":
+            return bytes(answer(200, {"code": f"code-{time.perf_counter_ns()}"}))
+        if _age_s(arrived) < 5:
+            return bytes(answer(200, {"data": {}}))
+        if slow:
+            await asyncio.sleep(4)
+        return bytes(answer(401, {"error": "iat"}))
+
+    async def law(case: Case) -> None:
+        await a_proof_a_few_seconds_off_is_accepted(case, 10.0)
+
+    def with_time(*given: Any, **more: Any) -> Any:
+        return judged(*given, limits=Limits(timeout_s=9, patience_s=0.2), **more)
+
+    result, _ = _exchanging(with_time, script, law, clock_allowance_s=15)
+    assert result.outcome is (Outcome.INCONCLUSIVE if slow else Outcome.FAILED), result

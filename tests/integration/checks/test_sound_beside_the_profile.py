@@ -1,0 +1,97 @@
+"""What a profile says at its very edge, and what it does not say: nothing is held against the target for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.checks.check_conflicts import a_state_conflict_is_answered_409
+from conformance.checks.check_dpop import a_proof_a_few_seconds_off_is_accepted
+from conformance.checks.check_hosted import a_ticket_opens_its_own_session_only
+from conformance.checks.support.authorization import ALLOWED, SPARED, cell
+from conformance.checks.support.case import Case
+from conformance.checks.support.transitions import declared_transitions
+from conformance.core.model import Outcome
+from conformance.profile.model import Credential, Fixture, OAuth, OperationFacts, RateLimit, SecretSource, Transition
+from tests.support.check_runs import CONTRACT, profile
+
+CANCEL = CONTRACT.operations["cancelHostedCheckoutBrowser"]
+SESSIONS = tuple({"id": f"s{number}", "ticket": f"t{number}"} for number in range(20))
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [({"reason": "c {unique}"}, Outcome.UNSTATED), ({"ticket": "{session.ticket}"}, Outcome.FAILED)],
+    ids=["no ticket", "a ticket"],
+)
+def test_a_body_that_names_no_ticket_has_none_of_another_session(
+    judged: Any, answer: Any, body: dict[str, str], outcome: Outcome
+) -> None:
+    """That two bodies differ does not make either of them name a ticket."""
+    result, _ = judged(
+        lambda arrived: bytes(answer(200, {"data": {}})),
+        a_ticket_opens_its_own_session_only,
+        CANCEL,
+        fixtures={"session": {"open": Fixture("session", "open", values=SESSIONS)}},
+        operations={CANCEL.id: OperationFacts(body=body, path={"sessionId": "{session.id}"})},
+    )
+    assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize("allowance_s", [5, 10, 14.9])
+@pytest.mark.parametrize("age_s", [10.0, -10.0])
+def test_a_proof_just_at_the_allowance_is_not_sent(judged: Any, answer: Any, allowance_s: float, age_s: float) -> None:
+    """It is older when it arrives, and says its age in whole seconds."""
+
+    async def law(case: Case) -> None:
+        await a_proof_a_few_seconds_off_is_accepted(case, age_s)
+
+    on = CONTRACT.operations["exchangeOAuthToken"]
+    oauth = OAuth("client", "https://client.example/back", clock_allowance_s=allowance_s)
+    result, target = judged(lambda arrived: bytes(answer(401, {"error": "no"})), law, on, oauth=oauth)
+    assert result.outcome is Outcome.INAPPLICABLE
+    assert not target.arrived
+
+
+@pytest.mark.parametrize(("scopes", "expected"), [({"checkout:quote"}, SPARED), ({"catalog:read"}, ALLOWED)])
+def test_the_limiters_key_is_spared_only_where_another_has_its_scopes(scopes: set[str], expected: str) -> None:
+    """Or nobody would see that the one key with a single scope is refused."""
+    credentials = {
+        "limited": Credential("limited", SecretSource(env="X"), frozenset({"checkout:quote"})),
+        "other": Credential("other", SecretSource(env="Y"), frozenset(scopes)),
+    }
+    told = profile("http://127.0.0.1:1", credentials=credentials, rate_limit=RateLimit(credential="limited"))
+    quote = CONTRACT.operations["quotePublicCartCheckout"]
+    assert cell(told, quote, credentials["limited"]) == expected
+
+
+@pytest.mark.parametrize(("status", "outcome"), [(409, Outcome.PASSED), (404, Outcome.WARNED), (200, Outcome.FAILED)])
+def test_a_read_conflicts_where_the_profile_says_so(judged: Any, answer: Any, status: int, outcome: Outcome) -> None:
+    """A transition of a read is tried like any other; of one that no profile tells of there is nothing to try."""
+    quote, revoke = CONTRACT.operations["quotePublicCartCheckout"], CONTRACT.operations["revokePublicCart"]
+    told = Transition(quote.id, "cart.open", after=(revoke.id,))
+    assert list(declared_transitions(profile("http://127.0.0.1:1", transitions=(told,)), quote).values()) == [told]
+    assert not declared_transitions(profile("http://127.0.0.1:1"), quote)
+    revoked: set[str] = set()
+
+    def script(arrived: Any) -> bytes:
+        cart, _, what = arrived.target.rpartition("/carts/")[2].partition("/")
+        if what == "revoke":
+            revoked.add(cart)
+        return bytes(answer(status if what == "checkout-quote" and cart in revoked else 200, {"data": {}}))
+
+    async def law(case: Case) -> None:
+        await a_state_conflict_is_answered_409(case, told)
+
+    credentials = {"full": Credential("full", SecretSource(env="X"), frozenset({"catalog:read", "checkout:quote"}))}
+    facts = OperationFacts(path={"cartId": "{cart.id}"})
+    result, _ = judged(
+        script,
+        law,
+        quote,
+        credentials=credentials,
+        operations={quote.id: facts, revoke.id: OperationFacts(body={"reason": "x"}, path=facts.path)},
+        transitions=(told,),
+    )
+    assert result.outcome is outcome, result

@@ -1,0 +1,202 @@
+"""doctor proves a set-up: on the reference every fact, and of a profile with one mistake the first line names it."""
+
+from __future__ import annotations
+
+import os
+import re
+import socketserver
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.commands import REFERENCE, Desk, Done
+
+pytestmark = pytest.mark.e2e
+
+SCHEMAS = REFERENCE.with_name("reference.schemas.yaml")
+_COUNT = "?count=20"
+
+
+def examined(desk: Desk, change: Callable[[str], str] = str, *given: object, schemas: str = "") -> Done:
+    """`doctor` on the reference's profile, changed."""
+    before = REFERENCE.read_text()
+    text = change(before)
+    assert text != before or change is str or schemas, "nothing was changed"
+    (desk.place / "own.toml").write_text(text)
+    (desk.place / "reference.schemas.yaml").write_text(schemas or SCHEMAS.read_text())
+    return desk.conformance("doctor", "--profile", "own.toml", *desk.target()[2:], *given)
+
+
+def by_name(done: Done) -> dict[str, str]:
+    return {line.split()[1]: line for line in done.out.splitlines() if line.startswith(("✓", "✕", "?", "·"))}
+
+
+def test_on_the_reference_every_fact_is_proven(desk: Desk) -> None:
+    """Nothing is wrong, nothing is unsure, each operation and each fixture has its line; and it is quick."""
+    before = os.times()
+    done = examined(desk)
+    after = os.times()
+    assert done.code == 0, done.text
+    facts = {name: line[0] for name, line in by_name(done).items()}
+    assert set(facts.values()) <= {"✓", "·"}, done.out
+    for name in ("operations.quotePublicCart", "fixtures.cart.open", "fixtures.webhook.foreign", "credentials.revoked",
+                 "idempotency.name", "idempotency.missing_key", "schemas", "clock", "authorization.format", "oauth",
+                 "search.query", "search.page_size_max", "effects.quotePublicCart", "errors.volatile"):  # fmt: skip
+        assert facts.get(name) == "✓", (name, done.out)
+    assert "nothing wrong" in done.out
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    assert used < 20, "seconds of processor time; the figure is 4"
+
+
+def replaced(old: str, new: str) -> Callable[[str], str]:
+    return lambda text: text.replace(old, new, 1)
+
+
+def substituted(pattern: str, new: str) -> Callable[[str], str]:
+    return lambda text: re.sub(pattern, new, text, count=1, flags=re.DOTALL)
+
+
+def fixture(name: str, provider: str) -> Callable[[str], str]:
+    """That fixture's provider instead of its own."""
+    return substituted(rf"(\[fixtures\.{re.escape(name)}\]\n)http = [^\n]*\n(items = [^\n]*\n)?", rf"\1{provider}\n")
+
+
+BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
+    # what is wrong: the change, and the key that the first line must name
+    "authorization format": (replaced('"Bearer {key}"', '"Token {key}"'), "authorization.format"),
+    "another key's secret": (
+        replaced("CONFORMANCE_REFERENCE_WEBHOOKS_WRITE", "CONFORMANCE_REFERENCE_REVOKED"),
+        "credentials.webhooks-write",
+    ),
+    "no secret": (replaced("CONFORMANCE_REFERENCE_NONE", "NO_SUCH_VARIABLE"), "credentials.none.secret"),
+    "too many scopes": (
+        replaced('scopes = ["catalog:read"]', 'scopes = ["catalog:read", "webhooks:read"]'),
+        "credentials.catalog-read.scopes",
+    ),
+    "too few scopes": (replaced('scopes = ["checkout:quote"]', "scopes = []"), "credentials.checkout-quote.scopes"),
+    "one installation too few": (replaced('installation = "B"', 'installation = "A"'), ".installation"),
+    "not revoked": (replaced("CONFORMANCE_REFERENCE_REVOKED", "CONFORMANCE_REFERENCE_FULL"), "credentials.revoked"),
+    "idempotency header": (replaced('name = "Idempotency-Key"', 'name = "X-Idem"'), "idempotency.name"),
+    "idempotency carrier": (replaced('carrier = "header"', 'carrier = "query"'), "idempotency.name"),
+    "missing key": (replaced('missing_key = "refused"', 'missing_key = "accepted"'), "idempotency.missing_key"),
+    "volatile error member": (replaced('volatile = ["/requestId"]', "volatile = []"), "errors.volatile"),
+    "fixture not there": (replaced("/fixtures/cart/quoted?", "/fixtures/cart/quotid?"), "fixtures.cart.quoted"),
+    "fixture pointer": (
+        fixture(
+            "merchant.stocked",
+            'http = { method = "POST", url = "{var.control}/fixtures/merchant/stocked" }\\nmembers = { slug = "/no" }',
+        ),
+        "fixtures.merchant.stocked",
+    ),
+    "fixture without the member": (
+        fixture("order.eligible", 'values = [{ id = "order_1" }]'),
+        "order.lineId",
+    ),
+    "unknown id": (
+        fixture("order.requested", 'values = [{ id = "order_000", lineId = "x" }]'),
+        "fixtures.order.requested",
+    ),
+    "own fixture as foreign": (replaced("/fixtures/cart/foreign?", "/fixtures/cart/open?"), "fixtures.cart.foreign"),
+    "body": (
+        replaced('before checkout", priority = 2', 'before checkout", priority = "two"'),
+        "operations.quotePublicCart",
+    ),
+    "search": (replaced('sort = "name"', 'sort = "nonsense"'), "search.query"),
+    "page size": (replaced("page_size_max = 50", "page_size_max = 5000"), "search.page_size_max"),
+    "item id": (replaced('item_id = "/id"', 'item_id = "/identifier"'), "search.item_id"),
+    "category": (replaced('category = "shoes"', 'category = "no such thing"'), "search.category"),
+    "webhook id": (replaced('id = "/data/id"', 'id = "/data/identifier"'), "webhooks.id"),
+    "OAuth body": (replaced('codeVerifier = "{pkce.verifier}"', 'codeVerifier = "{pkce.challenge}"'), "oauth"),
+    "token": (replaced('access_token = "/data/accessToken"', 'access_token = "/data/token"'), "oauth.access_token"),
+    "effect": (
+        replaced('pointer = "/data/version"', 'pointer = "/data/no"'),
+        "effects.requestStorefrontOrderAfterSales",
+    ),
+    "unknown key": (replaced("[hosted]", "[hostet]"), "hostet"),
+}
+
+
+@pytest.mark.slow(every=4)
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_first_line_names_what_is_wrong(desk: Desk, name: str) -> None:
+    """One mistake in a profile that is right otherwise; exit code 2; no traceback, and what to do is said."""
+    change, key = BROKEN[name]
+    done = examined(desk, change)
+    assert done.code == 2, done.text
+    first = done.out.splitlines()[0]
+    assert first.startswith("✕ "), done.text
+    named = first.split()[1]
+    assert key in (first if named.startswith("own.toml:") else named), (
+        done.out
+    )  # a profile that does not load: its line
+    assert "Traceback" not in done.text
+    assert "sk_" not in done.text
+
+
+@pytest.mark.slow
+def test_a_wrong_schema_is_named(desk: Desk) -> None:
+    """By the interface's name of it, with the answer that does not match."""
+    text = SCHEMAS.read_text()
+    schema = re.sub(r"(ApiKeyIdentityResponse:.*?type: )object", r"\1array", text, count=1, flags=re.DOTALL)
+    assert schema != text
+    done = examined(desk, schemas=schema)
+    assert done.code == 2, done.text
+    assert "schemas.ApiKeyIdentityResponse" in done.out.splitlines()[0]
+
+
+def test_an_absent_target_is_named(desk: Desk) -> None:
+    done = desk.conformance("doctor", "--profile", REFERENCE, "--base-url", "http://127.0.0.1:9")
+    assert done.code == 4, done.text
+    assert done.out.splitlines()[0].startswith("✕ base_url")
+
+
+class _Unreadable(socketserver.StreamRequestHandler):
+    """Says that its answer comes in chunks, and sends none."""
+
+    def handle(self) -> None:
+        while (line := self.rfile.readline()) not in (b"\r\n", b""):
+            if line.lower().startswith(b"transfer-encoding"):
+                return
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n{}\r\n0\r\n\r\n")
+
+
+@pytest.mark.slow
+def test_answers_that_cannot_be_read_are_named(desk: Desk) -> None:
+    """Someone is there, and nothing that is sent can be understood: no set-up is proven by that; a run tells it too."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Unreadable) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base_url = f"http://127.0.0.1:{server.server_address[1]}"
+        given = ("--profile", REFERENCE, "--base-url", base_url, "--var", f"control={desk.service.control_url}")
+        done = desk.conformance("doctor", *given)
+        run = desk.conformance("run", *given, "-k", "AUTH-1", "--report-dir", "out")
+        server.shutdown()
+    assert done.code == 2, done.text
+    named = "the target stopped answering: "
+    assert re.match(rf"✕ base_url +{named}\S.*chunk", done.out), done.text
+    assert "answers validate" not in done.out
+    assert run.code == 3, run.text
+    assert re.search(rf"Cut short: {named}\S.*chunk", run.out), run.text
+
+
+@pytest.mark.slow
+def test_the_form_that_the_target_accepts_is_told(desk: Desk) -> None:
+    done = examined(desk, replaced('"Bearer {key}"', '"Key {key}"'))
+    assert 'format = "Bearer {key}"' in done.out.splitlines()[0]
+
+
+@pytest.mark.slow
+def test_listed_fixtures_are_not_used_up(desk: Desk) -> None:
+    """A write on a listed fixture is not sent unless asked for; how many of it a run needs is told."""
+    change = fixture("session.open", 'values = [{ id = "s1", ticket = "t1" }, { id = "s2", ticket = "t2" }]')
+    done = examined(desk, change)
+    lines = by_name(done)
+    assert lines["operations.cancelHostedCheckoutBrowser"].startswith("?")
+    assert "would use up" in lines["operations.cancelHostedCheckoutBrowser"]
+    assert re.search(r"2 are listed, a full run uses up to \d{3}", lines["fixtures.session.open.values"])
+
+
+@pytest.mark.slow
+def test_what_would_be_inapplicable_names_its_key(desk: Desk) -> None:
+    done = examined(desk, substituted(r"\[effects\.quotePublicCart\].*?\n\n", ""))
+    assert re.search(r"effects\.quotePublicCart +\d+ checks: .*IDEM", done.out), done.out

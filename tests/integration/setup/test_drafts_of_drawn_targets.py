@@ -1,0 +1,88 @@
+"""What a probe finds by itself, on targets that chose otherwise than the reference in everything that it looks for."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from conformance.core.model import Verdict
+from conformance.reference.drawn.choices import drawn_from
+from conformance.reference.drawn.telling import profile_of
+from conformance.runner.embedded_reference import Embedded, bundled_profiles
+from tests.support.drafts import SCHEMAS, STATED, bad, probed, verdict, written
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=20)]
+
+TARGETS: Mapping[str, dict[str, Any]] = {
+    "query, accepted without": {
+        "authorization": "ApiKey {key}",
+        "carrier": "query",
+        "key_name": "idem_token",
+        "missing_key": "accepted",
+        "key_format": "any",
+        "page_base": 0,
+        "page_size_max": 10,
+        "error": "flat",
+    },
+    "body, letters and digits": {
+        "authorization": "{key}",
+        "carrier": "body",
+        "key_pointer": "/idempotencyKey",
+        "key_format": "[a-z0-9]{16,64}",
+        "page_size_max": 200,
+        "error": "problem",
+        "replay": "latest",
+    },
+    "another header, names that say nothing": {
+        "authorization": "Token token={key}",
+        "key_name": "Repeatability-Request-ID",
+        "vocabulary": "opaque",
+        "missing_key": "accepted",
+        "replay": "rewritten",
+        "unseen": "foreign",
+        "challenge": False,
+    },
+}
+DOCUMENT = tomllib.loads((bundled_profiles() / "reference.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("choices", TARGETS.values(), ids=TARGETS)
+def test_what_a_target_chose_is_found_and_its_draft_gives_a_conformant_run(
+    choices: dict[str, Any], served: Embedded, tmp_path: Path
+) -> None:
+    """Without any schema: the format of keys, the carrier, replays, pages and scopes are seen in the answers."""
+    target = drawn_from(choices)
+    name = f"R{950 + list(TARGETS.values()).index(choices)}"
+    httpx.put(f"{served.control_url}/targets/{name}", json=target.differences()).raise_for_status()
+    patch = profile_of(target, DOCUMENT)
+    draft = probed(served, tmp_path, name, written(tmp_path / f"{name}.fixtures.toml", DOCUMENT, patch))
+    assert draft.proven == draft.operations == 20
+    facts = tomllib.loads(draft.text)
+    assert facts["authorization"]["format"] == target.authorization
+    found, truth = facts["idempotency"], patch["idempotency"]
+    assert {k: found.get(k) for k in ("carrier", "name", "pointer", "missing_key")} == {
+        k: truth[k] for k in ("carrier", "name", "pointer", "missing_key")
+    }
+    assert sorted(found.get("volatile", [])) == sorted(truth["volatile"])
+    assert sorted(facts["errors"]["volatile"]) == sorted(patch["errors"]["volatile"])
+    search = {k: v for k, v in patch["search"].items() if k != "query"}
+    assert {k: facts["search"].get(k) for k in search} == search
+    scopes = {name: sorted(told["scopes"]) for name, told in facts["credentials"].items() if name != "revoked"}
+    assert scopes == {name: sorted(DOCUMENT["credentials"][name]["scopes"]) for name in scopes}
+    homes = {name: told.get("installation") for name, told in facts["credentials"].items() if name != "revoked"}
+    assert [name for name, home in homes.items() if home != homes["full"]] == ["other-installation"]
+    run = verdict(draft, tmp_path)
+    assert run.verdict is Verdict.CONFORMANT, bad(run)
+
+
+def test_what_is_stated_leaves_the_probe_its_work() -> None:
+    """The fragments of these tests hold nothing of what the probe is to find."""
+    found = {"authorization", "credentials", "idempotency", "errors", "search", "schemas", "webhooks"}
+    assert not found & set(STATED)
+    assert "PublicErrorResponse" in yaml.safe_load(SCHEMAS.read_text(encoding="utf-8"))["components"]["schemas"]

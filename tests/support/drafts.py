@@ -1,0 +1,101 @@
+"""Drafting profiles of the reference and its variants, as somebody would who knows fixtures and no more."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conformance.core.model import Outcome, Run
+from conformance.engine.in_process import judge
+from conformance.engine.options import Options
+from conformance.profile.loader import load_profile
+from conformance.reference.registry import variants
+from conformance.runner.embedded_reference import Embedded, bundled_profiles
+from conformance.setup.draft_toml import value_text
+from conformance.setup.probe.options import Asked, key_source
+from conformance.setup.probe.probe import Drafted, probe
+
+KEYS = (
+    "full",
+    "webhooks-write",
+    "webhooks-read",
+    "catalog-read",
+    "checkout-quote",
+    "none",
+    "other-installation",
+    "revoked",
+    "limited",
+)
+STATED = ("fixtures", "operations", "transitions", "hosted", "effects", "rate_limit", "oauth", "revocation")
+"""What only a person knows; all other tables are the probe's to find."""
+_FOUND_IN_OAUTH = ("code_verifier", "code", "client_id_member", "redirect_uri_member", "access_token", "token_type")
+OPEN = {"V225": "IDN-1"}
+"""Variants with an exclusion that only a person can state, and the requirement that a draft leaves open."""
+CONFORMANT = [name for name in ("", *variants()) if name not in OPEN]
+"""The plain reference, and all other variants."""
+SCHEMAS = bundled_profiles() / "reference.schemas.yaml"
+
+
+def fragment(path: Path, target: str = "") -> Path:
+    """Writes what a person would state of the reference or a variant of it, cut out of the reference's profile."""
+    document = tomllib.loads((bundled_profiles() / "reference.toml").read_text(encoding="utf-8"))
+    return written(path, document, variants()[target].profile if target else {})
+
+
+def written(path: Path, document: Mapping[str, Any], patch: Mapping[str, Any]) -> Path:
+    """Writes the tables of a profile that only a person knows, as they are after a patch."""
+    stated = {name: _patched(document[name], patch[name]) if name in patch else document[name] for name in STATED}
+    stated["oauth"] = {name: value for name, value in stated["oauth"].items() if name not in _FOUND_IN_OAUTH}
+    path.write_text("".join(f"{name} = {value_text(value)}\n" for name, value in stated.items()), encoding="utf-8")
+    return path
+
+
+def _patched(value: Any, patch: Any) -> Any:
+    """Tables are merged, None takes a key away, anything else takes the value's place."""
+    if not isinstance(patch, Mapping):
+        return patch
+    kept = dict(value) if isinstance(value, Mapping) else {}
+    kept |= {name: _patched(kept.get(name), below) for name, below in patch.items()}
+    return {name: below for name, below in kept.items() if patch.get(name, below) is not None}
+
+
+def drafted(service: Embedded, place: Path, target: str = "", *, schemas: bool = True) -> Drafted:
+    """The draft for one target of the reference. Its keys must be in the environment."""
+    stated = fragment(place / f"{target or 'plain'}.fixtures.toml", target)
+    own = bool(target) and "names" in variants()[target].profile.get(
+        "schemas", {}
+    )  # it has other schemas than the file
+    return probed(service, place, target, stated, openapi=str(SCHEMAS) if schemas and not own else "")
+
+
+def probed(service: Embedded, place: Path, target: str, stated: Path, openapi: str = "") -> Drafted:
+    prefix = f"/{target}" if target else ""
+    asked = Asked(
+        base_url=service.base_url + prefix,
+        output=place / f"{target or 'plain'}.toml",
+        keys=tuple(key_source(f"{key}=env:{variable(key)}") for key in KEYS),
+        openapi=openapi,
+        fixtures=stated,
+        variables={"control": service.control_url + prefix},
+    )
+    return probe(asked, lambda _: None)
+
+
+def variable(key: str) -> str:
+    return f"CONFORMANCE_REFERENCE_{key.upper().replace('-', '_')}"
+
+
+def verdict(draft: Drafted, place: Path) -> Run:
+    """A run with the drafted profile as it stands, nothing added."""
+    options = Options(profile=draft.profile, seed=0, report_dir=place / f"{draft.profile.stem}-run", examples=4)
+    return judge(options, profile=load_profile(draft.profile), keep=False)
+
+
+def bad(run: Run) -> list[str]:
+    """What keeps a run from being conformant, for the message."""
+    kinds = (Outcome.FAILED, Outcome.BROKEN, Outcome.INCONCLUSIVE, Outcome.UNTESTED)
+    return [
+        f"{r.outcome.value} {r.check} {r.operation} {r.case}: {r.message}" for r in run.results if r.outcome in kinds
+    ][:12]

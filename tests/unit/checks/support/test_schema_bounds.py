@@ -1,0 +1,101 @@
+"""Bounds of a schema: which values lie just beyond them, and that a bound that is off by one is found each time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.checks.check_generated import nothing_beyond_a_bound_is_accepted
+from conformance.checks.support.schema_bounds import beyond
+from conformance.core import json_pointer as pointer
+from conformance.core.model import Outcome
+from conformance.profile.model import Schemas
+from tests.support.check_runs import CONTRACT, profile
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["reason"],
+    "properties": {
+        "reason": {"type": "string", "minLength": 2, "maxLength": 30},
+        "count": {"type": "integer", "minimum": 0, "exclusiveMaximum": 10},
+        "tags": {"type": "array", "minItems": 1, "maxItems": 3, "items": {"$ref": "#/$defs/tag"}},
+        "kind": {"enum": ["small", "large"]},
+        "huge": {"type": "string", "maxLength": 5_000_000},
+        "free": {"type": "string"},
+    },
+    "$defs": {"tag": {"type": "string", "minLength": 1, "maxLength": 5}},
+}
+BODY = {"reason": "late", "count": 3, "tags": ["a", "b"], "kind": "small", "huge": "x", "free": "y"}
+
+
+def found(body: Any, schema: Any = SCHEMA, keep: tuple[str, ...] = (), values: tuple[Any, ...] = ()) -> set[str]:
+    return {f"{one.where} {one.bound}" for one in beyond(body, schema, keep, values)}
+
+
+def test_each_bound_is_passed_once() -> None:
+    """Also behind a reference, and of an array's items at the first; a bound that is too far away is left alone."""
+    assert found(BODY) == {
+        "/reason minLength", "/reason maxLength", "/count minimum", "/count exclusiveMaximum", "/kind enum",
+        "/tags minItems", "/tags maxItems", "/tags/0 minLength", "/tags/0 maxLength",
+    }  # fmt: skip
+
+
+def test_what_some_readers_cannot_tell_is_not_asked() -> None:
+    """Numbers that a double does not hold, and texts whose length depends on what is counted."""
+    far = {"properties": {"count": {"maximum": 2**63 - 1, "minimum": 1 - 2**53}}}
+    assert not found({"count": 3}, far)
+    emoji = {"properties": {"reason": {"minLength": 4}}}
+    (short,) = beyond({"reason": "\U0001f6d2" * 4}, emoji, (), ())
+    assert short.body == {"reason": "xxx"}
+
+
+def test_what_stands_for_something_else_is_left_alone() -> None:
+    """A key, a verifier, what a placeholder brought: another value there is another defect."""
+    assert not {one for one in found(BODY, keep=("/reason",)) if one.startswith("/reason")}
+    assert not {one for one in found(BODY, values=("late",)) if one.startswith("/reason")}
+
+
+@given(st.fixed_dictionaries({}, optional={name: st.just(value) for name, value in BODY.items()}))
+def test_one_value_is_out_of_its_bound_and_nothing_else(body: dict[str, Any]) -> None:
+    """Every body differs from the good one in one place, and the schema complains of that one alone."""
+    whole = {"reason": "late", **body}
+    validator = jsonschema_rs.validator_for(SCHEMA)
+    for one in beyond(whole, SCHEMA, (), ()):
+        assert {pointer.join(*map(str, e.instance_path)) for e in validator.iter_errors(one.body)} == {one.where}
+
+
+@pytest.mark.parametrize(
+    ("where", "bound", "off"),
+    [
+        ("reason", "maxLength", 31),
+        ("reason", "minLength", 1),
+        ("count", "exclusiveMaximum", 11),
+        ("count", "minimum", -1),
+        ("tags", "maxItems", 4),
+        ("tags", "minItems", 0),
+    ],
+)
+@pytest.mark.parametrize("wrong", [True, False], ids=["off by one", "right"])
+def test_a_bound_that_is_off_by_one_is_found(
+    judged: Any, answer: Any, where: str, bound: str, off: int, *, wrong: bool
+) -> None:
+    own = json.loads(json.dumps(SCHEMA))
+    own["properties"][where][bound] = off if wrong else own["properties"][where][bound]
+    validator = jsonschema_rs.validator_for(own)
+
+    def script(arrived: Any) -> bytes:
+        good = validator.is_valid(arrived.json)
+        return bytes(answer(200 if good else 400, {"data": {}} if good else {"error": "no"}))
+
+    on = CONTRACT.operations["quotePublicCart"]
+    facts = replace(profile("http://127.0.0.1:1").operations[on.id], body={**BODY, "free": "{unique}"})
+    schemas = Schemas({on.request_schema: SCHEMA})
+    result, _ = judged(script, nothing_beyond_a_bound_is_accepted, on, schemas=schemas, operations={on.id: facts})
+    assert result.outcome is (Outcome.FAILED if wrong else Outcome.PASSED), result
+    assert not wrong or f"{bound} of {on.request_schema} at /{where}" in result.message

@@ -1,0 +1,48 @@
+"""Keys that people made up for a test environment: they differ in a character, and each is a good one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.checks.check_authentication import NEAR_MISSES, a_defective_credential_is_answered_401
+from conformance.checks.check_generated import no_neighbour_of_a_key_is_accepted
+from conformance.checks.support.case import Case
+from conformance.core.model import Outcome
+from tests.support.check_runs import KEY
+
+NEAR = {name: change(KEY) for name, change in NEAR_MISSES.items()}
+NEAR |= {f"replaced-{at}": KEY[:at] + "A" + KEY[at + 1 :] for at in range(len(KEY))}
+NEAR |= {"b": KEY.replace("k", "B", 1), "other-hyphen": f"{KEY[:5]}-{KEY[5:]}"}
+
+
+def _accepting(keys: set[str], answer: Any) -> Any:
+    def script(arrived: Any) -> bytes:
+        given = "".join(arrived.all("authorization")).removeprefix("Bearer ")
+        return bytes(answer(200 if given in keys else 401, {"data": {}} if given in keys else {"error": "no"}))
+
+    return script
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["of the profile", "of nobody"])
+def test_a_neighbour_that_is_another_good_key_is_not_sent(judged: Any, answer: Any, *, known: bool) -> None:
+    """What the target accepts beside the profile's own keys is told; those are not held against it."""
+    accepts = _accepting({KEY, *NEAR.values()}, answer)
+    result, target = judged(accepts, no_neighbour_of_a_key_is_accepted, examples=400, keys=NEAR if known else {})
+    assert result.outcome is (Outcome.PASSED if known else Outcome.FAILED), result
+    sent = {"".join(one.all("authorization")).removeprefix("Bearer ") for one in target.arrived}
+    assert bool(sent & set(NEAR.values())) is not known
+
+
+@pytest.mark.parametrize("name", sorted(set(NEAR_MISSES) - {"random-key"}))
+@pytest.mark.parametrize("known", [True, False], ids=["of the profile", "of nobody"])
+def test_a_near_miss_that_is_another_good_key_is_not_sent(judged: Any, answer: Any, name: str, *, known: bool) -> None:
+    """The result says that it was left out."""
+
+    async def law(case: Case) -> None:
+        await a_defective_credential_is_answered_401(case, NEAR_MISSES[name])
+
+    result, _ = judged(_accepting({KEY, *NEAR.values()}, answer), law, keys=NEAR if known else {})
+    assert result.outcome is (Outcome.PASSED if known else Outcome.FAILED), result
+    assert any("another credential" in note for note in result.notes) is known

@@ -1,0 +1,46 @@
+"""How long keys are kept is not shown: where a profile states it, what came later is nobody's violation."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from conformance.checks.check_idempotency import the_same_call_is_answered_the_same
+from conformance.checks.support.case import Case
+from conformance.core.model import Outcome
+from conformance.profile.model import Idempotency
+from tests.support.check_runs import CONTRACT
+
+KEPT_S = 0.3
+
+
+@pytest.mark.parametrize(
+    ("stated_s", "answers_s", "outcome"),
+    [
+        (KEPT_S, 0.4, Outcome.INCONCLUSIVE),
+        (KEPT_S, 0.0, Outcome.FAILED),
+        (60, 0.4, Outcome.FAILED),
+        (None, 0.4, Outcome.FAILED),
+    ],
+    ids=["too late", "in time", "kept for longer", "not stated"],
+)
+def test_a_key_that_was_forgotten_is_held_against_nobody_who_said_so(
+    judged: Any, answer: Any, stated_s: float | None, answers_s: float, outcome: Outcome
+) -> None:
+    """A target that forgets at once, and may take its time to answer, so that a replay comes late."""
+    counted: list[int] = []
+
+    def script(arrived: Any) -> bytes:
+        counted.append(1)
+        time.sleep(answers_s)
+        return bytes(answer(200, {"data": {"number": len(counted)}}))
+
+    async def law(case: Case) -> None:
+        await the_same_call_is_answered_the_same(case)
+
+    idempotency = Idempotency("header", name="Idempotency-Key", retention_s=stated_s)
+    result, _ = judged(script, law, CONTRACT.operations["quotePublicCart"], idempotency=idempotency)
+    assert result.outcome is outcome, result
+    assert outcome is Outcome.FAILED or "is kept for 0.3 s" in result.message

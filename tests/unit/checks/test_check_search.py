@@ -1,0 +1,71 @@
+"""The search is asked for page sizes that the profile allows, and for no other (SRCH-4, SRCH-5, SRCH-6)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from conformance.checks.check_search import (
+    _by_size,
+    a_filter_narrows_the_result,
+    another_page_shows_other_items,
+    page_size_bounds_every_page,
+)
+from conformance.checks.support.case import Case
+from conformance.core.model import Outcome
+from conformance.profile.model import Search
+from tests.support.check_runs import CONTRACT
+
+SEARCH = CONTRACT.operations["searchPublicProducts"]
+QUERY = {"q": "a", "locale": "en", "market": "US", "sort": "name", "page": 1, "pageSize": 5}
+CATALOGUE = [{"id": f"p{number:02}", "category": "shoes"} for number in range(60)]
+BOUNDS = {"none": (None, None), "five at least": (5, None), "three at most": (None, 3), "five alone": (5, 5)}
+CHECKS: dict[str, Callable[[Case], Awaitable[None]]] = {
+    "SRCH-5": partial(a_filter_narrows_the_result, names=("category",)),
+    "SRCH-6": another_page_shows_other_items,
+}
+
+
+def asked(arrived: Any) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(arrived.target).query).items()}
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("requirement", ["SRCH-4", *CHECKS])
+def test_no_page_size_is_asked_for_that_the_profile_rules_out(
+    judged: Any, answer: Any, requirement: str, bounds: str
+) -> None:
+    """A service that refuses sizes out of its declared bounds passes, and is never asked for one."""
+    smallest, largest = BOUNDS[bounds]
+
+    def script(arrived: Any) -> bytes:
+        page, size = int(asked(arrived)["page"]), int(asked(arrived)["pageSize"])
+        if size < (smallest or 1) or size > (largest or 50):
+            return bytes(answer(400, {"error": "pageSize"}))
+        return bytes(answer(200, {"data": CATALOGUE[(page - 1) * size : page * size]}))
+
+    search = Search(
+        query={**QUERY, "pageSize": smallest or 2}, page_base=1, page_size_min=smallest, page_size_max=largest,
+        stable_sort=True, item_id="/id", item_category="/category", category="shoes",
+    )  # fmt: skip
+    laws: list[Any] = [CHECKS.get(requirement)]
+    if requirement == "SRCH-4":
+        sizes = _by_size(profile_with(search), SEARCH)
+        laws = [partial(page_size_bounds_every_page, size=size) for size in sizes.values()]
+        assert len(laws) == (1 if bounds == "five alone" else 2)
+    for law in laws:
+        result, target = judged(script, law, SEARCH, search=search)
+        assert result.outcome is Outcome.PASSED, result
+        sizes_asked = {int(asked(arrived)["pageSize"]) for arrived in target.arrived}
+        assert min(sizes_asked) >= (smallest or 1)
+        assert max(sizes_asked) <= (largest or 50)
+
+
+def profile_with(search: Search) -> Any:
+    from tests.support.check_runs import profile
+
+    return profile("http://127.0.0.1:1", search=search)

@@ -1,0 +1,76 @@
+"""The transport over https: whom it trusts is the profile's to say."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.client.transport import Raw, Transport
+from conformance.profile.model import Tls
+from tests.unit.client.test_transport import both, wire
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSLContext]:
+    """A certificate for 127.0.0.1 that nobody trusts, and a server's context with it."""
+    folder = tmp_path_factory.mktemp("tls")
+    made = subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-days",
+            "2",
+            "-keyout",
+            "key.pem",
+            "-out",
+            "cert.pem",
+            "-subj",
+            "/CN=test",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+        ],
+        cwd=folder,
+        capture_output=True,
+    )
+    if made.returncode:
+        pytest.skip("openssl cannot make a certificate here")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    return folder / "cert.pem", context
+
+
+@both
+@pytest.mark.parametrize(("trust", "status"), [("ca_file", 200), ("unverified", 200), ("nobody", None)])
+def test_certificates_are_judged_as_the_profile_says(
+    certificate: tuple[Path, ssl.SSLContext], answer: Any, trust: str, status: int | None, exact: bool
+) -> None:
+    """The named CA is trusted, or nobody is asked, or an unknown certificate is trouble."""
+    ca_file, context = certificate
+    tls = {"ca_file": Tls(ca_file), "unverified": Tls(verify=False), "nobody": Tls()}[trust]
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer(Connection="close"))
+        await writer.drain()
+        writer.close()
+
+    async def main() -> Raw:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with server, Transport(url, tls=tls, timeout_s=3) as transport:
+            return await transport.send(wire(exact=exact))
+
+    raw = asyncio.run(main())
+    assert raw.status == status
+    assert ("certificate" in raw.trouble.lower()) == (status is None)

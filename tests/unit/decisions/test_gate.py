@@ -1,0 +1,267 @@
+"""Whether a release passes: the run's verdict, waivers, allowances, and what is worse than a baseline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.core.errors import ProfileError, UsageError
+from conformance.core.model import Level, Outcome, Result, Run, Verdict, Waiver
+from conformance.decisions import gate_report as verdicts
+from conformance.decisions.gate import Decision, Policy, Why, decide
+from conformance.decisions.gate_policy import known_requirements, load_policy
+from tests.support.runs import OPERATIONS, PAYLOADS, result, run_of
+
+TODAY = "2025-12-01"
+STABLE, CANDIDATE = "getApiKeyIdentity", "checkoutPublicCart"
+
+
+def failing(operation: str = STABLE, **changes: Any) -> Result:
+    given = {"message": "served", "signature": "s1", **changes}
+    return result("AUTH-1", operation, Outcome.FAILED, **given)
+
+
+def passing(operation: str = STABLE, requirement: str = "AUTH-1", **changes: Any) -> Result:
+    return result(requirement, operation, Outcome.PASSED, **changes)
+
+
+def waiver(**changes: Any) -> Waiver:
+    return replace(Waiver("AUTH-1", "a proxy", "edge", "EDGE-1", "2026-01-01", STABLE, signature="s1"), **changes)
+
+
+GOOD = [result("VER-1", name, Outcome.PASSED) for name in (STABLE, CANDIDATE)]
+"""Something that passed in each tier."""
+
+
+def decided(
+    results: list[Result], policy: Policy | None = None, baseline: list[Result] | None = None, **run: Any
+) -> Decision:
+    before = None if baseline is None else run_of([*GOOD, *baseline])
+    return decide(run_of([*GOOD, *results], **run), policy or Policy(), before, today=TODAY)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "level", "code"),
+    [
+        (Outcome.PASSED, Level.REQUIRED, 0),
+        (Outcome.WARNED, Level.RECOMMENDED, 0),
+        (Outcome.INAPPLICABLE, Level.REQUIRED, 0),
+        (Outcome.INCONCLUSIVE, Level.DECLARED, 0),
+        (Outcome.FAILED, Level.REQUIRED, 1),
+        (Outcome.INCONCLUSIVE, Level.REQUIRED, 3),
+        (Outcome.UNTESTED, Level.REQUIRED, 3),
+        (Outcome.UNSTATED, Level.REQUIRED, 3),
+        (Outcome.UNSTATED, Level.DECLARED, 0),
+        (Outcome.BROKEN, Level.REQUIRED, 5),
+    ],
+)
+def test_without_a_baseline_the_verdict_answers(outcome: Outcome, level: Level, code: int) -> None:
+    """The exit codes of the design, whatever else passed."""
+    decision = decided([result("IDEM-1", CANDIDATE, outcome, level=level)])
+    assert (decision.exit_code, decision.passed) == (code, code == 0)
+
+
+@pytest.mark.parametrize("changes", [{"filtered": True}, {"complete": False, "interrupted": "SIGINT"}])
+def test_a_part_of_a_run_passes_nothing(changes: dict[str, Any]) -> None:
+    """Filtered, or cut short: exit 3, and why."""
+    decision = decided([passing()], **changes)
+    assert decision.exit_code == 3
+    assert decision.reasons
+
+
+def test_a_tier_counts_its_own_operations() -> None:
+    """What fails in candidate operations holds no stable release back."""
+    results = [passing(), failing(CANDIDATE)]
+    assert decided(results, Policy(tier="stable")).exit_code == 0
+    assert decided(results, Policy(tier="candidate")).exit_code == 1
+    assert decided(results).exit_code == 1
+
+
+def test_what_is_allowed_need_not_be_judged() -> None:
+    """Only the requirement that is named, and never a failure of it."""
+    undecided = result("IDEM-1", CANDIDATE, Outcome.INCONCLUSIVE)
+    allowed = Policy(allow_incomplete=frozenset({"IDEM-1"}))
+    assert decided([passing(), undecided]).exit_code == 3
+    assert decided([passing(), undecided], allowed).exit_code == 0
+    assert decided([passing(), result("IDEM-1", CANDIDATE, Outcome.FAILED)], allowed).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "state"),
+    [
+        ({}, 0, "active"),
+        ({"signature": ""}, 0, "active"),
+        ({"signature": "s2"}, 1, "mismatch"),
+        ({"until": "2025-11-30"}, 1, "expired"),
+        ({"operation": CANDIDATE}, 1, "unmatched"),
+        ({"case": "another"}, 1, "unmatched"),
+        ({"requirement": "IDEM-1", "operation": ""}, 1, "unneeded"),
+    ],
+)
+def test_a_waiver_excuses_the_failure_that_it_names(changes: dict[str, Any], code: int, state: str) -> None:
+    """That one and no other, as long as it holds; what became of it is told."""
+    given = [failing(), passing(requirement="IDEM-1", operation=CANDIDATE)]
+    decision = decided(given, Policy(waivers=(waiver(**changes),)))
+    assert decision.exit_code == code
+    assert [one.state for one in decision.waivers] == [state]
+
+
+@pytest.mark.parametrize("changes", [{"until": "2025-11-30"}, {"operation": CANDIDATE}, {"requirement": "IDEM-1"}])
+def test_idle_waivers_fail_where_they_must(changes: dict[str, Any]) -> None:
+    """Expired, unmatched or not needed: reported always, and a failure under --strict-waivers."""
+    given, idle = [passing(), passing(requirement="IDEM-1")], (waiver(**changes),)
+    assert decided(given, Policy(waivers=idle)).exit_code == 0
+    strict = decided(given, Policy(waivers=idle, strict_waivers=True))
+    assert (strict.exit_code, len(strict.reasons)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "code", "why"),
+    [
+        ([passing()], [failing()], 1, Why.REGRESSED),
+        ([failing()], [failing()], 1, Why.FAILED),
+        ([failing(signature="s0")], [failing()], 1, Why.REGRESSED),
+        ([failing()], [passing()], 0, None),
+        ([], [failing()], 1, Why.REGRESSED),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.INCONCLUSIVE)], 3, Why.NO_LONGER_JUDGED),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.UNSTATED)], 3, Why.NO_LONGER_JUDGED),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.UNSTATED, level=Level.DECLARED)], 1, Why.NO_LONGER_JUDGED),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.INAPPLICABLE, exclusion="no")], 1, Why.NO_LONGER_JUDGED),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.INAPPLICABLE, level=Level.RECOMMENDED)], 0, None),
+        (
+            [result("AUTH-1", STABLE, Outcome.UNTESTED)],
+            [result("AUTH-1", STABLE, Outcome.INCONCLUSIVE)],
+            3,
+            Why.UNDECIDED,
+        ),
+        ([passing()], [passing(requirement="IDEM-1")], 1, Why.GONE),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.BROKEN)], 5, Why.BROKEN),
+    ],
+)
+def test_a_baseline_only_adds(before: list[Result], now: list[Result], code: int, why: Why | None) -> None:
+    """A new failure, another one, what is no longer judged, and what is gone; what was so before stays what it is."""
+    decision = decided(now, baseline=before)
+    assert decision.exit_code == code
+    assert [obstacle.why for obstacle in decision.obstacles] == ([why] if why else [])
+
+
+def test_what_is_worse_than_in_the_baseline_comes_first() -> None:
+    """Before the failures that were there already."""
+    silent = result("IDEM-4", CANDIDATE, Outcome.INAPPLICABLE, exclusion="it takes too long")
+    decision = decided([failing(), silent], baseline=[failing(), passing(CANDIDATE, "IDEM-4")])
+    assert [obstacle.why for obstacle in decision.obstacles] == [Why.NO_LONGER_JUDGED, Why.FAILED]
+    assert "1 result worse than in the baseline" in list(verdicts.lines(decision, run_of([])))[-1]
+
+
+def test_what_narrows_stands_in_the_answer() -> None:
+    """Tier, allowed requirements and further waivers: nobody takes the answer for the run's own verdict."""
+    policy = Policy(tier="stable", allow_incomplete=frozenset({"IDEM-1"}), waivers=(waiver(),))
+    decision = decided([failing(), result("IDEM-1", STABLE, Outcome.UNSTATED)], policy)
+    (*_, answer) = verdicts.lines(decision, run_of([]))
+    assert decision.passed
+    for words in (
+        "only the tier stable counts",
+        "allowed to stay open: IDEM-1",
+        "1 further waiver: EDGE-1",
+        "operations",
+    ):
+        assert words in answer
+
+
+def test_no_policy_makes_up_for_an_operation_that_was_never_answered_200() -> None:
+    """But a waiver that names the operation does."""
+    proven = {operation.id for operation in OPERATIONS} - {CANDIDATE}
+    allowed = Policy(allow_incomplete=frozenset({"STA-2", "AUTH-1"}))
+    gap = result("STA-2", CANDIDATE, Outcome.INCONCLUSIVE)
+    assert decided([gap], allowed, proven=proven).exit_code == 3
+    named = waiver(requirement="STA-2", operation=CANDIDATE, signature="")
+    assert decided([gap], Policy(waivers=(named,)), proven=proven).exit_code == 0
+    assert decided([gap], Policy(tier="stable"), proven=proven).exit_code == 0
+
+
+def test_a_part_of_a_run_passes_nothing_against_a_baseline_either() -> None:
+    """Nothing regressed in what ran, but not everything ran."""
+    decision = decided([passing()], baseline=[passing()], filtered=True)
+    assert (decision.exit_code, decision.passed) == (3, False)
+
+
+def test_what_was_fixed_is_told() -> None:
+    """And is no obstacle."""
+    assert [one.requirement for one in decided([passing()], baseline=[failing()]).fixed] == ["AUTH-1"]
+
+
+def test_annotations_are_one_line_each_and_say_no_command_of_the_target() -> None:
+    """GitHub obeys `::name::` at the beginning of a line: no text of a target may bring one about."""
+    evil = "served\n::set-output name=x::y\r\n::error::z" + PAYLOADS[7]
+    decision = decided([failing(message=evil, case="a,b:c\n::warning::")])
+    told = list(verdicts.workflow_commands(decision, run_of([])))
+    assert told
+    for line in told:
+        assert line.splitlines() == [line]
+        assert line.startswith("::error title=")
+        assert "\x1b" not in line
+
+
+def test_the_lines_end_with_the_answer(small: Run) -> None:
+    """Each obstacle with the command that runs it again; the last line is the verdict."""
+    decision = decide(small, Policy(), today=TODAY)
+    lines = list(verdicts.lines(decision, small))
+    assert lines[-1].startswith("✕ is held back")
+    assert any(line.strip().startswith("again") for line in lines)
+    assert any("waived until 2026-01-31" in line for line in lines)
+
+
+def test_the_document_holds_what_the_lines_say(small: Run) -> None:
+    """For machines: exit code, verdict, obstacles."""
+    decision = decide(small, Policy(), today=TODAY)
+    document = verdicts.document(decision, small)
+    assert document["exit_code"] == decision.exit_code == 1
+    assert len(document["obstacles"]) == len(decision.obstacles)
+    assert Verdict(document["verdict"]) is Verdict.NONCONFORMANT
+
+
+# The policy file
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "gate.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_policy_is_read(tmp_path: Path) -> None:
+    """All that a release can be held to."""
+    path = written(
+        tmp_path,
+        'tier = "stable"\nallow_incomplete = ["RATE-3"]\nstrict_waivers = true\n'
+        '[[waivers]]\nrequirement = "ERR-1"\nreason = "r"\nowner = "o"\nissue = "i"\nuntil = 2026-01-31\n',
+    )
+    policy = load_policy(path)
+    assert policy["tier"] == "stable"
+    assert policy["waivers"] == (Waiver("ERR-1", "r", "o", "i", "2026-01-31"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('teir = "stable"', "gate.toml:1: teir: unknown key (did you mean tier?)"),
+        ('tier = "best"', "'best' is not allowed"),
+        ('allow_incomplete = ["RATE-33"]', "unknown requirement RATE-33 (did you mean RATE-3?)"),
+        ('[[waivers]]\nrequirement = "ERR-1"', "lacks the key"),
+        ("[[waivers", "is not valid TOML"),
+    ],
+)
+def test_a_wrong_policy_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+    """As a profile's mistakes are."""
+    with pytest.raises(ProfileError) as caught:
+        load_policy(written(tmp_path, text))
+    assert told in str(caught.value)
+
+
+def test_an_unknown_requirement_is_refused() -> None:
+    """With the nearest one."""
+    with pytest.raises(UsageError, match="did you mean RATE-3"):
+        known_requirements(["RATE-33"])

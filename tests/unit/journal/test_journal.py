@@ -1,0 +1,103 @@
+"""A journal that somebody else began: its torn last line, and who may write."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from conformance.core.errors import JournalError
+from conformance.core.model import SCHEMA_VERSION
+from conformance.journal.journal import Journal, mend, read
+
+LINES = [
+    {"kind": "run", "schema_version": SCHEMA_VERSION, "n": 1},
+    {"kind": "exchange", "text": "ä\n\"'{}"},
+    {"kind": "result", "n": [1, 2, 3]},
+]
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    path = tmp_path / "journal.ndjson"
+    journal = Journal(path)
+    for line in LINES:
+        journal.append(str(line["kind"]), {name: value for name, value in line.items() if name != "kind"})
+    journal.close()
+    return path
+
+
+def test_wherever_it_was_cut_off_it_is_read_and_goes_on(whole: Path) -> None:
+    """Cut after any byte: all full lines are there, and what is appended stands on a line of its own."""
+    raw = whole.read_bytes()
+    for cut in range(len(raw) + 1):
+        whole.write_bytes(raw[:cut])
+        full = raw[:cut].count(b"\n") + (raw[cut : cut + 1] == b"\n")
+        assert list(read(whole)) == LINES[:full]
+        mend(whole)
+        journal = Journal(whole)
+        journal.append("resumed", {"part": 2})
+        journal.close()
+        assert list(read(whole)) == [*LINES[:full], {"kind": "resumed", "part": 2}]
+
+
+def test_what_is_whole_stays_as_it_is(whole: Path) -> None:
+    raw = whole.read_bytes()
+    mend(whole)
+    assert whole.read_bytes() == raw
+
+
+def test_what_cannot_be_mended_is_said(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match="No such file"):
+        mend(tmp_path / "journal.ndjson")
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from conformance.journal.journal import Journal
+journal = Journal(Path(sys.argv[1]))
+number = 0
+while True:
+    number += 1
+    journal.append("exchange", {"number": number, "body": "x" * 3000})
+    if number == 50:
+        print("well begun", flush=True)
+"""
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "journal.ndjson")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout and process.stdout.readline() == "well begun\n"
+    return process
+
+
+def test_a_killed_writer_loses_at_most_the_line_that_it_was_at(tmp_path: Path, writer: subprocess.Popen[str]) -> None:
+    """What it had written when it was killed is there, and what it wrote last is whole or left out."""
+    seen = (tmp_path / "journal.ndjson").read_bytes().count(b"\n")
+    writer.kill()
+    writer.communicate()
+    numbers = [record["number"] for record in read(tmp_path / "journal.ndjson")]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) >= seen >= 50
+
+
+def test_two_processes_never_write_one_journal(tmp_path: Path, writer: subprocess.Popen[str]) -> None:
+    """The second is told so; one that waits gets its turn as soon as the first has ended, however it did."""
+    path = tmp_path / "journal.ndjson"
+    try:
+        with pytest.raises(JournalError, match="another process is writing it"):
+            Journal(path)
+        started = time.monotonic()
+        threading.Timer(0.3, writer.kill).start()
+        Journal(path, wait_s=60).append("end", {})
+        assert 0.3 <= time.monotonic() - started < 50
+    finally:
+        writer.kill()
+        writer.communicate()
