@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, cast
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.properties import BATCH, Exploration, batches, bounded, drawing, in_thread, spread
+from conformance.checks.support.properties import BATCH, Exploration, batches, bounded, draw, in_thread, spread
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.state_walk import REPLAY, STATE, STEPS, Ground, Turn, Walks, ground_of, machine
@@ -36,8 +36,8 @@ async def _walk(case: Case, ground: Ground) -> Walked:
     seeded = zlib.crc32(f"{case.runtime.settings.seed}:{ground.kind}".encode())
     for begun, number in batches(found.most):
         search = ground, seeded + begun, number
-        draw = partial(_kept if number < BATCH else _drawn, *search)
-        await spread(found, list(await drawing(case, draw)), walks, repr)
+        drawn = await draw(partial(_kept if number < BATCH else _drawn, *search))
+        await spread(found, list(drawn), walks, repr)
         if found.smallest is not None:
             found.violations = 1  # of several at once, too: from here on only what goes wrong again counts
             await in_thread(found, partial(_search, *search, partial(_again, found, walks)))

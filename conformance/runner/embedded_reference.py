@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from conformance.core.elsewhere import HERE, SAME
 from conformance.core.environ import environment as environment
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.package import PACKAGE
 
 READY_S: Final = 30.0
-_CHILD: Final = f"""{SAME}
+_CHILD: Final = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+import conformance
+del sys.path[0]
 import os, signal, threading
 def end_with_parent():
     os.read(0, 1)
@@ -27,7 +30,8 @@ threading.Thread(target=end_with_parent, daemon=True).start()
 from conformance.reference.__main__ import main
 sys.exit(main())
 """
-"""`python -m conformance.reference`, but ends with us, however we end, and takes no module from the current folder."""
+"""`python -m conformance.reference`, which ends with this process. The first argument is the folder of this package;
+no other module is imported from there or from the current folder."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ def reference(*, fault: str = "", variant: str = "", extra: tuple[str, ...] = ()
 
     Raises ConformanceError where it does not come up.
     """
-    command = [sys.executable, "-P", "-c", _CHILD, HERE, *extra]
+    command = [sys.executable, "-P", "-c", _CHILD, str(PACKAGE.parent), *extra]
     command += [f"--fault={fault}"] if fault else []
     command += [f"--variant={variant}"] if variant else []
     process = subprocess.Popen(
