@@ -74,8 +74,6 @@ class Asked:
     """What a person types to run this again; empty: made from the rest."""
     resume: Path | None = None
     """The folder of the run to go on with."""
-    beside_others: bool = False
-    """Other runs of this command have their share of the machine."""
 
 
 class Ended(ConformanceError):
