@@ -185,10 +185,8 @@ def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: i
     def example(value: Any) -> None:
         values.append(value)
 
-    search: Any = seed(seeded)(bounded(examples)(given(made)(example)))
-    search._hypothesis_internal_database_key = None  # there is no database: else it is made of this function's source
     try:
-        search()
+        seed(seeded)(bounded(examples)(given(made)(example)))()
     except Unsatisfiable:
         pass
     if examples < BATCH:
