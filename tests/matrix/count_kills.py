@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from conformance import checks
 from conformance.checks.support.registry import Instance, all_checks, instances
 from conformance.contract import load_contract
 from conformance.core.model import Outcome, Run
@@ -21,7 +23,7 @@ from conformance.runner import embedded_reference as embedded
 from conformance.runner import priority as ordering
 
 PROFILE = embedded.bundled_profiles() / "reference.toml"
-KILLS = Path(ordering.__file__).with_name("kills.json")
+KILLS = Path(checks.__path__[0]) / "kills.json"
 
 
 def known() -> Mapping[str, Instance]:
@@ -70,10 +72,22 @@ def recorded() -> dict[str, frozenset[str]]:
     return {name: frozenset(fault["by"]) for name, fault in table.items()}
 
 
+def cover(killers: Mapping[str, Iterable[str]], prices: Mapping[str, float]) -> list[str]:
+    """By fault, the ids of the instances that find it -> as few of them as find all, the most for a request first."""
+    left = {fault: frozenset(found) & prices.keys() for fault, found in killers.items()}
+    chosen = []
+    while left := {fault: found for fault, found in left.items() if found}:
+        counts = Counter(name for found in left.values() for name in found)
+        best = min(counts, key=lambda name: (-counts[name] / prices[name], name))
+        chosen.append(best)
+        left = {fault: found for fault, found in left.items() if best not in found}
+    return chosen
+
+
 def main() -> None:
     everything = known()
     prices = {name: ordering.price(one) for name, one in everything.items()}
-    chosen = ordering.cover(dict(counted(recorded(), everything)), prices)
+    chosen = cover(dict(counted(recorded(), everything)), prices)
     ordering.FILE.write_text(json.dumps(chosen, indent=0) + "\n", encoding="utf-8")
 
 
