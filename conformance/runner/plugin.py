@@ -18,7 +18,7 @@ from conformance.checks.support.registry import Instance
 from conformance.client.redaction.secrets import clean_of_all
 from conformance.core import interrupts
 from conformance.core.codec import from_json
-from conformance.core.environ import as_it_was
+from conformance.core.environ import restore_environment
 from conformance.core.errors import ConformanceError, JournalError, Unreachable, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.model import Level, Outcome, Result, Run, Stability
@@ -121,7 +121,7 @@ def _number(config: pytest.Config, option: str, kind: type[_N], least: _N) -> _N
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    as_it_was()
+    restore_environment()
     for name in (*Stability, *Level):
         config.addinivalue_line("markers", f"{name.value}: checks of {name.value} operations or requirements")
     config.stash[ending_key] = ending = Ending()

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.core.environ import as_it_was, environment
+from conformance.core.environ import environment, restore_environment
 from conformance.core.package import CONFIGURATION, PACKAGE
 from conformance.runner.distributed.profile_bundle import Bundle
 
@@ -44,7 +44,7 @@ def packed(bundle: Bundle) -> dict[str, Any]:
 
 def prepare(channel: Any) -> None:
     """Receives a profile for the run that comes next in this process; sends its folder, and pytest's command line."""
-    as_it_was()
+    restore_environment()
     pytest_unconfigure()  # of a run that never began
     folder = _prepared.enter_context(tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True))
     bundle = Bundle(**channel.receive())
