@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, cast
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.properties import BATCH, Exploration, batches, bounded, drawing, in_thread, spread
+from conformance.checks.support.properties import BATCH, Exploration, batches, bounded, draw, in_thread, spread
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.state_walk import REPLAY, STATE, STEPS, Ground, Slip, Turn, Walks, ground_of, machine
@@ -36,8 +36,7 @@ async def _walk(case: Case, ground: Ground) -> Walked:
     seeded = zlib.crc32(f"{case.runtime.settings.seed}:{ground.kind}".encode())
     for begun, number in batches(found.most):
         search = ground, seeded + begun, number
-        draw = partial(_kept if number < BATCH else _drawn, *search)
-        drawn = await drawing(case, draw)
+        drawn = await draw(partial(_kept if number < BATCH else _drawn, *search))
         await spread(found, list(drawn), walks, repr)
         if found.smallest is not None:
             await _repeat(found, walks, drawn)

@@ -16,7 +16,7 @@ from conformance.cli import after, before, setting_up
 from conformance.cli.options import MOST_WORKERS, run_options, target_options
 from conformance.cli.shell import Commands
 from conformance.core.gc_tuning import calm_collector
-from conformance.core.places import cache_folder
+from conformance.core.package import cache_directory
 
 __all__ = ["main"]
 
@@ -41,7 +41,7 @@ def main() -> None:
       conformance run --profile profiles/mine.toml --base-url http://127.0.0.1:8080
     """
     # or hypothesis would keep its own in the current folder, and load what any other package has for it
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache_folder() / "hypothesis"))
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache_directory() / "hypothesis"))
     os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")
     atexit.register(gc.freeze)  # or Python looks through all that a run has made before it ends
 

@@ -1,4 +1,9 @@
-"""A random text that a regular expression matches: for idempotency keys whose format only a profile knows."""
+"""A random text that a regular expression matches: for idempotency keys whose format only a profile knows.
+
+hypothesis' `from_regex` takes 3 to 15 ms for a key, where this takes 0.2 ms, and of 500 of its keys 2 % came twice, and
+1 % in two of five runs: a repeated key is a replay. So the pattern is read here. Python has no public parser of regular
+expressions, and hypothesis uses this one, too.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,8 @@ import random
 import string
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from re import _constants as kinds  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _constants as kinds  # type: ignore[attr-defined] # no public parser: see above
+from re import _parser as parser  # type: ignore[attr-defined] # no public parser: see above
 from typing import Any, Final
 
 _WORD = string.ascii_letters + string.digits

@@ -83,7 +83,9 @@ class Transport:
             max_field_size=_HEADER_BYTES,
             max_headers=_MOST_HEADERS,
         )
-        session._retry_connection = False  # repeats are for the flow, which records them
+        # aiohttp sends a GET or DELETE again when a kept connection turns out closed, and has no public switch for it;
+        # no request may reach a target that is not recorded
+        session._retry_connection = False
         await self._stack.enter_async_context(session)
         self._fast = session
         return self

@@ -86,52 +86,8 @@ class Contract:
         return tuple(self.operations.values())
 
     @property
-    def api_key(self) -> tuple[Operation, ...]:
-        """All that take an API key (13)."""
-        return self.select("api-key")
-
-    @property
-    def scoped(self) -> tuple[Operation, ...]:
-        """All whose API key needs a scope (11)."""
-        return self.select("scoped")
-
-    @property
-    def unscoped(self) -> tuple[Operation, ...]:
-        """All that take any valid API key (2)."""
-        return self.select("unscoped")
-
-    @property
-    def public(self) -> tuple[Operation, ...]:
-        """All that need no authentication (6)."""
-        return self.select("public")
-
-    @property
-    def with_path(self) -> tuple[Operation, ...]:
-        """All that name their resource in the path."""
-        return self.select("path")
-
-    @property
-    def with_body(self) -> tuple[Operation, ...]:
-        return self.select("body")
-
-    @property
     def idempotent(self) -> tuple[Operation, ...]:
         return self.select("idempotent")
-
-    @property
-    def reads(self) -> tuple[Operation, ...]:
-        """All GETs: what `read_only` may send."""
-        return self.select("read")
-
-    @property
-    def lists(self) -> tuple[Operation, ...]:
-        """All that answer `{data: array}`."""
-        return self.select("list")
-
-    @property
-    def objects(self) -> tuple[Operation, ...]:
-        """All that answer `{data: object}`."""
-        return self.select("object")
 
     def select(self, selector: str | Iterable[str]) -> tuple[Operation, ...]:
         """The operations of a selector of `requirements.yaml`. Raises ValueError on a word that selects nothing."""

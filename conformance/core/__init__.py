@@ -1,8 +1,8 @@
 """What every room may use: errors, the model of a run, JSON, exit codes, environment variables, interrupts."""
 
 __all__ = [
+    "child_process",
     "codec",
-    "elsewhere",
     "environ",
     "errors",
     "exit_codes",
@@ -12,6 +12,5 @@ __all__ = [
     "json_pointer",
     "model",
     "package",
-    "places",
     "strict_json",
 ]

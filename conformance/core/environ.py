@@ -15,13 +15,13 @@ _OURS: Final = "conformance"
 def own_processes() -> Iterator[None]:
     """A Python that is started meanwhile takes no module of the current folder for one of the standard library.
 
-    It calls `as_it_was` before it starts anything of others: what they start may be meant to look there.
+    It calls `restore_environment` before it starts anything of others: what they start may be meant to look there.
     """
     with environment({_SAFE_PATH: os.environ.get(_SAFE_PATH) or _OURS}):
         yield
 
 
-def as_it_was() -> None:
+def restore_environment() -> None:
     """In such a process: the environment as it is for everybody else."""
     if os.environ.get(_SAFE_PATH) == _OURS:
         del os.environ[_SAFE_PATH]

@@ -1,4 +1,4 @@
-"""Every exception that the suite raises on purpose, and whose fault each one is.
+"""The errors that somebody outside this code can mend, and whose fault each one is.
 
 ConformanceError                 something a person can mend; carries what, where and a hint
 ├── UsageError                   the command line asks for something impossible      exit 2
@@ -9,7 +9,10 @@ ConformanceError                 something a person can mend; carries what, wher
 ├── CertificateError             a certificate is not what was signed                exit 1
 └── JournalError                 a journal cannot be read back                       exit 2
 
-BudgetExhausted and the outcome signals of a check are no errors: they live where they are raised.
+`reference.fixtures.OptionsError`, `core.strict_json.JsonError` and the errors of placeholders (`profile.render`) are
+ValueErrors and KeyErrors that their callers turn into one of these. The outcome signals of a check, BudgetExhausted and
+the other exceptions that no person sees live where they are raised. `runner.command.Ended` is a ConformanceError with
+an exit code of its own.
 """
 
 from __future__ import annotations

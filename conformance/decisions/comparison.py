@@ -50,7 +50,6 @@ class Environment:
     name: str
     target: str
     profile: str
-    profile_digest: str
     verdict: Verdict
     scope: str
     """What the verdict rests on."""
@@ -106,7 +105,6 @@ def compare(
             name=name,
             target=run.target,
             profile=run.profile.name,
-            profile_digest=run.profile.digest,
             verdict=run.verdict,
             scope=run.scope.summary,
             started_at=run.started_at,

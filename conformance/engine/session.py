@@ -21,7 +21,6 @@ from conformance.client.redaction.learn import public_names
 from conformance.client.redaction.secrets import Secrets
 from conformance.contract import Contract, load_contract
 from conformance.core.codec import to_json
-from conformance.core.elsewhere import Elsewhere
 from conformance.core.errors import ConformanceError, JournalError, Unreachable
 from conformance.core.model import SCHEMA_VERSION, ProfileInfo, Result, Run, Suite
 from conformance.engine import check_runner as runner
@@ -78,8 +77,6 @@ class Session:
         """Why nothing can be sent; the run is reported all the same."""
         self.at_first: Sequence[Instance] = ()
         """What is begun, where nothing is yet, when the first result is asked for."""
-        self.elsewhere: Elsewhere | None = None
-        """The run's second process, where it has one."""
         self._engine: Engine[Runtime, Result] | None = None
         self._journal = journal
         self._runtime: Runtime | None = None
@@ -240,7 +237,6 @@ class Session:
             again=self.again,
             prefix=shard + part + (f"{self.options.worker}-" if self.options.worker else "x"),
             watch=self.alarm.saw if self.alarm else None,
-            elsewhere=self.elsewhere,
             **self._before(),
         )
 

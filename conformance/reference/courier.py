@@ -49,7 +49,6 @@ class Courier:
     """`watch` a store, `wake` after an event was written, `stop` at the end."""
 
     def __init__(self) -> None:
-        self._stores: list[Store] = []
         self._woken: dict[int, Store] = {}
         self._bell = threading.Condition()
         self._stopped = False

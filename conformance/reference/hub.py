@@ -73,7 +73,6 @@ class Hub:
 
     def __init__(self, database: str | None = None, default: str = "reference", shared: bool = False) -> None:
         self._database = database or MEMORY
-        self._default = default
         self._shared = shared
         self._targets: dict[bytes, Target | None] = {}
         self._lock = threading.Lock()

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from conformance.reference.call import Answer, Call, JsonObject, Refusal, success
@@ -117,11 +117,6 @@ def _remember(call: Call, db: Connection) -> None:
             db.execute(_ADD_PROOF, {"digest": known, "expires_at": call.now + 2 * call.policy.oauth.clock_s})
     except IntegrityError:
         raise bad_proof("The proof was used before.") from None
-
-
-def forget_proofs(db: Connection) -> None:
-    """Proofs whose iat cannot be accepted any more need no memory."""
-    db.execute(delete(proofs).where(proofs.c.expires_at < time.time()))
 
 
 def exchange(call: Call, db: Connection) -> Answer:

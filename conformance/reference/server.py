@@ -21,7 +21,6 @@ from conformance.reference.control import control_app
 from conformance.reference.hub import Hub
 
 START_TIMEOUT_S = 20
-MAX_HEAD = 512 * 1024
 
 
 class JsonProtocol(HttpToolsProtocol):
@@ -163,7 +162,6 @@ def _config(app: Any) -> uvicorn.Config:
         date_header=True,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=2,
-        h11_max_incomplete_event_size=MAX_HEAD,
     )
 
 
@@ -174,6 +172,11 @@ class _Server(uvicorn.Server):
         super().__init__(_config(app))
         self.ready = threading.Event()
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """They are the process's own, and there are two servers."""
+        yield
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready.set()
@@ -181,8 +184,7 @@ class _Server(uvicorn.Server):
 
 def _run(servers: Sequence[_Server], sockets: Sequence[socket.socket]) -> None:
     async def all_of_them() -> None:
-        # not `serve`, which would take over the process's signals
-        await asyncio.gather(*(server._serve([bound]) for server, bound in zip(servers, sockets, strict=True)))
+        await asyncio.gather(*(server.serve([bound]) for server, bound in zip(servers, sockets, strict=True)))
 
     asyncio.run(all_of_them())
 

@@ -42,7 +42,6 @@ class Store:
     def __init__(self, url: str = MEMORY, name: str = "") -> None:
         with _told(url):
             self.engine = _engine(url, name)
-        self.sqlite = self.engine.dialect.name == "sqlite"
         self._memory = self.engine.connect() if isinstance(self.engine.pool, StaticPool) else None
         self.private = self._memory is not None
         """Whether this process alone can see it, so that no transaction waits for more than another one's end."""

@@ -6,15 +6,12 @@ What formats share lives in `shaping`, what only the page needs in `page`.
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from types import MappingProxyType
 
 from conformance.core.errors import ConformanceError, ReportDirError, UsageError
@@ -25,8 +22,6 @@ __all__ = ["FORMATS", "Beside", "Writer", "html", "load", "runjson", "shaping", 
 Writer = Callable[[Run, Path], Path]
 
 _NO_FILE = frozenset({"terminal"})
-_AT_ONCE = 2
-"""One that writes thousands of files waits for the disk most of its time, and the others can be made meanwhile."""
 
 
 def _write(name: str, run: Run, directory: Path) -> Path:
@@ -52,14 +47,7 @@ def load(names: Iterable[str]) -> None:
         importlib.import_module(f"{__name__}.{name}")
 
 
-Beside = Callable[[str], Path]
-"""Writes a format by its name, of the same run into the same directory, where that holds nobody up; whatever it raises,
-it is written here."""
-
-
-def write_reports(
-    run: Run, directory: Path, formats: Iterable[str] | None = None, *, beside: Beside | None = None
-) -> list[Path]:
+def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = None) -> list[Path]:
     """Write the run in these formats, or in all, into the directory, and return the paths.
 
     A format that fails leaves the others be. Raises UsageError for an unknown format, ReportDirError where the
@@ -73,17 +61,12 @@ def write_reports(
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ReportDirError(f"not usable as a report directory: {error.strerror}", where=str(directory)) from error
-    load(names)  # here, and not in two threads at once
-    written, failed, write = [], {}, _writing(run, directory, beside)
-    pool = ThreadPoolExecutor(_AT_ONCE, "reports")
-    try:
-        for name, writing in [(name, pool.submit(write, name)) for name in names]:
-            try:
-                written.append(writing.result())
-            except Exception as error:  # noqa: BLE001 whatever failed, the other formats are still wanted
-                failed[name] = error
-    finally:
-        pool.shutdown(cancel_futures=True)
+    written, failed = [], {}
+    for name in names:
+        try:
+            written.append(FORMATS[name](run, directory))
+        except Exception as error:  # noqa: BLE001 whatever failed, the other formats are still wanted
+            failed[name] = error
     if failed:
         told = "; ".join(f"{name}: {type(error).__name__}: {error}" for name, error in failed.items())
         first = next(iter(failed.values()))
@@ -91,22 +74,6 @@ def write_reports(
             f"not written: {told}", where=str(directory), hint=f"{len(written)} of {len(names)} formats were written"
         ) from first
     return written
-
-
-def _writing(run: Run, directory: Path, beside: Beside | None) -> Callable[[str], Path]:
-    """Writes formats: beside, as long as nothing else is being written there, and here."""
-    free = Lock()
-
-    def write(name: str) -> Path:
-        if beside is not None and free.acquire(blocking=False):
-            try:
-                with contextlib.suppress(Exception):  # what went wrong there goes wrong here, too, or does not matter
-                    return beside(name)
-            finally:
-                free.release()
-        return FORMATS[name](run, directory)
-
-    return write
 
 
 def _nearest(name: str) -> str:

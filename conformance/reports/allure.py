@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from allure_commons.logger import AllureFileLogger
 from allure_commons.model2 import Attachment, Label, Parameter, Status, StatusDetails, TestResult
 
 from conformance.core.model import Exchange, Level, Outcome, RequirementRow, Result, Run
@@ -51,14 +50,6 @@ CATEGORIES = [
 ]
 
 
-class _Files(AllureFileLogger):
-    """Its files, each written at once: a run that was cut short by its deadline waits for nothing but these."""
-
-    def _report_item(self, item: Any) -> None:
-        path: Path = self._report_dir / item.file_pattern.format(prefix=item.uuid)
-        path.write_bytes(_ENCODED(item).encode())
-
-
 def _members(item: Any) -> dict[str, Any]:
     """What an object of Allure's model says."""
     return {name: value for name, value in vars(item).items() if value or value is False}
@@ -71,7 +62,7 @@ def write_file(run: Run, directory: Path) -> Path:
     run = grouping.bounded(run)
     folder = directory / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
-    logger = _Files(folder)  # type: ignore[no-untyped-call]
+    folder.mkdir(parents=True)
     known = grouping.by_id(run)
     start = grouping.epoch_ms(run.started_at)
     clauses = {row.id: _description(row) for row in run.requirements}
@@ -83,7 +74,7 @@ def write_file(run: Run, directory: Path) -> Path:
         attached = [_attach(folder, name, one) for one in cited] if result.outcome in grouping.TOLD else []
         case = _case(run, result, name, begun, attached)
         case.description = clauses.get(result.requirement, "")
-        logger.report_result(case)  # type: ignore[no-untyped-call]
+        (folder / case.file_pattern.format(prefix=case.uuid)).write_bytes(_ENCODED(case).encode())
     write(folder / "categories.json", dumps(CATEGORIES))
     write(folder / "environment.properties", _environment(run))
     return folder

@@ -19,7 +19,7 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
 from conformance.core.model import Run
-from conformance.core.places import cache_folder
+from conformance.core.package import cache_directory
 from conformance.reports.page import evidence, view
 from conformance.reports.shaping import grouping, text
 from conformance.reports.shaping.marks import pieces
@@ -81,7 +81,7 @@ class _Compiled(FileSystemBytecodeCache):
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
-        bytecode_cache=_Compiled(str(cache_folder() / "templates")),
+        bytecode_cache=_Compiled(str(cache_directory() / "templates")),
         autoescape=True,
         finalize=_shown,
         trim_blocks=True,

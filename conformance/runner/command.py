@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -16,14 +15,11 @@ from rich.console import Console
 
 from conformance.checks.support.registry import Instance
 from conformance.core import interrupts
-from conformance.core.elsewhere import elsewhere
 from conformance.core.environ import environment
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.model import Run
-from conformance.core.package import CONFIGURATION, PACKAGE
-from conformance.core.places import cache_folder
-from conformance.engine import aside
+from conformance.core.package import CONFIGURATION, PACKAGE, cache_directory
 from conformance.engine import resume as resuming
 from conformance.engine.open_context import load_sender
 from conformance.engine.options import Options
@@ -78,8 +74,6 @@ class Asked:
     """What a person types to run this again; empty: made from the rest."""
     resume: Path | None = None
     """The folder of the run to go on with."""
-    beside_others: bool = False
-    """Other runs of this command have their share of the machine."""
 
 
 class Ended(ConformanceError):
@@ -94,8 +88,7 @@ def run(asked: Asked, console: Console | None = None) -> int:
     """Runs and reports; the exit code of design. Raises ConformanceError where there is no verdict to report."""
     console = console or to_a_person()
     splits = bool(asked.workers or asked.gateways)
-    alone = not (asked.beside_others or asked.fail_fast or splits)
-    with interrupts.as_exceptions(), elsewhere(aside.BEFOREHAND) if alone else nullcontext() as second:
+    with interrupts.as_exceptions():
         held = None
         if asked.resume is not None:
             _refuse_changes(asked)
@@ -104,7 +97,6 @@ def run(asked: Asked, console: Console | None = None) -> int:
                 return _closed(held, asked, console)
             asked = _as_before(asked, held)
         made = prepared(options(asked, held), held=held, meanwhile=None if splits else _load_sender)
-        made.elsewhere = second
         if asked.workers.isdigit():
             _check_shareable(made, int(asked.workers))
         if made.unreachable:
@@ -284,7 +276,7 @@ def _judge_the_end(progress: ProgressLine, status: int, hint: str = "") -> None:
 def _cache(profile: Path) -> Path:
     """Where pytest keeps what failed the last time: for each profile apart."""
     own = f"{profile.stem}-{sha256(str(profile.resolve()).encode()).hexdigest()[:12]}"
-    return cache_folder() / own
+    return cache_directory() / own
 
 
 def arguments(asked: Asked) -> list[str]:

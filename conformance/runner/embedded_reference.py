@@ -5,29 +5,19 @@ from __future__ import annotations
 import json
 import selectors
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from conformance.core.elsewhere import HERE, SAME
+from conformance.core import child_process
 from conformance.core.environ import environment as environment
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.package import PACKAGE
 
 READY_S: Final = 30.0
-_CHILD: Final = f"""{SAME}
-import os, signal, threading
-def end_with_parent():
-    os.read(0, 1)
-    os.kill(os.getpid(), signal.SIGTERM)
-threading.Thread(target=end_with_parent, daemon=True).start()
-from conformance.reference.__main__ import main
-sys.exit(main())
-"""
-"""`python -m conformance.reference`, but ends with us, however we end, and takes no module from the current folder."""
+_CHILD: Final = "from conformance.reference.__main__ import main; sys.exit(main())"
 
 
 @dataclass(frozen=True)
@@ -50,11 +40,9 @@ def reference(*, fault: str = "", variant: str = "", extra: tuple[str, ...] = ()
 
     Raises ConformanceError where it does not come up.
     """
-    command = [sys.executable, "-P", "-c", _CHILD, HERE, *extra]
-    command += [f"--fault={fault}"] if fault else []
-    command += [f"--variant={variant}"] if variant else []
+    chosen = [f"--{kind}={name}" for kind, name in (("fault", fault), ("variant", variant)) if name]
     process = subprocess.Popen(
-        command,
+        child_process.command(_CHILD, *extra, *chosen),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

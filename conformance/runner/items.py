@@ -16,7 +16,6 @@ from conformance.client.redaction.secrets import clean_of_all
 from conformance.core.errors import JournalError
 from conformance.core.exit_codes import EXIT_CODES
 from conformance.core.model import OPEN, Outcome, Result, Run, Verdict
-from conformance.engine.aside import Reading
 from conformance.engine.scheduler import Stopped
 from conformance.engine.session import Session
 
@@ -59,7 +58,6 @@ class Ending:
 session_key = pytest.StashKey[Session]()
 run_key = pytest.StashKey[Run]()
 ending_key = pytest.StashKey[Ending]()
-reading_key = pytest.StashKey[Reading]()
 
 
 class CheckFailed(Exception):
@@ -105,8 +103,6 @@ class CheckItem(pytest.Item):
         self.add_marker(level.value)
 
     def runtest(self) -> None:
-        if self.instance.check.exclusive and (reading := self.config.stash.get(reading_key, None)):
-            reading.ahead()  # it takes its time, most of which the suite waits
         try:
             self.result = result = self.config.stash[session_key].result(self.instance)
         except Stopped as stopped:

@@ -1,31 +1,25 @@
-"""Several targets side by side, each in a process of its own, and one table at the end."""
+"""Several targets side by side, each judged by a `conformance run` process, and one table at the end."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
-import sys
+import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
 from pathlib import Path
-from threading import Thread
 from typing import Any, Final
 
 from rich.console import Console
 
-from conformance.core import interrupts
-from conformance.core.environ import as_it_was, own_processes
+from conformance.core import child_process, interrupts
 from conformance.core.errors import ConformanceError, Unreachable, UsageError
-from conformance.core.exit_codes import EXIT_INTERRUPTED
+from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.model import OPEN, Outcome
 from conformance.engine.options import new_seed
-from conformance.runner import command as running
 from conformance.runner.command import Asked
 from conformance.runner.progress import to_a_person
 
@@ -35,9 +29,27 @@ _AT_ONCE: Final = 16
 _LINE_EVERY_S: Final = 10.0
 _TEMPLATE: Final = "template.toml"
 _OUTPUT: Final = "output.txt"
-_TOLD: Final = 100
-"""Added to what a run ends with, in the code of its process: Python itself, and multiprocessing, end with 1 where
-something went wrong, and 1 is a verdict."""
+_POLL_S: Final = 0.05
+_RUN: Final = "from conformance.cli import main; main(prog_name='conformance')"
+_OPTIONS: Final = {
+    "--report-dir": "report_dir",
+    "--concurrency": "concurrency",
+    "--deadline": "deadline_s",
+    "--seed": "seed",
+    "--examples": "examples",
+    "-k": "keyword",
+    "-m": "markers",
+    "-n": "workers",
+    "--shard": "shard",
+    "--var": "variables",
+    "--limit": "limits",
+    "--only": "only",
+    "--tx": "gateways",
+    "-x": "fail_fast",
+    "--lf": "last_failed",
+    "-q": "quiet",
+}
+"""Options of `conformance run` that all targets share, each with its name in `Asked`."""
 _WORDS: Final = {2: "not run", 4: "unreachable", 5: "broken", EXIT_INTERRUPTED: "interrupted"}
 
 
@@ -46,7 +58,7 @@ class _Target:
     name: str
     asked: Asked
     output: Path
-    """What its run says, which nobody watches."""
+    """What its run prints."""
 
 
 @dataclass(frozen=True)
@@ -116,85 +128,81 @@ def _targets(profiles: Sequence[Path], asked: Asked) -> list[_Target]:
         name = next(n for n in (profile.stem, *(f"{profile.stem}-{i}" for i in range(2, 999))) if n not in names)
         names.add(name)
         place = folder / name
-        own = replace(asked, profile=profile, report_dir=place / "report", beside_others=True)
+        own = replace(asked, profile=profile, report_dir=place / "report")
         targets.append(_Target(name, own, place / _OUTPUT))
     return targets
 
 
+@dataclass(frozen=True)
+class _Running:
+    target: _Target
+    process: subprocess.Popen[bytes]
+    began: float
+
+
 def _side_by_side(targets: Sequence[_Target], console: Console, *, quiet: bool) -> Iterator[_Ended]:
     """Each as it ends. A signal ends all of them, and they are waited for: each leaves a report of what it did."""
-    context: Any = get_context("spawn" if sys.platform == "win32" else "forkserver")
-    if sys.platform != "win32":
-        context.set_forkserver_preload(["conformance.runner.many_targets", "conformance.runner.preloaded"])
-    left, under_way, told_at = list(targets), dict[Any, tuple[_Target, Any, float]](), time.monotonic()
+    left, running, last_line_at = list(targets), list[_Running](), time.monotonic()
     stopping = False
-    while left or under_way:
+    while left or running:
         try:
-            while left and len(under_way) < _AT_ONCE:
-                target = left.pop(0)
-                process = context.Process(target=_run, args=(target,))
-                with own_processes():
-                    process.start()
-                under_way[process.sentinel] = (target, process, time.monotonic())
+            while left and len(running) < _AT_ONCE:
+                running.append(_start(left.pop(0)))
             with interrupts.taken():
-                over = wait(under_way, timeout=1.0)
-            for sentinel in over:
-                target, process, began = under_way.pop(sentinel)
-                process.join()
-                code = _code(process.exitcode, stopping=stopping)
-                yield _told(_Ended(target, code, time.monotonic() - began), console, quiet=quiet)
-            if not quiet and under_way and time.monotonic() - told_at > _LINE_EVERY_S:
-                told_at = time.monotonic()
-                _say(console, f"  under way: {', '.join(target.name for target, _, _ in under_way.values())}")
+                time.sleep(_POLL_S)
+            for one in [one for one in running if one.process.poll() is not None]:
+                running.remove(one)
+                yield _told(_ended(one, stopping=stopping), console, quiet=quiet)
+            if not quiet and running and time.monotonic() - last_line_at > _LINE_EVERY_S:
+                last_line_at = time.monotonic()
+                _say(console, f"  under way: {', '.join(one.target.name for one in running)}")
         except KeyboardInterrupt as signalled:
             left, stopping = [], True
-            for _, process, _ in under_way.values():
-                with contextlib.suppress(ProcessLookupError):  # Ctrl-C has not reached it, but it may have ended
-                    os.kill(process.pid, signal.Signals[str(signalled)])
+            for one in running:
+                one.process.send_signal(signal.Signals[str(signalled)])
 
 
-def _run(target: _Target) -> None:
-    """In a process of its own: everything that it says goes into its file."""
-    as_it_was()
-    if hasattr(os, "setsid"):
-        os.setsid()  # a signal for all of them is the command's, which sends it on, wherever it came from
-    Thread(target=_end_with_the_command, daemon=True).start()
+def _start(target: _Target) -> _Running:
+    """In a session of its own: a signal for the whole group reaches the command only, which sends it on."""
     target.output.parent.mkdir(parents=True, exist_ok=True)
     with target.output.open("wb") as output:
-        for stream in (1, 2):
-            os.dup2(output.fileno(), stream)
-    sys.exit(_TOLD + _ended(target))
+        process = subprocess.Popen(
+            child_process.command(_RUN, "run", "--profile", target.asked.profile, *arguments(target.asked)),
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    return _Running(target, process, time.monotonic())
 
 
-def _ended(target: _Target) -> int:
-    try:
-        return running.run(target.asked)
-    except ConformanceError as error:
-        code, said = error.exit_code, str(error)
-    except KeyboardInterrupt:
-        code, said = EXIT_INTERRUPTED, "interrupted"
-    except Exception as error:  # noqa: BLE001 - no crash looks like a verdict
-        code, said = ConformanceError.exit_code, f"the suite erred: {type(error).__name__}: {error}"
-    from conformance.client.redaction.secrets import clean_of_all
-
-    sys.stderr.write(f"error: {clean_of_all(said)}\n")
-    return code
+def arguments(asked: Asked) -> Iterator[str]:
+    """The options that all targets share, as on the command line."""
+    for option, name in _OPTIONS.items():
+        value = getattr(asked, name)
+        if value is True:
+            yield option
+        elif isinstance(value, (list, tuple)):
+            yield from (word for one in value for word in (option, str(one)))
+        elif value is not None and value is not False and value != "":
+            yield from (option, str(value))
 
 
-def _end_with_the_command() -> None:
-    """A run whose command was killed is watched by nobody: it ends, with a report, as after a signal."""
-    command = parent_process()
-    if command is not None:
-        command.join()
-        os.kill(os.getpid(), signal.SIGTERM)
+def _ended(one: _Running, *, stopping: bool) -> _Ended:
+    assert one.process.stdin is not None
+    one.process.stdin.close()
+    ended = _Ended(one.target, one.process.returncode, time.monotonic() - one.began)
+    return replace(ended, code=_code(ended.code, str(ended.told.get("verdict", "")), stopping=stopping))
 
 
-def _code(exit_code: int | None, *, stopping: bool) -> int:
-    """What the run ended with. One that did not come to its end has no verdict; `stopping`: it was told to stop."""
-    code = (exit_code or 0) - _TOLD
-    if code in _GRAVEST:
-        return code
-    return EXIT_INTERRUPTED if stopping else 5
+def _code(exit_code: int, verdict: str, *, stopping: bool) -> int:
+    """What a run ended with, which is a verdict only if its report has the same: Python itself ends with 1 on an error.
+
+    `stopping`: all runs were sent a signal.
+    """
+    if exit_code in _WORDS or EXIT_CODES.get(verdict) == exit_code:  # type: ignore[call-overload]
+        return exit_code
+    return EXIT_INTERRUPTED if stopping else ConformanceError.exit_code
 
 
 def _told(one: _Ended, console: Console, *, quiet: bool) -> _Ended:

@@ -18,11 +18,10 @@ from conformance.checks.support.registry import Instance
 from conformance.client.redaction.secrets import clean_of_all
 from conformance.core import interrupts
 from conformance.core.codec import from_json
-from conformance.core.environ import as_it_was
+from conformance.core.environ import restore_environment
 from conformance.core.errors import ConformanceError, JournalError, Unreachable, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.model import Level, Outcome, Result, Run, Stability
-from conformance.engine.aside import Reading
 from conformance.engine.options import Options
 from conformance.engine.resume import to_go_on
 from conformance.engine.session import Session
@@ -38,7 +37,6 @@ from conformance.runner.items import (
     Ending,
     ending_key,
     erred,
-    reading_key,
     report_invariant,
     run_key,
     session_key,
@@ -123,7 +121,7 @@ def _number(config: pytest.Config, option: str, kind: type[_N], least: _N) -> _N
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    as_it_was()
+    restore_environment()
     for name in (*Stability, *Level):
         config.addinivalue_line("markers", f"{name.value}: checks of {name.value} operations or requirements")
     config.stash[ending_key] = ending = Ending()
@@ -232,7 +230,6 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
     """`checks` is None where workers run them; the scheduler then writes the journal's first line."""
     ending = session.config.stash[ending_key]
     stopped = ""
-    session.config.stash[reading_key] = Reading(own.elsewhere, own.directory)
     try:
         if checks is not None:
             with interrupts.deferred():
@@ -304,7 +301,7 @@ def _conclude(session: pytest.Session, own: Session, stopped: str) -> None:
             own.finish(stopped)
         if not own.planned:
             return
-        run = session.config.stash[reading_key].run()
+        run = own.assembled()
     except JournalError as error:
         session.config.stash[ending_key].fail(str(error))
         return
@@ -348,15 +345,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if run is None:
         own.forget()
     else:
-        _write_reports(run, own, session.config.stash[reading_key], session.config.stash[ending_key])
+        _write_reports(run, own, session.config.stash[ending_key])
     session.exitstatus = _status(session, run)
 
 
-def _write_reports(run: Run, own: Session, reading: Reading, ending: Ending) -> None:
+def _write_reports(run: Run, own: Session, ending: Ending) -> None:
     from conformance.reports import write_reports
 
     try:
-        write_reports(run, own.directory, beside=reading.writer())
+        write_reports(run, own.directory)
     except ConformanceError as error:
         ending.fail(f"{error}; `conformance report {own.directory}` makes them from the journal")
 

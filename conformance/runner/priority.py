@@ -76,15 +76,3 @@ def kills() -> Counter[str]:
 def leaders() -> tuple[str, ...]:
     """Ids of the instances that lead. Some may not be called for by a profile."""
     return tuple(json.loads(FILE.read_text(encoding="utf-8")))
-
-
-def cover(killers: Mapping[str, Iterable[str]], prices: Mapping[str, float]) -> list[str]:
-    """By fault, the ids of the instances that find it -> as few of them as find all, the most for a request first."""
-    left = {fault: frozenset(found) & prices.keys() for fault, found in killers.items()}
-    chosen = []
-    while left := {fault: found for fault, found in left.items() if found}:
-        counts = Counter(name for found in left.values() for name in found)
-        best = min(counts, key=lambda name: (-counts[name] / prices[name], name))
-        chosen.append(best)
-        left = {fault: found for fault, found in left.items() if best not in found}
-    return chosen

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from conformance.checks.catalog import KILLS
@@ -70,10 +71,22 @@ def recorded() -> dict[str, frozenset[str]]:
     return {name: frozenset(fault["by"]) for name, fault in table.items()}
 
 
+def cover(killers: Mapping[str, Iterable[str]], prices: Mapping[str, float]) -> list[str]:
+    """By fault, the ids of the instances that find it -> as few of them as find all, the most for a request first."""
+    left = {fault: frozenset(found) & prices.keys() for fault, found in killers.items()}
+    chosen = []
+    while left := {fault: found for fault, found in left.items() if found}:
+        counts = Counter(name for found in left.values() for name in found)
+        best = min(counts, key=lambda name: (-counts[name] / prices[name], name))
+        chosen.append(best)
+        left = {fault: found for fault, found in left.items() if best not in found}
+    return chosen
+
+
 def main() -> None:
     everything = known()
     prices = {name: ordering.price(one) for name, one in everything.items()}
-    chosen = ordering.cover(dict(counted(recorded(), everything)), prices)
+    chosen = cover(dict(counted(recorded(), everything)), prices)
     ordering.FILE.write_text(json.dumps(chosen, indent=0) + "\n", encoding="utf-8")
 
 

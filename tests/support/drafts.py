@@ -13,7 +13,7 @@ from conformance.engine.options import Options
 from conformance.profile.loader import load_profile
 from conformance.reference.registry import variants
 from conformance.runner.embedded_reference import Embedded, bundled_profiles
-from conformance.setup.draft_toml import value_text
+from conformance.setup.probe.draft import value_text
 from conformance.setup.probe.options import Asked, key_source
 from conformance.setup.probe.probe import Drafted, probe
 

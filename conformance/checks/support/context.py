@@ -16,7 +16,6 @@ from conformance.client.request_builder import Arranger
 from conformance.client.response import Answer
 from conformance.client.sender import Flow
 from conformance.contract import Contract, Operation
-from conformance.core.elsewhere import Elsewhere
 from conformance.core.errors import FixtureError
 from conformance.core.model import Exchange
 from conformance.journal.journal import Journal
@@ -58,8 +57,6 @@ class Settings:
     """An earlier part was cut short when it had begun to provoke limits, and may have left them up."""
     watch: Callable[[Exchange], None] | None = None
     """Is told of each exchange, in the engine's thread."""
-    elsewhere: Elsewhere | None = None
-    """The run's second process, where it has one."""
 
 
 @dataclass

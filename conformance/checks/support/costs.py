@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from conformance.checks.support.registry import Instance
-from conformance.core.model import Run
 
 FILE = Path(__file__).with_name("costs.json")
 _CONTROL = "control"
@@ -39,46 +38,9 @@ class Cost:
         drawn = Counter({name: ceil(count * share) for name, count in self.fixtures.items()})
         return Cost(instances, ceil(self.reads * share), ceil(self.writes * share), drawn)
 
-    def most(self, other: Cost) -> Cost:
-        """The dearer of two counts of the same, in each respect."""
-        mine, theirs = self.of(other.instances) if other.instances > self.instances else self, other
-        theirs = theirs.of(self.instances) if self.instances > other.instances else theirs
-        both = mine.fixtures | theirs.fixtures
-        return Cost(mine.instances, max(mine.reads, theirs.reads), max(mine.writes, theirs.writes), both)
-
 
 Costs = dict[tuple[str, str], Cost]
 """(check, operation) -> what it cost; the check is `control` for what is proven once."""
-
-
-def counted(run: Run, drawn: Mapping[tuple[str, str], int]) -> Costs:
-    """The costs of a run; `drawn` says how many fixtures (`kind.state`) were drawn for each item."""
-    instances = Counter((r.check, r.operation) for r in run.results)
-    costs: Costs = {}
-
-    def entry(item: str, operation: str) -> Cost:
-        name, _, rest = item.partition("[")
-        key = (name, rest.rstrip("]").partition("-")[0] or operation)
-        return costs.setdefault(key, Cost(max(1, instances[key])))
-
-    for exchange in run.exchanges:
-        cost = entry(exchange.check, exchange.operation)
-        if exchange.method == "GET":
-            cost.reads += 1
-        else:
-            cost.writes += 1
-    for (item, fixture), count in drawn.items():
-        if "[" in item:
-            entry(item, "").fixtures[fixture] += count
-    return costs
-
-
-def dearest(found: Iterable[Costs]) -> Costs:
-    costs: Costs = {}
-    for one in found:
-        for key, cost in one.items():
-            costs[key] = costs[key].most(cost) if key in costs else cost
-    return costs
 
 
 def predicted(instances: Iterable[Instance]) -> dict[str, Cost]:
@@ -104,15 +66,6 @@ def predicted(instances: Iterable[Instance]) -> dict[str, Cost]:
 @cache
 def known_costs() -> Costs:
     return from_table(json.loads(FILE.read_text(encoding="utf-8")))
-
-
-def to_table(costs: Costs) -> dict[str, Any]:
-    """As it is written: check -> operation -> [instances, reads, writes, fixtures]."""
-    table: dict[str, Any] = {}
-    for (check, operation), cost in sorted(costs.items()):
-        row = [cost.instances, cost.reads, cost.writes, dict(sorted(cost.fixtures.items()))]
-        table.setdefault(check, {})[operation] = row
-    return table
 
 
 def from_table(table: Mapping[str, Mapping[str, Any]]) -> Costs:

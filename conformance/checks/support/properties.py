@@ -1,5 +1,4 @@
-"""Generated inputs: hypothesis draws them in a process of its own, or a thread where there is none, and the target
-answers them in the engine's loop.
+"""Generated inputs: hypothesis draws them in a thread, and the target answers them in the engine's loop.
 
 Bounded in number, drawn from the run's seed, and shrunk: of the inputs that violate, the smallest is told. A batch of
 them is drawn before any is sent, so that a few can be on their way at once; to shrink, each waits for the answer to the
@@ -9,7 +8,6 @@ last.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import contextvars
 import threading
 import time
@@ -23,7 +21,6 @@ from weakref import WeakKeyDictionary
 from conformance.checks.support.case import Case
 from conformance.checks.support.signals import Violated
 from conformance.client.recorder import current_check
-from conformance.core.elsewhere import Unavailable
 from conformance.core.gc_tuning import forget_circles
 
 if TYPE_CHECKING:
@@ -143,15 +140,14 @@ async def explore(
     """Sends `examples` generated values; raises Violated with the smallest of those that violate the law.
 
     `after` is what must hold at the end for anything to be said: the control, proven again. `needs` says what is
-    missing where there are no values at all. `strategy` is drawn in another process if it is
-    made of functions of a module and of plain values.
+    missing where there are no values at all.
     """
     examples = max(1, examples)  # a share of few is one
     found = Exploration(asyncio.get_running_loop(), examples)
     seeded = seed_of(case)
     for begun, number in batches(examples):
         search = strategy, seeded + begun, number
-        values = await drawing(case, partial(_drawn, *search))
+        values = await draw(partial(_drawn, *search))
         case.further(begun or values or not needs, needs)
         exhausted = len(values) < number
         found.known.clear()
@@ -169,19 +165,14 @@ def batches(examples: int) -> Iterator[tuple[int, int]]:
         yield begun, min(BATCH, examples - begun)
 
 
-async def drawing(case: Case, draw: Callable[[], T]) -> T:
-    """What hypothesis draws: in the run's second process, if it can be told what to draw, or else in a thread."""
-    elsewhere = case.runtime.settings.elsewhere
+async def draw(search: Callable[[], T]) -> T:
+    """Runs a search of hypothesis, which sends nothing, in a thread."""
 
-    def alone() -> T:
-        if elsewhere is not None:
-            with contextlib.suppress(Unavailable):
-                drawn: T = elsewhere.call(draw)
-                return drawn
+    def locked() -> T:
         with _DRAWING:
-            return draw()
+            return search()
 
-    return await asyncio.get_running_loop().run_in_executor(_DRAWER, contextvars.copy_context().run, alone)
+    return await asyncio.get_running_loop().run_in_executor(_DRAWER, contextvars.copy_context().run, locked)
 
 
 def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: int) -> list[Any]:
@@ -198,10 +189,8 @@ def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: i
     def example(value: Any) -> None:
         values.append(value)
 
-    search: Any = seed(seeded)(bounded(examples)(given(made)(example)))
-    search._hypothesis_internal_database_key = None  # there is no database: else it is made of this function's source
     try:
-        search()
+        seed(seeded)(bounded(examples)(given(made)(example)))()
     except Unsatisfiable:
         pass
     if examples < BATCH:

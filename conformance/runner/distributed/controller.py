@@ -1,7 +1,7 @@
 """A run over gateways that share no folder with it (`--tx ssh=...`, `--tx socket=...`): the near side.
 
-Each gateway is asked first whether it has the same checks. It is sent all that its part of the run needs, and its
-journal comes back with its reports.
+Each gateway is asked first whether it has the same checks, and is sent the profile with its files. What else its part
+of the run needs comes with pytest-xdist's own message, and its journal comes back with its reports.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from typing import Any, Final
 
 import execnet
 import pytest
-from execnet.gateway_bootstrap import HostNotFound
 
 from conformance.checks.support.registry import check_set_digest
 from conformance.client.redaction.secrets import clean_of_all
 from conformance.core.environ import own_processes
 from conformance.core.errors import UsageError
 from conformance.runner.distributed.profile_bundle import bundle_of
-from conformance.runner.distributed.worker import LINES, VERSIONS, WORK, packed
+from conformance.runner.distributed.worker import LINES, PREPARE, VERSIONS, packed
 from conformance.runner.items import ending_key, session_key
 
 _PATIENCE_S: Final = 60.0
@@ -36,6 +35,10 @@ class Gateways:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self.elsewhere = False
+        self.children: dict[str, int] = {}
+        """The process ids of the gateways that are children of this process, by the gateways' ids."""
+        self._folders: dict[str, str] = {}
+        """Where each gateway has the profile."""
         self._files: dict[str, int] = {}
         self._starting = ExitStack()
 
@@ -43,7 +46,7 @@ class Gateways:
     def pytest_sessionstart(self) -> Iterator[None]:
         try:
             return (yield)
-        except (HostNotFound, EOFError, OSError, execnet.RemoteError) as error:
+        except (execnet.HostNotFound, EOFError, OSError, execnet.RemoteError) as error:
             problem = UsageError(
                 f"a gateway cannot be had: {_line(error)}", where="--tx", hint="is it up, with Python?"
             )
@@ -63,42 +66,41 @@ class Gateways:
             return
         if config.getoption("lf", False):
             raise UsageError("no gateway knows what failed here", where="--lf", hint="use --only, or -n")
-        # each gets a command line of its own, and no copy of pytest: it has one beside the suite
-        config.invocation_params = replace(config.invocation_params, args=())
+        # no gateway gets a copy of pytest: it has one beside the suite
         asked = {Path(root).resolve() for root in (*config.option.rsyncdir, *config.getini("rsyncdirs"))}
         manager = config.pluginmanager.getplugin("dsession").nodemanager
         manager.roots = [root for root in manager.roots if root in asked]
 
     def pytest_xdist_newgateway(self, gateway: execnet.Gateway) -> None:
+        pid, parent = _answer(gateway, "import os; channel.send([os.getpid(), os.getppid()])")
+        if parent == os.getpid():
+            self.children[gateway.id] = pid
         if not self.elsewhere:
             return
-        channel = gateway.remote_exec(VERSIONS)
-        lacks, checks, contract = channel.receive(_PATIENCE_S)
-        channel.waitclose(_PATIENCE_S)
+        lacks, checks, contract = _answer(gateway, VERSIONS)
         own = self._config.stash[session_key]
         if lacks:
             hint = "install it there, with pytest-xdist"
             raise UsageError(f"the suite is not there: {_line(lacks)}", where=str(gateway.spec), hint=hint)
         if (checks, contract) != (check_set_digest(), own.contract.digest):
             raise UsageError("another version of the suite is there", where=str(gateway.spec), hint="install this one")
+        self._folders[gateway.id], given = _answer(gateway, PREPARE, packed(bundle_of(own.options.profile)))
+        # pytest-xdist sends the command line as it finds it here
+        params = self._config.invocation_params
+        self._config.invocation_params = replace(params, args=(*given, *self._arguments()))
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_xdist_getremotemodule(self) -> str | None:
-        return WORK if self.elsewhere else None
-
-    def told(self) -> dict[str, Any]:
+    def told(self, gateway: str) -> dict[str, Any]:
         """What a process elsewhere needs beside what every worker is told."""
         if not self.elsewhere:
             return {}
-        own = self._config.stash[session_key]
-        return {"bundle": packed(bundle_of(own.options.profile)), "keys": own.keys, "arguments": self._arguments()}
+        return {"directory": self._folders[gateway], "keys": self._config.stash[session_key].keys}
 
     def _arguments(self) -> list[str]:
         option = self._config.option
         given = [f"--conformance-{name}={v}" for name in _TOLD if (v := getattr(option, _dest(name))) is not None]
         given += [f"--conformance-{name}={v}" for name in _TOLD_ALL for v in getattr(option, _dest(name))]
         expressions = (("-k", option.keyword), ("-m", option.markexpr))
-        return [*given, *(word for name, text in expressions if text for word in (name, text))]
+        return [*given, *(f"{name}{text}" for name, text in expressions if text)]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_from_serializable(self, data: dict[str, Any]) -> Iterator[None]:
@@ -124,6 +126,16 @@ class Gateways:
     def pytest_unconfigure(self) -> None:
         for file in self._files.values():
             os.close(file)
+
+
+def _answer(gateway: execnet.Gateway, source: str, *sent: Any) -> Any:
+    """What a piece of Python sends back that runs there, once it has ended: a gateway runs one at a time."""
+    channel = gateway.remote_exec(source)
+    for value in sent:
+        channel.send(value)
+    answer = channel.receive(_PATIENCE_S)
+    channel.waitclose(_PATIENCE_S)
+    return answer
 
 
 def _dest(name: str) -> str:

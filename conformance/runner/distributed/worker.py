@@ -1,20 +1,20 @@
 """A part of a run on another machine, in a gateway of execnet: the far side, and what the near side sends it.
 
 Of the run nothing need be there but this suite. The profile with its files, the secrets and the seed come through the
-gateway, and the journal's lines go back through it; the secrets are written to no file.
+gateway, and the journal's lines go back through it; the secrets are written to no file. This is also a pytest plugin,
+which clears up.
 """
 
 from __future__ import annotations
 
-import inspect
 import os
-import shutil
 import tempfile
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.core.environ import as_it_was, environment
+from conformance.core.environ import environment, restore_environment
 from conformance.core.package import CONFIGURATION, PACKAGE
 from conformance.runner.distributed.profile_bundle import Bundle
 
@@ -30,12 +30,11 @@ except ImportError as error:
     channel.send([str(error), "", ""])
 """
 """Run in each gateway before anything else."""
-WORK: Final = "from conformance.runner.distributed.worker import serve\nserve(channel)\n"
-"""Run in each gateway in place of pytest-xdist's own."""
-
-
+PREPARE: Final = "from conformance.runner.distributed.worker import prepare\nprepare(channel)\n"
+"""Run in each gateway before pytest-xdist's own."""
 _OF_XDIST: Final = ("PYTHONPATH", "PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT")
 """Variables that it sets; a gateway may serve another run afterwards."""
+_prepared = ExitStack()
 
 
 def packed(bundle: Bundle) -> dict[str, Any]:
@@ -43,44 +42,26 @@ def packed(bundle: Bundle) -> dict[str, Any]:
     return {**asdict(bundle), "files": dict(bundle.files), "environment": dict(bundle.environment)}
 
 
-def serve(channel: Any) -> None:
-    """Does what a worker of pytest-xdist does, with a profile and a command line of its own."""
-    import xdist.remote
-
-    as_it_was()
-    worker_input, _, options, path = channel.receive()
-    told = worker_input["conformance"]
-    folder = Path(tempfile.mkdtemp(prefix="conformance-"))
-    bundle = Bundle(**told.pop("bundle"))
-    try:
-        profile = bundle.unpack(folder)
-        told["directory"] = str(folder)
-        given = _Given(channel, (worker_input, _arguments(profile, told.pop("arguments")), options, path))
-        source = compile(inspect.getsource(xdist.remote), xdist.remote.__file__, "exec")
-        own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None}
-        kept = {name: os.environ.get(name) for name in _OF_XDIST}
-        with environment({**kept, **bundle.environment, **own}):
-            exec(source, {"__name__": "__channelexec__", "channel": given})  # noqa: S102 - as execnet would do it
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def prepare(channel: Any) -> None:
+    """Receives a profile for the run that comes next in this process; sends its folder, and pytest's command line."""
+    restore_environment()
+    pytest_unconfigure()  # of a run that never began
+    folder = _prepared.enter_context(tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True))
+    bundle = Bundle(**channel.receive())
+    own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None}
+    kept = {name: os.environ.get(name) for name in _OF_XDIST}
+    _prepared.enter_context(environment({**kept, **bundle.environment, **own}))
+    channel.send([folder, _arguments(bundle.unpack(Path(folder)))])
 
 
-class _Given:
-    """A channel whose first message is known already."""
-
-    def __init__(self, channel: Any, first: Any) -> None:
-        self._channel = channel
-        self._first = [first]
-
-    def receive(self, *arguments: Any) -> Any:
-        return self._first.pop() if self._first else self._channel.receive(*arguments)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._channel, name)
+def pytest_unconfigure() -> None:
+    """Removes the profile, and puts the environment back."""
+    _prepared.close()
 
 
-def _arguments(profile: Path, rest: list[str]) -> list[str]:
-    plugins = "-p conformance.runner.plugin -p xdist.plugin -p no:terminal -p no:cacheprovider"
-    given = [*plugins.split(), "-s", "-c", str(CONFIGURATION)]
-    given += ["--rootdir", str(PACKAGE), "--conformance-profile", str(profile)]
-    return [*given, *rest, str(PACKAGE / "checks")]
+def _arguments(profile: Path) -> list[str]:
+    """None of them is a path by itself: pytest-xdist would look for it on the near side."""
+    plugins = ("conformance.runner.plugin", "conformance.runner.distributed.worker", "xdist.plugin")
+    given = [f"-p{name}" for name in (*plugins, "no:terminal", "no:cacheprovider")]
+    given += ["-s", f"--config-file={CONFIGURATION}", f"--rootdir={PACKAGE}", f"--conformance-profile={profile}"]
+    return [*given, "--pyargs", "conformance.checks"]

@@ -5,6 +5,8 @@ Exclusive items go to one worker, when all the others have ended.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -53,7 +55,10 @@ class SharedScheduling(LoadScheduling):
             for node in self.nodes:
                 self.check_schedule(node)
             return
-        if not self._check_nodes_have_same_collection():
+        if len(set(map(tuple, self.node2collection.values()))) > 1:
+            what = "the processes found different checks"
+            report = pytest.CollectReport(nodeid="", outcome="failed", longrepr=what, result=[])
+            self.config.hook.pytest_collectreport(report=report)
             return
         collection: list[str] = next(iter(self.node2collection.values()))
         self.collection, self._begun = collection, True
@@ -119,7 +124,7 @@ class Sharing:
             "command": own.again,
             "earlier": to_json(own.earlier) if own.earlier else None,
             "share": (self._numbers.setdefault(node.gateway.id, len(self._numbers)), workers),
-            **self._gateways.told(),
+            **self._gateways.told(node.gateway.id),
         }
 
     def end_workers(self, signal_name: str) -> None:
@@ -129,9 +134,9 @@ class Sharing:
         """
         if signal_name != signal.SIGINT.name:
             for node in self._nodes:
-                process = getattr(node.gateway._io, "popen", None)  # None where it runs on another machine
-                if process is not None:
-                    process.send_signal(signal.SIGINT)
+                if (pid := self._gateways.children.get(node.gateway.id)) is not None:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGINT)
         if self._nodes:
             self._config.pluginmanager.getplugin("dsession").nodemanager.teardown_nodes()
             self._nodes.clear()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date, time
 from typing import Any, Final
 
+import tomlkit
+from tomlkit.items import Item
+
 from conformance.client.redaction.secrets import Secrets
-from conformance.setup.draft_toml import comment_text, header_text, key_text, value_text
 
 Key = tuple[str, ...]
 _WIDTH: Final = 120
@@ -34,6 +39,8 @@ _ORDER: Final = (
     "waivers",
 )
 """The tables, in the order of `profiles/template.toml`."""
+_INVISIBLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""TOML allows some of them in strings and comments; a terminal or an editor would obey them."""
 _NESTED: Final = {"credentials": 1, "operations": 1, "effects": 1, "fixtures": 2}
 """Tables of tables, and how deep the names go."""
 
@@ -137,7 +144,7 @@ class Draft:
         elif value is not None:
             yield from self._headed((table,), value)
         elif todos:
-            yield f"# {header_text(table)}"
+            yield f"# [{key_text(table)}]"
         for line, why in todos:
             yield comment_text(f"{line}  # TODO {why}" if line else f"TODO {why}")
 
@@ -160,7 +167,7 @@ class Draft:
         """A header and its lines; where a person stated all of them, that is said once."""
         own = {(*key, name) for name in table} & self.evidence.keys()
         yield from () if own else (comment_text(self._why(key)),)
-        yield header_text(*key)
+        yield f"[{'.'.join(map(key_text, key))}]"
         yield from self._lines(key, table, said=not own)
 
     def _lines(self, key: Key, table: Mapping[str, Any], *, said: bool = False) -> Iterator[str]:
@@ -205,3 +212,49 @@ def _merged(found: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
 def _copy(value: Any) -> Any:
     """Tables anew, so that what is found can be added to them."""
     return {name: _copy(item) for name, item in value.items()} if isinstance(value, Mapping) else value
+
+
+def key_text(name: str) -> str:
+    """A key as it stands before `=` or in a header: bare where it can be."""
+    return _visible(tomlkit.key(_unicode(name)).as_string())
+
+
+def value_text(value: Any) -> str:
+    """Any value that a profile may hold, on one line. Raises ValueError on null, NaN and infinity."""
+    return _visible(_item(value).as_string())
+
+
+def comment_text(text: str) -> str:
+    """A comment of one line."""
+    return tomlkit.comment(" ".join(_INVISIBLE.sub(" ", _unicode(text)).split())).as_string().rstrip()
+
+
+def _item(value: Any) -> Item:
+    """As tomlkit's own, but tables are inline, in their order."""
+    if isinstance(value, Mapping):
+        table = tomlkit.inline_table()
+        for name, below in value.items():
+            table.append(tomlkit.key(_unicode(name)), _item(below))
+        return table
+    if isinstance(value, (list, tuple)):
+        array = tomlkit.array()
+        array.extend(map(_item, value))
+        return array
+    if isinstance(value, (date, time)):
+        return tomlkit.string(value.isoformat())
+    if isinstance(value, str):
+        return tomlkit.string(_unicode(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("a profile has no infinite number")
+    item: Item = tomlkit.item(value)
+    return item
+
+
+def _unicode(text: str) -> str:
+    """Half of a surrogate pair, which TOML cannot hold, becomes U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _visible(text: str) -> str:
+    """Strings and quoted keys of TOML, with what is invisible as an escape."""
+    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04X}", text)

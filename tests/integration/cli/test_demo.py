@@ -59,7 +59,7 @@ def test_the_reference_is_conformant(demo: Demo) -> None:
 
 def test_public_operations_are_called_without_credentials(demo: Demo) -> None:
     """Everywhere but in the check that is about a credential on them."""
-    public = {operation.id for operation in load_contract().public}
+    public = {operation.id for operation in load_contract().select("public")}
     sent = [line for line in demo.journal if line["kind"] == "exchange" and line["operation"] in public]
     named = {name.lower() for line in sent for name, _ in line["request"]["headers"]}
     keyed = [line for line in sent if any(name.lower() == "authorization" for name, _ in line["request"]["headers"])]

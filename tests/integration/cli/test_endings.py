@@ -86,28 +86,6 @@ def test_a_run_that_is_interrupted_while_it_begins_has_its_reports(
     assert set(checks(run)) == planned(desk)
 
 
-@pytest.mark.slow
-def test_a_run_whose_second_process_is_killed_goes_on(desk: Desk) -> None:
-    """It was to draw what is sent, and to write reports: the run does that itself, and tells the same."""
-    selection = ("-k", "(check_generated or check_walks) and (Search or Identity or WebhookDeliveries)", "--seed", "1")
-    process = desk.started(["-m", "conformance", "run", *desk.target(), "--report-dir", "out", *selection])
-    own = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    if not own.parent.is_dir():
-        pytest.skip("without /proc nobody can tell which process is whose")
-    wait_until(lambda: own.read_text().split(), process)
-    others = own.read_text().split()
-    for name in others:
-        os.kill(int(name), signal.SIGKILL)
-    code, _, err = ended(process)
-    whole = desk.conformance("run", *desk.target(), "--report-dir", "whole", *selection)
-    assert (len(others), code, err, whole.code) == (1, 3, "", 3)
-    found, told = (run_json(desk.place / name) for name in ("out", "whole"))
-    assert found["counts"] == told["counts"]
-    assert found["counts"]["passed"] > 5
-    names = [{path.name for path in (desk.place / name).iterdir()} for name in ("out", "whole")]
-    assert names[0] == names[1]
-
-
 def planned(desk: Desk) -> set[tuple[str, str, str]]:
     return {(p["check"], p["operation"], p["case"]) for p in desk.journal()[0]["planned"]}
 

@@ -7,12 +7,15 @@ import re
 import signal
 import socket
 import time
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from conformance.cli import main
 from conformance.core.errors import UsageError
-from conformance.runner.many_targets import _code, profiles_in
+from conformance.runner.command import Asked
+from conformance.runner.many_targets import _code, arguments, profiles_in
 from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, run_json, wait_until
 
 pytestmark = pytest.mark.e2e
@@ -74,24 +77,50 @@ def test_targets_share_nothing_but_the_command(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("exit_code", "stopping", "expected"),
+    ("exit_code", "verdict", "stopping", "expected"),
     [
-        (100, False, 0),
-        (101, False, 1),
-        (230, False, 130),
-        (0, False, 5),
-        (1, False, 5),
-        (-9, False, 5),
-        (1, True, 130),
-        (-15, True, 130),
-        (None, False, 5),
+        (0, "conformant", False, 0),
+        (1, "nonconformant", False, 1),
+        (3, "incomplete", False, 3),
+        (4, "incomplete", False, 4),
+        (130, "incomplete", False, 130),
+        (2, "", False, 2),
+        (0, "", False, 5),
+        (1, "", False, 5),
+        (1, "incomplete", False, 5),
+        (-9, "", False, 5),
+        (1, "", True, 130),
+        (-15, "", True, 130),
+        (-2, "", True, 130),
     ],
 )
-def test_a_process_that_came_to_no_end_of_its_own_has_no_verdict(
-    exit_code: int | None, *, stopping: bool, expected: int
+def test_an_exit_code_is_a_verdict_if_the_report_has_the_same(
+    exit_code: int, verdict: str, *, stopping: bool, expected: int
 ) -> None:
-    """Python ends with 1 of an exception, and multiprocessing too: no run was judged there."""
-    assert _code(exit_code, stopping=stopping) == expected
+    """Python ends with 1 on an error, and a killed process with its signal: no run was judged there."""
+    assert _code(exit_code, verdict, stopping=stopping) == expected
+
+
+def test_every_option_of_a_run_reaches_each_target(tmp_path: Path) -> None:
+    """All that `conformance run` takes, but for what there is one of for each target."""
+    given = {name: [f"{name}=1"] for name in ("variables", "limits", "only", "gateways")}
+    given |= {
+        "report_dir": tmp_path,
+        "concurrency": 3,
+        "deadline_s": 9.5,
+        "seed": 0,
+        "examples": 2,
+        "keyword": "a or b",
+    }
+    given |= {"markers": "stable", "workers": "2", "shard": "1/2"}
+    asked = Asked(None, **given, fail_fast=True, last_failed=True, quiet=True)
+    own = {"profile", "base_url", "command", "resume"}
+    assert all(getattr(asked, field.name) for field in fields(Asked) if field.name not in own | {"seed"})
+    read = main.commands["run"].make_context("run", ["--profile", "x", *arguments(asked)]).params
+    named = {"fail_fast": True, "last_failed": True, "quiet": True, **given}
+    for name, value in named.items():
+        assert read[name] == (tuple(value) if isinstance(value, list) else value), name
+    assert named.keys() == {field.name for field in fields(Asked)} - own
 
 
 @pytest.mark.slow

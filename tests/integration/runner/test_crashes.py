@@ -115,7 +115,7 @@ def test_whatever_crashes_is_exit_5(desk: Desk, source: str, prefix: str) -> Non
     [
         ("conformance.engine.session", "instances"),
         ("conformance.engine.session", "opened"),
-        ("conformance.engine.aside", "Growing.run"),
+        ("conformance.engine.session", "Session.assembled"),
     ],
 )
 def test_a_crash_under_the_command_is_one_line(desk: Desk, module: str, name: str) -> None:

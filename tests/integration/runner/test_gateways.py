@@ -29,7 +29,11 @@ def server(place: Path) -> Iterator[str]:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "execnet.script.socketserver", f"127.0.0.1:{port}"]
     process = subprocess.Popen(
-        command, cwd=place, env={"PATH": "/usr/bin:/bin"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        cwd=place,
+        env={"PATH": "/usr/bin:/bin", "TMPDIR": str(place)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         until = time.monotonic() + FOREVER_S

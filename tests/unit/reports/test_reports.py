@@ -72,23 +72,6 @@ def test_one_failing_format_leaves_the_others_be(small: Run, tmp_path: Path, mon
     assert {path.name for path in tmp_path.iterdir()} == {"junit.xml", "summary.md"}
 
 
-def test_what_is_not_written_beside_is_written_here(small: Run, written: Path, tmp_path: Path) -> None:
-    """Another process may write some of the formats, one at a time; what it cannot is there, too."""
-    asked: list[str] = []
-
-    def beside(name: str) -> Path:
-        asked.append(name)
-        if len(asked) % 2:
-            raise OSError("gone")
-        return FORMATS[name](small, tmp_path)
-
-    paths = write_reports(small, tmp_path, beside=beside)
-    assert asked
-    assert [path.name for path in paths] == [path.name for path in write_reports(small, tmp_path / "again")]
-    for path in sorted(written.glob("*.*")):
-        assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name
-
-
 def test_an_unknown_format_is_refused_with_the_nearest(small: Run, tmp_path: Path) -> None:
     """Before anything is written."""
     with pytest.raises(UsageError, match="did you mean 'junit'"):

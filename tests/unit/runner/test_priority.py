@@ -13,6 +13,7 @@ from conformance.contract import load_contract
 from conformance.profile.loader import load_profile
 from conformance.runner import priority as ordering
 from conformance.runner.embedded_reference import bundled_profiles
+from tests.matrix.count_kills import cover
 
 PROFILE = bundled_profiles() / "reference.toml"
 TOLD = "from tests.unit.runner.test_priority import *\nprint([one.id for one in ordering.ordered(everything())])"
@@ -76,5 +77,5 @@ def test_every_requirement_and_every_operation_has_its_turn_in_the_first_third()
 def test_a_cover_finds_every_fault_with_the_cheapest_that_finds_most_first() -> None:
     """What nothing finds is left out, and what is found already asks for nothing more."""
     killers = {"F1": ["a", "b"], "F2": ["a"], "F3": ["a", "c"], "F4": ["d", "e"], "F5": []}
-    assert ordering.cover(killers, {"a": 2, "b": 1, "c": 1, "d": 5, "e": 1}) == ["a", "e"]
-    assert ordering.cover(killers, {"b": 1, "c": 1, "d": 5}) == ["b", "c", "d"]
+    assert cover(killers, {"a": 2, "b": 1, "c": 1, "d": 5, "e": 1}) == ["a", "e"]
+    assert cover(killers, {"b": 1, "c": 1, "d": 5}) == ["b", "c", "d"]
