@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from conformance.core.defaults import PROBE_DEADLINE_S, PROBE_REQUESTS
+
 if TYPE_CHECKING:
     from conformance.setup.probe.probe import Drafted
 
@@ -41,7 +43,7 @@ _SHARED = (
     click.option(
         "--max-requests",
         type=click.IntRange(1, 10_000),
-        default=400,
+        default=PROBE_REQUESTS,
         show_default=True,
         metavar="N",
         help="So many requests at most, repeated ones included.",
@@ -50,7 +52,7 @@ _SHARED = (
         "--deadline",
         "deadline_s",
         type=click.FloatRange(1, 3600),
-        default=240,
+        default=PROBE_DEADLINE_S,
         show_default=True,
         metavar="SECONDS",
         help="Draft with what is known after so long.",

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 FILE: Final = "certificate.json"
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 PREDICATE: Final = "https://in-toto.io/attestation/test-result/v0.1"
-VALID_DAYS: Final = 90
 _SUBJECTS: Final = (runjson.FILE, JOURNAL)
 _LARGEST: Final = 16_000_000
 _LOCKED: Final = "the password of an encrypted key is read from CONFORMANCE_KEY_PASSWORD"

@@ -110,12 +110,12 @@ class CheckItem(pytest.Item):
         try:
             self.result = result = self.config.stash[session_key].result(self.instance)
         except Stopped as stopped:
-            if not self.config.stash[session_key].options.worker:
+            if not self.config.stash[session_key].part.worker:
                 # thousands of items more would only say the same, in seconds that a deadline does not have
                 self.session.shouldstop = str(stopped)
             pytest.skip(f"not run: {stopped}")
         except JournalError as error:
-            if self.config.stash[session_key].options.worker:
+            if self.config.stash[session_key].part.worker:
                 raise CheckFailed(str(error)) from None
             self.config.stash[ending_key].fail(str(error))
             pytest.exit(str(error), returncode=BROKEN)

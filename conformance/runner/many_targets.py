@@ -24,9 +24,9 @@ from conformance.core.environ import as_it_was, own_processes
 from conformance.core.errors import ConformanceError, Unreachable, UsageError
 from conformance.core.exit_codes import EXIT_INTERRUPTED
 from conformance.core.model import OPEN, Outcome
+from conformance.core.run_options import RunOptions
 from conformance.engine.options import new_seed
 from conformance.runner import command as running
-from conformance.runner.command import Asked
 from conformance.runner.progress import to_a_person
 
 _GRAVEST: Final = (EXIT_INTERRUPTED, 5, 2, 4, 1, 3, 0)
@@ -44,7 +44,7 @@ _WORDS: Final = {2: "not run", 4: "unreachable", 5: "broken", EXIT_INTERRUPTED: 
 @dataclass(frozen=True)
 class _Target:
     name: str
-    asked: Asked
+    options: RunOptions
     output: Path
     """What its run says, which nobody watches."""
 
@@ -85,17 +85,19 @@ def profiles_in(paths: Sequence[Path]) -> list[Path]:
     return found
 
 
-def run_all(profiles: Sequence[Path], asked: Asked, console: Console | None = None) -> int:
+def run_all(
+    profiles: Sequence[Path], options: RunOptions, console: Console | None = None, *, resume: Path | None = None
+) -> int:
     """Runs all, says as each ends how it ended, and gives the gravest exit code. Raises ConformanceError."""
-    for option, value in (("--base-url", asked.base_url), ("--resume", asked.resume)):
+    for option, value in (("--base-url", options.base_url), ("--resume", resume)):
         if value:
             raise UsageError("there is one for each target", where=option, hint="run that target by itself")
     console = console or to_a_person()
-    targets = _targets(profiles, asked)
+    targets = _targets(profiles, options)
     started = time.monotonic()
     with interrupts.as_exceptions(), interrupts.deferred():
-        ended = list(_side_by_side(targets, console, quiet=asked.quiet))
-    if not asked.quiet:
+        ended = list(_side_by_side(targets, console, quiet=options.quiet))
+    if not options.quiet:
         _say(console, "")
         for line in table(ended):
             _say(console, line)
@@ -104,19 +106,19 @@ def run_all(profiles: Sequence[Path], asked: Asked, console: Console | None = No
     return next(code for code in _GRAVEST if any(one.code == code for one in ended))
 
 
-def _targets(profiles: Sequence[Path], asked: Asked) -> list[_Target]:
+def _targets(profiles: Sequence[Path], options: RunOptions) -> list[_Target]:
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    folder = asked.report_dir or Path("reports") / f"targets-{stamp}"
+    folder = options.report_dir or Path("reports") / f"targets-{stamp}"
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError("the report directory is not empty", where=str(folder), hint="name another with --report-dir")
     targets, names = [], set[str]()
-    if asked.seed is None and not asked.shard:  # shards have one of their own
-        asked = replace(asked, seed=new_seed())  # what one target is asked, all are: they may be compared
+    if options.seed is None and not options.shard:  # shards have one of their own
+        options = replace(options, seed=new_seed())  # what one target is asked, all are: they may be compared
     for profile in profiles:
         name = next(n for n in (profile.stem, *(f"{profile.stem}-{i}" for i in range(2, 999))) if n not in names)
         names.add(name)
         place = folder / name
-        own = replace(asked, profile=profile, report_dir=place / "report", beside_others=True)
+        own = replace(options, profile=profile, report_dir=place / "report")
         targets.append(_Target(name, own, place / _OUTPUT))
     return targets
 
@@ -168,7 +170,7 @@ def _run(target: _Target) -> None:
 
 def _ended(target: _Target) -> int:
     try:
-        return running.run(target.asked)
+        return running.run(target.options, beside_others=True)
     except ConformanceError as error:
         code, said = error.exit_code, str(error)
     except KeyboardInterrupt:

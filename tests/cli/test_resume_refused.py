@@ -16,7 +16,7 @@ from tests.cli.resuming import (
     resume,
     wait,
 )
-from tests.commands import Desk, shared_reference
+from tests.commands import REFERENCE, Desk, shared_reference
 
 
 def test_a_run_that_still_goes_on_is_left_alone(desk: Desk) -> None:
@@ -88,10 +88,15 @@ def test_another_suite_is_refused(stopped: Desk, desk: Desk, member: str) -> Non
     assert f"the {member} of this suite are others" in done.one_line() or "the contract of" in done.one_line()
 
 
-def test_a_profile_that_is_out_of_reach_must_be_named(stopped: Desk) -> None:
-    done = stopped.conformance("run", "--resume", "out")
+def test_a_profile_that_was_moved_must_be_named(stopped: Desk, desk: Desk) -> None:
+    """The run has its path; where no file is there any more, one line says so, with the path."""
+    (desk.place / "out").mkdir()
+    head, *rest = (stopped.place / "out" / "journal.ndjson").read_text().splitlines(keepends=True)
+    gone = str(desk.place / "moved.toml")
+    (desk.place / "out" / "journal.ndjson").write_text("".join([head.replace(str(REFERENCE), gone), *rest]))
+    done = desk.conformance("run", "--resume", "out")
     assert done.code == 2
-    assert "--resume: the run's profile reference.toml is not here (name it with --profile)" in done.one_line()
+    assert f"--resume: the run's profile {gone} is not here (name it with --profile)" in done.one_line()
 
 
 @pytest.mark.parametrize("journal", [None, b"", b'{"kind":"ru'], ids=["no folder", "empty", "torn"])

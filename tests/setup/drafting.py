@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.core.model import Outcome, Run
+from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import judge
-from conformance.engine.options import Options
 from conformance.profile.loader import load_profile
 from conformance.reference.registry import variants
 from conformance.runner.embedded_reference import Embedded, bundled_profiles
@@ -87,7 +87,7 @@ def variable(key: str) -> str:
 
 def verdict(draft: Drafted, place: Path) -> Run:
     """A run with the drafted profile as it stands, nothing added."""
-    options = Options(profile=draft.profile, seed=0, report_dir=place / f"{draft.profile.stem}-run", examples=4)
+    options = RunOptions(profile=draft.profile, seed=0, report_dir=place / f"{draft.profile.stem}-run", examples=4)
     return judge(options, profile=load_profile(draft.profile), keep=False)
 
 

@@ -21,13 +21,13 @@ from conformance.checks.support.registry import check_set_digest
 from conformance.client.redaction.secrets import clean_of_all
 from conformance.core.environ import own_processes
 from conformance.core.errors import UsageError
+from conformance.core.run_options import RunOptions
 from conformance.runner.distributed.profile_bundle import bundle_of
 from conformance.runner.distributed.worker import LINES, VERSIONS, WORK, packed
 from conformance.runner.items import ending_key, session_key
+from conformance.runner.options import pytest_words
 
 _PATIENCE_S: Final = 60.0
-_TOLD: Final = ("base-url", "concurrency", "deadline", "examples", "shard")
-_TOLD_ALL: Final = ("var", "limit", "only")
 
 
 class Gateways:
@@ -86,19 +86,16 @@ class Gateways:
     def pytest_xdist_getremotemodule(self) -> str | None:
         return WORK if self.elsewhere else None
 
-    def told(self) -> dict[str, Any]:
-        """What a process elsewhere needs beside what every worker is told."""
+    def completed(self, told: dict[str, Any]) -> dict[str, Any]:
+        """What a worker is told, with what a process on another machine needs beside it."""
         if not self.elsewhere:
-            return {}
+            return told
         own = self._config.stash[session_key]
-        return {"bundle": packed(bundle_of(own.options.profile)), "keys": own.keys, "arguments": self._arguments()}
-
-    def _arguments(self) -> list[str]:
-        option = self._config.option
-        given = [f"--conformance-{name}={v}" for name in _TOLD if (v := getattr(option, _dest(name))) is not None]
-        given += [f"--conformance-{name}={v}" for name in _TOLD_ALL for v in getattr(option, _dest(name))]
-        expressions = (("-k", option.keyword), ("-m", option.markexpr))
-        return [*given, *(word for name, text in expressions if text for word in (name, text))]
+        assert own.options.profile is not None
+        bundle = packed(bundle_of(own.options.profile))
+        expressions = replace(RunOptions(), keyword=own.options.keyword, markers=own.options.markers)
+        part = {**told["part"], "keys": own.keys}
+        return {**told, "part": part, "bundle": bundle, "arguments": pytest_words(expressions)}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_from_serializable(self, data: dict[str, Any]) -> Iterator[None]:
@@ -124,10 +121,6 @@ class Gateways:
     def pytest_unconfigure(self) -> None:
         for file in self._files.values():
             os.close(file)
-
-
-def _dest(name: str) -> str:
-    return f"conformance_{name.replace('-', '_')}"
 
 
 def _line(text: object) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from conformance.core.environ import as_it_was, environment
 from conformance.core.package import CONFIGURATION, PACKAGE
 from conformance.runner.distributed.profile_bundle import Bundle
+from conformance.runner.options import WORKER_INPUT
 
 LINES: Final = "conformance_lines"
 """Under this name a report, and the last word of a process, carry lines of the journal."""
@@ -49,13 +50,12 @@ def serve(channel: Any) -> None:
 
     as_it_was()
     worker_input, _, options, path = channel.receive()
-    told = worker_input["conformance"]
+    told = worker_input[WORKER_INPUT]
     folder = Path(tempfile.mkdtemp(prefix="conformance-"))
     bundle = Bundle(**told.pop("bundle"))
     try:
-        profile = bundle.unpack(folder)
-        told["directory"] = str(folder)
-        given = _Given(channel, (worker_input, _arguments(profile, told.pop("arguments")), options, path))
+        told["options"] |= {"profile": str(bundle.unpack(folder)), "report_dir": str(folder)}
+        given = _Given(channel, (worker_input, _arguments(told.pop("arguments")), options, path))
         source = compile(inspect.getsource(xdist.remote), xdist.remote.__file__, "exec")
         own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None}
         kept = {name: os.environ.get(name) for name in _OF_XDIST}
@@ -79,8 +79,7 @@ class _Given:
         return getattr(self._channel, name)
 
 
-def _arguments(profile: Path, rest: list[str]) -> list[str]:
+def _arguments(rest: list[str]) -> list[str]:
     plugins = "-p conformance.runner.plugin -p xdist.plugin -p no:terminal -p no:cacheprovider"
     given = [*plugins.split(), "-s", "-c", str(CONFIGURATION)]
-    given += ["--rootdir", str(PACKAGE), "--conformance-profile", str(profile)]
-    return [*given, *rest, str(PACKAGE / "checks")]
+    return [*given, "--rootdir", str(PACKAGE), *rest, str(PACKAGE / "checks")]
