@@ -104,8 +104,7 @@ class LimitWatch:
 
     def __init__(self, profile: Profile | None, *, ends_at: float | None = None, first_ends_all: bool = False) -> None:
         """Without a profile nothing is suspected. `first_ends_all`: once a violation is known, nothing is sent."""
-        self.found: Callable[[], None] = lambda: None
-        """Called whenever a limit was found to last."""
+        self._react: Callable[[], None] = lambda: None
         self.silent = False
         """Whether nothing is to be sent just now."""
         self._profile = profile
@@ -142,6 +141,10 @@ class LimitWatch:
         self._everybody = _Row()
         if repeatable(answer.request):
             self._answered[_caller(answer.request)] = time.monotonic(), answer.request
+
+    def on_found(self, react: Callable[[], None]) -> None:
+        """Calls `react` whenever a limit was found to last."""
+        self._react = react
 
     def lasting(self, request: Request) -> LastingLimit | None:
         """What keeps a request from being sent, if anything does."""
@@ -301,7 +304,7 @@ class LimitWatch:
             streak.first, streak.last, streak.count, waited_s, key_used_up=bool(place[1]), binding=binding
         )
         self._streaks.pop(place, None)
-        self.found()
+        self._react()
         self._found.set()
         self._found = asyncio.Event()
 

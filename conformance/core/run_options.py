@@ -205,17 +205,17 @@ class RunOptions:
 
     def to_json(self) -> dict[str, Any]:
         """The options that are given, as JSON values; paths are absolute."""
-        given = {option.name: getattr(self, option.name) for option in self.given()}
+        given = {option.name: getattr(self, option.name) for option in self.explicit_options()}
         return {name: _as_json(value) for name, value in given.items()}
 
-    def given(self) -> list[Option]:
+    def explicit_options(self) -> list[Option]:
         """The rows that have a value."""
         return [option for option in OPTIONS if getattr(self, option.name) != option.empty]
 
     @property
     def limit_overrides(self) -> dict[str, str]:
         """What is said in place of the profile's [limits], by name and as text."""
-        own = {option.limit: getattr(self, option.name) for option in self.given() if option.limit}
+        own = {option.limit: getattr(self, option.name) for option in self.explicit_options() if option.limit}
         return {**self.limits, **{name: "true" if value is True else str(value) for name, value in own.items()}}
 
     @property
@@ -223,27 +223,27 @@ class RunOptions:
         """Which part of the run this is, from 0, and of how many."""
         return shard_of(self.shard, "--shard") if self.shard else (0, 1)
 
-    def with_limits_named(self) -> RunOptions:
+    def normalize_limits(self) -> RunOptions:
         """The same options, each limit as `--limit NAME=VALUE`."""
         own: dict[str, Any] = {option.name: option.empty for option in OPTIONS if option.limit}
         return replace(self, limits=self.limit_overrides, **own)
 
     def repeat_command(self) -> str:
         """The command line that repeats a run with these options, of which it needs target and seed."""
-        whole = self.with_limits_named()
+        whole = self.normalize_limits()
         wanted = [option for option in OPTIONS if option.repeats and not (self.command and option.is_target)]
         words = [word for option in wanted for word in option.words(_absolute(getattr(whole, option.name)))]
         return f"{self.command or 'conformance run'} {shlex.join(words)}"
 
     def require_changeable(self) -> None:
         """Raises UsageError on an option that would make of a run that is resumed another one."""
-        if refused := ", ".join(option.flags[0] for option in self.given() if not option.changeable):
+        if refused := ", ".join(option.flags[0] for option in self.explicit_options() if not option.changeable):
             hint = "they are those of the run that goes on"
             raise UsageError(f"{refused} cannot be given", where="--resume", hint=hint)
 
-    def resumed_with(self, given: RunOptions) -> RunOptions:
+    def resume(self, given: RunOptions) -> RunOptions:
         """These options of a run that was cut short, and those that are given when it is resumed."""
-        before, given = self.with_limits_named(), given.with_limits_named()
+        before, given = self.normalize_limits(), given.normalize_limits()
         return RunOptions(**{option.name: _resumed(option, before, given) for option in OPTIONS})
 
 

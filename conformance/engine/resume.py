@@ -44,7 +44,7 @@ class ResumableRun:
             hint = "start a new one"
             raise UsageError("a run whose target ended with it cannot go on", where=str(self.directory), hint=hint)
         before = replace(before, base_url=self.head["target"], seed=self.head["seed"])
-        options = replace(before.resumed_with(given), report_dir=self.directory)
+        options = replace(before.resume(given), report_dir=self.directory)
         if options.profile is None or not (given.profile or options.profile.is_file()):
             what = f"the run's profile {options.profile} is not here"
             raise UsageError(what, where="--resume", hint="name it with --profile")

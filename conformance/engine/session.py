@@ -16,8 +16,7 @@ from typing import Any, Final
 from conformance.checks.support.context import Runtime, Settings
 from conformance.checks.support.registry import Instance, all_checks, check_set_digest, instances
 from conformance.client.recorder import TOLD
-from conformance.client.redaction.learn import public_names
-from conformance.client.redaction.secrets import Secrets
+from conformance.client.redaction.learn import secrets_of
 from conformance.contract import Contract, load_contract
 from conformance.core.codec import to_json
 from conformance.core.defaults import CONCURRENCY, EXAMPLES
@@ -27,7 +26,7 @@ from conformance.core.model import SCHEMA_VERSION, ProfileInfo, Result, Run, Sui
 from conformance.core.run_options import RunOptions
 from conformance.engine import check_runner as runner
 from conformance.engine.first_failure import Alarm
-from conformance.engine.open_context import load_sender, opened
+from conformance.engine.open_context import load_sender, open_context
 from conformance.engine.options import RunPart, new_seed, now, run_name, suite_version
 from conformance.engine.scheduler import Engine, Job
 from conformance.journal import journal as journals
@@ -79,11 +78,9 @@ class Session:
         self._started_at = now()
         self._began = time.monotonic()
         self._made: list[Path] = []
-        self.secrets = Secrets(public_names(self.profile, self.contract))
         credentials = {} if part.dry else self.profile.credentials
         self.keys = part.keys or {name: resolve_secret(one) for name, one in credentials.items()}
-        for name, key in self.keys.items():
-            self.secrets.lasting(name, key)
+        self.secrets = secrets_of(self.profile, self.contract, self.keys)
         self.unreachable: Unreachable | None = None
         """Why nothing can be sent; the run is reported all the same."""
         self.elsewhere = elsewhere
@@ -259,7 +256,7 @@ class Session:
         @contextlib.asynccontextmanager
         async def open_runtime() -> Any:
             asyncio.get_running_loop().set_exception_handler(_unheard)
-            async with opened(settings) as runtime:
+            async with open_context(settings) as runtime:
                 self._runtime = runtime
                 yield runtime
 

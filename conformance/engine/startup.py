@@ -16,7 +16,7 @@ from conformance.journal.journal import Journal
 from conformance.journal.outbox import Outbox
 
 
-def prepared(
+def prepare_session(
     options: RunOptions,
     part: RunPart | None = None,
     *,

@@ -28,7 +28,7 @@ from conformance.engine.open_context import load_sender
 from conformance.engine.options import RunPart
 from conformance.engine.resume import ResumableRun, open_resumable, resume_hint
 from conformance.engine.session import Session
-from conformance.engine.startup import prepared
+from conformance.engine.startup import prepare_session
 from conformance.profile.shares import check_shareable
 from conformance.reports import write_reports
 from conformance.reports.terminal import summary
@@ -77,7 +77,7 @@ def run(
             options = resumable.options(options)
         _check(options)
         preload = None if splits else _load_sender
-        session = prepared(options, resumable=resumable, elsewhere=second, meanwhile=preload)
+        session = prepare_session(options, resumable=resumable, elsewhere=second, meanwhile=preload)
         if options.workers.isdigit():
             _check_shareable(session, int(options.workers))
         return _run(session, options, console)
@@ -118,7 +118,7 @@ def plan(options: RunOptions) -> list[str]:
     from conformance.setup.plan.plan import plan as made_plan
 
     _check(options)
-    session = prepared(options, RunPart(dry=True), collect_only=True)
+    session = prepare_session(options, RunPart(dry=True), collect_only=True)
     selection = Selection(session)
     alone = replace(options, workers="", gateways=(), last_failed=False)
     _through_pytest([*arguments(alone), "--collect-only"], selection)

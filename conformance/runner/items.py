@@ -39,6 +39,9 @@ class Ending:
         if not self.failure:
             self.failure, self.exit_code = clean_of_all(why), exit_code
 
+    def interrupt(self) -> None:
+        self.interrupted = True
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if not report.failed:
             return

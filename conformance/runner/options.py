@@ -52,7 +52,7 @@ def options_of(config: pytest.Config) -> tuple[RunOptions, RunPart]:
 
 def pytest_words(options: RunOptions) -> list[str]:
     """What of the options is pytest's own, as words of its command line."""
-    theirs = [option for option in options.given() if option.pytest]
+    theirs = [option for option in options.explicit_options() if option.pytest]
     return [
         word
         for option in theirs

@@ -24,7 +24,7 @@ from conformance.core.model import Level, Outcome, Result, Run, Stability
 from conformance.engine.aside import Reading
 from conformance.engine.resume import resume_hint
 from conformance.engine.session import Session
-from conformance.engine.startup import prepared
+from conformance.engine.startup import prepare_session
 from conformance.journal.outbox import Outbox
 from conformance.runner.distributed.worker import LINES
 from conformance.runner.fail_fast import FirstFailure
@@ -74,7 +74,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if session_key in config.stash:  # the commands bring their own
         return
     try:
-        own = prepared(*options_of(config), collect_only=config.option.collectonly)
+        own = prepare_session(*options_of(config), collect_only=config.option.collectonly)
         if own.unreachable:
             _report_unreachable(own, own.unreachable)
             raise own.unreachable
@@ -177,7 +177,7 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
         stopped = str(stop)
         raise
     except KeyboardInterrupt as signal:
-        ending.interrupted = True
+        ending.interrupt()
         stopped = str(signal) or "SIGINT"
         raise
     except pytest.exit.Exception as left:

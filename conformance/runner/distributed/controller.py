@@ -86,7 +86,7 @@ class Gateways:
     def pytest_xdist_getremotemodule(self) -> str | None:
         return WORK if self.elsewhere else None
 
-    def completed(self, told: dict[str, Any]) -> dict[str, Any]:
+    def complete_input(self, told: dict[str, Any]) -> dict[str, Any]:
         """What a worker is told, with what a process on another machine needs beside it."""
         if not self.elsewhere:
             return told

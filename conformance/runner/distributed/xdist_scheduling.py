@@ -112,7 +112,7 @@ class Sharing:
         except UsageError as error:
             pytest.exit(str(error), returncode=error.exit_code)
         share = (self._numbers.setdefault(node.gateway.id, len(self._numbers)), workers)
-        node.workerinput[WORKER_INPUT] = self._gateways.completed(worker_input(own, share))
+        node.workerinput[WORKER_INPUT] = self._gateways.complete_input(worker_input(own, share))
 
     def end_workers(self, signal_name: str) -> None:
         """Ends all processes, so that nobody writes any more when their journals are joined.

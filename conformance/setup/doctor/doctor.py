@@ -16,7 +16,7 @@ from conformance.client.reachability import reach
 from conformance.client.sender import BudgetExhausted, TargetSilent
 from conformance.core.model import Exchange
 from conformance.core.run_options import RunOptions
-from conformance.engine.open_context import opened
+from conformance.engine.open_context import open_context
 from conformance.engine.session import Session
 from conformance.journal.journal import MemoryJournal, value_of
 from conformance.setup.doctor import credentials as keys
@@ -51,7 +51,7 @@ def examined(options: RunOptions, told: Told, *, spend: bool) -> tuple[list[Fact
 
 async def _asked(session: Session, told: Told, *, spend: bool) -> list[Fact]:
     facts: list[Fact] = []
-    async with opened(session.settings_for(())) as runtime:
+    async with open_context(session.settings_for(())) as runtime:
         calls = Calls(runtime, spend=spend)
         stages: tuple[Stage, ...] = (
             keys.clock,

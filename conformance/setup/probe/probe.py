@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.client.reachability import reach
+from conformance.client.redaction.learn import secrets_of
 from conformance.contract import Contract, load_contract
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.engine.options import run_name, suite_version
 from conformance.profile.loader import profile_from_document
+from conformance.profile.model import Schemas
 from conformance.setup.probe import access as probe_access
 from conformance.setup.probe import answers as probe_answers
 from conformance.setup.probe import idempotency as probe_idempotency
@@ -69,7 +71,7 @@ def probe(asked: Asked, tell: Tell) -> Drafted:
     directory = asked.output.parent
     draft = _begun(asked)
     keys = {source.name: fetched(source, directory) for source in asked.keys}
-    described = probe_openapi.described(asked.openapi, asked.base_url, contract)
+    described = probe_openapi.described(asked.openapi, standing_in(draft, directory, Schemas()), contract)
     with tempfile.TemporaryDirectory(prefix="conformance-probe-") as place:
         schemas = probe_schemas.loaded(described, contract, Path(place))
         profile = standing_in(draft, directory, schemas)
@@ -108,8 +110,8 @@ def _begun(asked: Asked) -> Draft:
     given = {name: value for name, value in fragment(asked.fixtures).items() if name not in ("name", "base_url")}
     if asked.variables:
         given["variables"] = {**given.get("variables", {}), **asked.variables}
-    draft = Draft(given=given, source=asked.fixtures.name if asked.fixtures else "--var")
-    draft.facts = {"name": "", "base_url": "", **draft.facts}
+    first = {"name": "", "base_url": ""}
+    draft = Draft(first, given, asked.fixtures.name if asked.fixtures else "--var")
     draft.state(("name",), asked.profile_name, "in reports and folder names")
     draft.state(("base_url",), asked.base_url.rstrip("/"), "as given; --base-url overrides it")
     for source in asked.keys:
@@ -170,7 +172,7 @@ def _checked(
     else:
         draft.facts.pop("schemas", None)
     _leave_to_a_person(draft, contract)
-    draft.clean(made.secrets)
+    draft.clean(made.secrets, secrets_of(made.profile, contract, made.keys))
     text = draft.text(map(made.secrets.clean, _head(asked, requests)))
     read = tomllib.loads(text)
     if _has_schemas(document):

@@ -48,7 +48,7 @@ def read(**given: Any) -> RunOptions:
 
 def test_every_option_survives_as_json() -> None:
     """Journal and workers get every row: what was written is what is read back, and only what is given is written."""
-    assert {row.name for row in FULL.given()} == {row.name for row in fields(RunOptions)}
+    assert {row.name for row in FULL.explicit_options()} == {row.name for row in fields(RunOptions)}
     assert RunOptions.from_json(json.loads(json.dumps(FULL.to_json()))) == FULL
     assert RunOptions().to_json() == {}
 
@@ -101,8 +101,8 @@ def test_a_resumed_run_is_the_same_run(option: Option) -> None:
             given.require_changeable()
     elif option.flags:
         given.require_changeable()
-    resumed = FULL.resumed_with(RunOptions()).with_limits_named()
-    own = getattr(FULL.with_limits_named(), option.name)
+    resumed = FULL.resume(RunOptions()).normalize_limits()
+    own = getattr(FULL.normalize_limits(), option.name)
     assert getattr(resumed, option.name) == (own if option.kept else option.empty)
 
 
@@ -110,7 +110,7 @@ def test_what_is_given_when_a_run_is_resumed_has_precedence() -> None:
     """Whichever of its two spellings a limit was given by; variables and limits are merged by name."""
     before = RunOptions(rate=5.0, limits={"timeout_s": "3"}, variables={"a": "1", "b": "2"})
     given = RunOptions(timeout_s=9.0, limits={"rate": "7"}, variables={"b": "3"})
-    resumed = before.resumed_with(given)
+    resumed = before.resume(given)
     assert resumed.limit_overrides == {"rate": "7", "timeout_s": "9.0"}
     assert resumed.variables == {"a": "1", "b": "3"}
 
