@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from conformance.cli.options import options_from, some_options, target_options
+from conformance.cli.options import options_from, table_options, target_options
 
 
 @click.command()
 @target_options(required=True)
-@some_options("limits")
+@table_options("limits")
 @click.option("--spend", is_flag=True, help="Also send calls that use up a listed fixture.")
 @click.option("--json", "as_json", is_flag=True, help="The facts as JSON.")
 def doctor(spend: bool, as_json: bool, **given: Any) -> None:

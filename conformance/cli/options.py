@@ -40,34 +40,26 @@ class _Repeatable(click.Option):
             raise click.UsageError(str(error), ctx) from None
 
 
-def run_options(command: Any) -> Any:
-    """Gives a command the options of a run, but for those that say which target."""
-    for option in reversed(OPTIONS):
-        command = command if option.is_target else _option(option)(command)
-    return command
+def table_options(*names: str, **more: dict[str, Any]) -> Callable[[Any], Any]:
+    """Gives a command the options of these names; `more` is what this command's option of a name has of its own."""
+
+    def with_options(command: Any) -> Any:
+        for option in reversed(OPTIONS):
+            if option.name in names and option.flags:
+                command = _option(option, **more.get(option.name, {}))(command)
+        return command
+
+    return with_options
+
+
+run_options = table_options(*(option.name for option in OPTIONS if not option.is_target))
+"""Gives a command the options of a run, but for those that say which target."""
 
 
 def target_options(*, required: bool, several: bool = False) -> Callable[[Any], Any]:
     """Gives a command the options that say which target: its profile, and what stands in place of that."""
-    more = {"profile": {"required": required} | ({"multiple": True, "help": SEVERAL_PROFILES} if several else {})}
-
-    def with_options(command: Any) -> Any:
-        for option in reversed([option for option in OPTIONS if option.is_target]):
-            command = _option(option, **more.get(option.name, {}))(command)
-        return command
-
-    return with_options
-
-
-def some_options(*names: str) -> Callable[[Any], Any]:
-    """Gives a command the options of these names."""
-
-    def with_options(command: Any) -> Any:
-        for option in reversed([option for option in OPTIONS if option.name in names]):
-            command = _option(option)(command)
-        return command
-
-    return with_options
+    profile = {"required": required} | ({"multiple": True, "help": SEVERAL_PROFILES} if several else {})
+    return table_options(*(option.name for option in OPTIONS if option.is_target), profile=profile)
 
 
 def options_from(given: dict[str, Any], **rest: Any) -> RunOptions:
@@ -85,8 +77,6 @@ def without_environment(given: dict[str, Any], ctx: click.Context) -> dict[str, 
 
 
 def _option(option: Option, **more: Any) -> Callable[[Any], Any]:
-    if not option.flags:
-        return lambda command: command
     told: dict[str, Any] = {"help": option.help, "metavar": option.metavar or None, "type": _type(option)}
     told |= {"envvar": option.environment, "show_envvar": True}
     if option.kind is Kind.FLAG:

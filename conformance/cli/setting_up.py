@@ -160,7 +160,7 @@ def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, 
     from conformance.client.redaction.secrets import clean_of_all
     from conformance.core.errors import UsageError
     from conformance.reports.shaping.text import clean, one_line
-    from conformance.setup.probe.options import Asked, from_there, key_source
+    from conformance.setup.probe.options import ProbeOptions, from_there, key_source
     from conformance.setup.probe.probe import probe as probed
 
     for pair in given["variables"]:
@@ -168,7 +168,7 @@ def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, 
             raise UsageError(f"{pair!r} sets nothing", where="--var", hint="write NAME=VALUE")
     if output == _DEFAULT_OUTPUT:
         output.parent.mkdir(exist_ok=True)
-    asked = Asked(
+    asked = ProbeOptions(
         base_url=base_url,
         output=output,
         keys=tuple(from_there(key_source(text), output.parent) for text in keys),

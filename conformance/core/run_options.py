@@ -19,40 +19,26 @@ from conformance.core.defaults import CONCURRENCY, EXAMPLES
 from conformance.core.errors import UsageError
 from conformance.core.option import Kind, Option, row, shard_of
 
+KEPT: Final = {"kept": True, "changeable": True}
+TARGET: Final = {**KEPT, "repeats": True, "is_target": True}
+
 
 @dataclass(frozen=True)
 class RunOptions:
     """What a run is asked for. A field is a row of the table of options."""
 
     profile: Path | None = row(
-        Kind.PATH,
-        "--profile",
-        metavar="FILE",
-        help="What the target says about itself (TOML).",
-        repeats=True,
-        kept=True,
-        changeable=True,
-        is_target=True,
+        Kind.PATH, "--profile", metavar="FILE", help="What the target says about itself (TOML).", **TARGET
     )
     base_url: str = row(
         Kind.TEXT,
         "--base-url",
         metavar="URL",
         help="Instead of the profile's base_url; may have a path prefix.",
-        repeats=True,
-        kept=True,
-        changeable=True,
-        is_target=True,
+        **TARGET,
     )
     variables: Mapping[str, str] = row(
-        Kind.PAIRS,
-        "--var",
-        metavar="NAME=VALUE",
-        help="Overrides one of the profile's [variables].",
-        repeats=True,
-        kept=True,
-        changeable=True,
-        is_target=True,
+        Kind.PAIRS, "--var", metavar="NAME=VALUE", help="Overrides one of the profile's [variables].", **TARGET
     )
     report_dir: Path | None = row(
         Kind.PATH, "--report-dir", metavar="DIR", help="An empty folder for the reports [reports/TARGET-TIME]."
@@ -134,36 +120,20 @@ class RunOptions:
         metavar="N",
         help="Send at most this many requests.",
         limit="max_requests",
-        kept=True,
-        changeable=True,
+        **KEPT,
     )
     rate: float | None = row(
-        Kind.NUMBER,
-        "--rate",
-        above=0,
-        metavar="N",
-        help="Requests a second at most.",
-        limit="rate",
-        kept=True,
-        changeable=True,
+        Kind.NUMBER, "--rate", above=0, metavar="N", help="Requests a second at most.", limit="rate", **KEPT
     )
     timeout_s: float | None = row(
-        Kind.NUMBER,
-        "--timeout",
-        above=0,
-        metavar="SECONDS",
-        help="For one request [10].",
-        limit="timeout_s",
-        kept=True,
-        changeable=True,
+        Kind.NUMBER, "--timeout", above=0, metavar="SECONDS", help="For one request [10].", limit="timeout_s", **KEPT
     )
     read_only: bool = row(
         Kind.FLAG,
         "--read-only",
         help="Send only what cannot change state; never conformant, then.",
         limit="read_only",
-        kept=True,
-        changeable=True,
+        **KEPT,
     )
     proxy: str = row(
         Kind.TEXT,
@@ -171,17 +141,10 @@ class RunOptions:
         metavar="URL",
         help="Send through this HTTP proxy; none is taken from HTTP_PROXY and its like.",
         limit="proxy",
-        kept=True,
-        changeable=True,
+        **KEPT,
     )
     limits: Mapping[str, str] = row(
-        Kind.PAIRS,
-        "--limit",
-        metavar="NAME=VALUE",
-        help="Overrides any of [limits].",
-        repeats=True,
-        kept=True,
-        changeable=True,
+        Kind.PAIRS, "--limit", metavar="NAME=VALUE", help="Overrides any of [limits].", repeats=True, **KEPT
     )
     quiet: bool = row(Kind.FLAG, "-q", "--quiet", pytest="", help="Print only the report's path.", changeable=True)
     command: str = row(

@@ -14,7 +14,7 @@ from conformance.profile.loader import load_profile
 from conformance.reference.registry import variants
 from conformance.runner.embedded_reference import Embedded, bundled_profiles
 from conformance.setup.draft_toml import value_text
-from conformance.setup.probe.options import Asked, key_source
+from conformance.setup.probe.options import ProbeOptions, key_source
 from conformance.setup.probe.probe import Drafted, probe
 
 KEYS = (
@@ -70,7 +70,7 @@ def drafted(service: Embedded, place: Path, target: str = "", *, schemas: bool =
 
 def probed(service: Embedded, place: Path, target: str, stated: Path, openapi: str = "") -> Drafted:
     prefix = f"/{target}" if target else ""
-    asked = Asked(
+    asked = ProbeOptions(
         base_url=service.base_url + prefix,
         output=place / f"{target or 'plain'}.toml",
         keys=tuple(key_source(f"{key}=env:{variable(key)}") for key in KEYS),

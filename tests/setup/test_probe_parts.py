@@ -19,7 +19,7 @@ from conformance.profile.schemas import load_schemas
 from conformance.setup.probe.answers import generalized
 from conformance.setup.probe.idempotency import FORMS, differences, telling_apart
 from conformance.setup.probe.openapi import described
-from conformance.setup.probe.options import Asked, KeySource, fetched, fragment, from_there, key_source
+from conformance.setup.probe.options import KeySource, ProbeOptions, fetched, fragment, from_there, key_source
 from conformance.setup.probe.search import Bound, bound
 
 URL = "http://127.0.0.1:9"
@@ -127,7 +127,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_sent(
     change: dict[str, Any], where: str, tmp_path: Path
 ) -> None:
     given = {"base_url": URL, "output": "mine.toml", "keys": ("env:A",), **change}
-    asked = Asked(given["base_url"], tmp_path / given["output"], tuple(key_source(key) for key in given["keys"]))
+    asked = ProbeOptions(given["base_url"], tmp_path / given["output"], tuple(key_source(key) for key in given["keys"]))
     with pytest.raises(UsageError) as refused:
         asked.check()
     assert where in str(refused.value)

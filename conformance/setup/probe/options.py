@@ -33,7 +33,9 @@ class KeySource:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProbeOptions:
+    """What a probe is asked for."""
+
     base_url: str
     output: Path
     keys: Sequence[KeySource] = ()

@@ -29,7 +29,7 @@ from conformance.setup.probe import schemas as probe_schemas
 from conformance.setup.probe import search as probe_search
 from conformance.setup.probe.context import Bench, bench, standing_in
 from conformance.setup.probe.draft import Draft
-from conformance.setup.probe.options import Asked, fetched, fragment
+from conformance.setup.probe.options import ProbeOptions, fetched, fragment
 
 Tell = Callable[[str], None]
 Part = tuple[str, Callable[[Bench], Awaitable[None]]]
@@ -61,7 +61,7 @@ class Drafted:
     seconds: float
 
 
-def probe(asked: Asked, tell: Tell) -> Drafted:
+def probe(asked: ProbeOptions, tell: Tell) -> Drafted:
     """Sends a bounded number of requests, and writes the draft and its schemas.
 
     Raises UsageError, ProfileError where nothing can be sent, Unreachable where nobody answers.
@@ -105,7 +105,7 @@ def probe(asked: Asked, tell: Tell) -> Drafted:
     )
 
 
-def _begun(asked: Asked) -> Draft:
+def _begun(asked: ProbeOptions) -> Draft:
     """The draft before anything is sent: what a person stated."""
     given = {name: value for name, value in fragment(asked.fixtures).items() if name not in ("name", "base_url")}
     if asked.variables:
@@ -120,7 +120,7 @@ def _begun(asked: Asked) -> Draft:
     return draft
 
 
-async def _probed(opened: Any, asked: Asked) -> tuple[Bench, dict[str, Any], int]:
+async def _probed(opened: Any, asked: ProbeOptions) -> tuple[Bench, dict[str, Any], int]:
     async with opened as made:
         try:
             async with asyncio.timeout(asked.deadline_s):
@@ -138,7 +138,7 @@ async def _probed(opened: Any, asked: Asked) -> tuple[Bench, dict[str, Any], int
         return made, made.secrets.deep(document), made.flow.requests
 
 
-def _parts(asked: Asked) -> list[Part]:
+def _parts(asked: ProbeOptions) -> list[Part]:
     return [
         ("how a key is written", probe_access.authorization),
         ("what each key may do", _identities),
@@ -163,7 +163,7 @@ async def _identities(made: Bench) -> None:
 
 
 def _checked(
-    made: Bench, document: dict[str, Any], asked: Asked, contract: Contract, place: Path, requests: int
+    made: Bench, document: dict[str, Any], asked: ProbeOptions, contract: Contract, place: Path, requests: int
 ) -> str:
     """The text of the draft, which loads. Raises ConformanceError where it would not: that is our own mistake."""
     draft = made.draft
@@ -185,7 +185,7 @@ def _checked(
     return text
 
 
-def _head(asked: Asked, requests: int) -> list[str]:
+def _head(asked: ProbeOptions, requests: int) -> list[str]:
     today = datetime.now(UTC).date().isoformat()
     return [
         f"Drafted by `conformance probe` {suite_version()} on {today}, with {requests} requests to {asked.base_url}.",
@@ -219,7 +219,7 @@ def _has_schemas(document: Mapping[str, Any]) -> bool:
     return document != {"components": {"schemas": {}}}
 
 
-def _write(asked: Asked, text: str, document: Mapping[str, Any]) -> None:
+def _write(asked: ProbeOptions, text: str, document: Mapping[str, Any]) -> None:
     """Both files or none: the schemas first, for the profile names them."""
     try:
         if _has_schemas(document):

@@ -13,6 +13,7 @@ import pytest
 from conformance.core.errors import UsageError
 from conformance.core.option import Kind, Option
 from conformance.core.run_options import OPTIONS, RunOptions
+from conformance.profile.model import Limits
 
 FULL = RunOptions(
     profile=Path("/p/mine.toml"),
@@ -161,3 +162,9 @@ def test_a_bad_variable_is_refused_by_its_name() -> None:
     option = next(option for option in OPTIONS if option.kind is Kind.NUMBER and option.name == "rate")
     with pytest.raises(UsageError, match="CONFORMANCE_RATE: 'fast' is no number"):
         option.from_environment({"CONFORMANCE_RATE": "fast"})
+
+
+def test_a_default_in_the_help_is_the_one_in_force() -> None:
+    """The profile's model has the time-out of a request."""
+    option = next(option for option in OPTIONS if option.name == "timeout_s")
+    assert f"[{Limits().timeout_s:g}]" in option.help
