@@ -7,16 +7,19 @@ import gc
 import os
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from conformance.cli import after, before, setting_up
-from conformance.cli.options import MOST_WORKERS, run_options, target_options
+from conformance.cli.options import options_from, run_options, target_options, without_environment
 from conformance.cli.shell import Commands
+from conformance.core.defaults import MOST_WORKERS
 from conformance.core.gc_tuning import calm_collector
 from conformance.core.package import cache_directory
+from conformance.core.run_options import RunOptions
 
 __all__ = ["main"]
 
@@ -56,7 +59,8 @@ def main() -> None:
     help="Go on with a run that was cut short, in its folder.",
 )
 @run_options
-def run(plan: bool, profile: tuple[Path, ...], **given: Any) -> None:
+@click.pass_context
+def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[Path, ...], **given: Any) -> None:
     """Certify a running service.
 
     \b
@@ -72,26 +76,31 @@ def run(plan: bool, profile: tuple[Path, ...], **given: Any) -> None:
       conformance run --profile profiles/mine.toml --shard 2/4 -q   # one of the parts that `merge` joins
       conformance run --profile profiles/mine.toml --tx ssh=one.example --tx ssh=two.example
     """
-    if not profile and given["resume"] is None:
+    if resume is not None:
+        given = without_environment({**given, "profile": profile}, ctx)
+        profile = given.pop("profile") or ()
+    if not profile and resume is None:
         raise click.UsageError("Missing option '--profile'.")
     with calm_collector():  # what is imported now, and collected, lives as long as the process
-        _run(plan, profile, given)
+        _run(plan, resume, profile, options_from(given))
 
 
-def _run(plan: bool, profile: tuple[Path, ...], given: dict[str, Any]) -> None:
+def _run(plan: bool, resume: Path | None, profile: tuple[Path, ...], options: RunOptions) -> None:
     from conformance.runner import command as running
     from conformance.runner import many_targets as many
 
     found = many.profiles_in(profile)
-    each = [running.Asked(profile=one, **given) for one in found] or [running.Asked(profile=None, **given)]
+    each = [replace(options, profile=path) for path in found] or [options]
     if plan:
-        for asked in each:
+        for one in each:
             if len(each) > 1:
-                click.echo(f"{asked.profile}:")
-            for line in running.plan(asked):
+                click.echo(f"{one.profile}:")
+            for line in running.plan(one):
                 click.echo(line)
         return
-    sys.exit(many.run_all(found, each[0]) if len(each) > 1 else running.run(each[0]))
+    if len(each) > 1:
+        sys.exit(many.run_all(found, options, resume=resume))
+    sys.exit(running.run(each[0], resume=resume))
 
 
 @main.command(epilog=_EXIT_CODES)
@@ -123,14 +132,14 @@ def demo(variant: str, fault: str, **given: Any) -> None:
         embedded.reference(variant=variant, fault=fault) as service,
         embedded.environment(service.environment),
     ):
-        asked = running.Asked(
+        options = options_from(
+            given,
             profile=embedded.bundled_profiles() / "reference.toml",
             base_url=service.base_url,
-            variables=(f"control={service.control_url}",),
+            variables={"control": service.control_url},
             command=shlex.join(again),
-            **given,
         )
-        status = running.run(asked)
+        status = running.run(options)
     sys.exit(status)
 
 

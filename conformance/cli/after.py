@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from conformance.core.defaults import CERTIFICATE_DAYS
+
 if TYPE_CHECKING:
     from conformance.core.model import Run
     from conformance.decisions.behaviour import Behaviour
@@ -90,11 +92,13 @@ def rerun(run_dir: Path, failed: bool, show: bool, profile: Path | None) -> None
     """
     import shlex
 
+    from conformance.core.paths import shown_command
     from conformance.decisions.rerun import command
     from conformance.judge.assemble import recovered
 
-    given = command(recovered(run_dir), failed=failed, profile=str(profile or ""))
-    click.echo(shlex.join(given))
+    run = recovered(run_dir)
+    given = command(run, failed=failed, profile=str(profile or ""))
+    click.echo(shown_command(shlex.join(given), run.profile.path))
     if not show:
         from conformance.cli import main
 
@@ -107,7 +111,9 @@ def rerun(run_dir: Path, failed: bool, show: bool, profile: Path | None) -> None
 @click.option(
     "--tier", type=click.Choice(["stable", "all"]), default="all", show_default=True, help="What is certified."
 )
-@click.option("--valid-days", type=click.IntRange(1, 3660), default=90, show_default=True, help="How long it holds.")
+@click.option(
+    "--valid-days", type=click.IntRange(1, 3660), default=CERTIFICATE_DAYS, show_default=True, help="How long it holds."
+)
 @_file("-o", "--output", help="The certificate [RUN_DIR/certificate.json].")
 @_file("--badge", help="Also an SVG badge.")
 def certify(
@@ -318,11 +324,12 @@ def _run_first(given: tuple[Path, ...], seed: int) -> list[Path]:
         if path.suffix != ".toml":
             folders.append(path)
             continue
+        from conformance.core.run_options import RunOptions
         from conformance.runner import command as running
 
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         folder = Path("reports") / f"compare-{len(folders) + 1}-{path.stem}-{stamp}"
-        running.run(running.Asked(profile=path, seed=seed, report_dir=folder))
+        running.run(RunOptions(profile=path, seed=seed, report_dir=folder))
         if not folder.is_dir():
             raise UsageError("no run came about", where=str(path))
         folders.append(folder)

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import Any
 
 import click
 
-from conformance.cli.options import target_options
+from conformance.cli.options import options_from, table_options, target_options
 
 
 @click.command()
 @target_options(required=True)
-@click.option("--limit", "limits", multiple=True, metavar="NAME=VALUE", help="Overrides any of [limits]; repeatable.")
+@table_options("limits")
 @click.option("--spend", is_flag=True, help="Also send calls that use up a listed fixture.")
 @click.option("--json", "as_json", is_flag=True, help="The facts as JSON.")
-def doctor(
-    profile: Path,
-    base_url: str | None,
-    variables: tuple[str, ...],
-    limits: tuple[str, ...],
-    spend: bool,
-    as_json: bool,
-) -> None:
+def doctor(spend: bool, as_json: bool, **given: Any) -> None:
     """Prove the set-up before anything is judged: a line a fact, what is wrong first, with what to do.
 
     Sends a few hundred requests, as a run would. Ends with what would be unstated, and the profile key that would
@@ -37,7 +30,6 @@ def doctor(
     from dataclasses import asdict
 
     from conformance.core.errors import ConformanceError, Unreachable
-    from conformance.runner import command as running
     from conformance.setup.doctor.doctor import examined
     from conformance.setup.doctor.facts import lines, ordered, wrong
     from conformance.setup.plan.plan import enabling
@@ -46,9 +38,8 @@ def doctor(
         if sys.stderr.isatty():
             click.echo(f"\r\033[Klooking at {stage}…", err=True, nl=False)
 
-    asked = running.Asked(profile=profile, base_url=base_url, variables=variables, limits=limits)
     try:
-        facts, plan = examined(running.options(asked), told, spend=spend)
+        facts, plan = examined(options_from(given), told, spend=spend)
     except ConformanceError as error:
         unreachable = isinstance(error, Unreachable)
         what = f"{error.where}: {error.what}" if unreachable else error.what

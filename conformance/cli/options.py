@@ -1,15 +1,20 @@
-"""Options that several commands have: which target, and how to run."""
+"""The table of options as options of the commands."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-MOST_WORKERS = 64
+from conformance.core.defaults import MOST_WORKERS
+from conformance.core.errors import UsageError
+from conformance.core.option import Kind, Option, words_in
+from conformance.core.run_options import OPTIONS, RunOptions
+
+SEVERAL_PROFILES = "What the target says about itself (TOML); repeatable, or a folder of them: side by side."
 
 
 class Workers(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
@@ -24,108 +29,73 @@ class Workers(click.ParamType):  # type: ignore[type-arg]  # generic from click 
         return value
 
 
-_RUN_OPTIONS: tuple[Any, ...] = (
-    click.option(
-        "--report-dir",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="An empty folder for the reports [reports/TARGET-TIME].",
-    ),
-    click.option("--concurrency", type=click.IntRange(1, 512), metavar="N", help="Requests in flight at once [16]."),
-    click.option(
-        "--deadline",
-        "deadline_s",
-        type=click.FloatRange(min=1),
-        metavar="SECONDS",
-        help="End the run after so long.",
-    ),
-    click.option(
-        "--seed",
-        type=click.IntRange(0, 2**32 - 1),
-        metavar="N",
-        help="For generated requests; an equal seed gives equal ones.",
-    ),
-    click.option(
-        "--examples",
-        type=click.IntRange(1, 10_000),
-        metavar="N",
-        help="How many generated requests each property is tried on [8].",
-    ),
-    click.option(
-        "-k", "keyword", default="", metavar="EXPRESSION", help="Only checks whose names match, as in pytest."
-    ),
-    click.option(
-        "-m",
-        "markers",
-        default="",
-        metavar="EXPRESSION",
-        help="Only these tiers or levels: stable, 'required and not candidate'.",
-    ),
-    click.option("--only", multiple=True, metavar="NAME", help="Only this check on this operation; repeatable."),
-    click.option(
-        "-n",
-        "workers",
-        type=Workers(),
-        default="",
-        metavar="N",
-        help="Split the run over N processes, or 'auto' (pytest-xdist).",
-    ),
-    click.option(
-        "--tx",
-        "gateways",
-        multiple=True,
-        metavar="SPEC",
-        help="Split the run over gateways, such as ssh=HOST//python=PATH or socket=HOST:PORT; repeatable.",
-    ),
-    click.option(
-        "--shard", default="", metavar="K/N", help="Only the K-th of N parts; `conformance merge` joins their folders."
-    ),
-    click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure."),
-    click.option("--lf", "last_failed", is_flag=True, help="Only what failed the last time."),
-    click.option("--max-requests", type=click.IntRange(1), metavar="N", help="Send no more than so many."),
-    click.option("--rate", type=click.FloatRange(0, min_open=True), metavar="N", help="Requests a second at most."),
-    click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="For one request [10]."),
-    click.option("--read-only", is_flag=True, help="Send only what cannot change state; never conformant, then."),
-    click.option("--proxy", metavar="URL", help="Send through this HTTP proxy; none is taken from the environment."),
-    click.option(
-        "--limit", "limits", multiple=True, metavar="NAME=VALUE", help="Overrides any of [limits]; repeatable."
-    ),
-    click.option("-q", "--quiet", is_flag=True, help="Print only the report's path."),
-)
+class _Repeatable(click.Option):
+    """Its environment variable holds several words, as a shell reads them."""
+
+    def value_from_envvar(self, ctx: click.Context) -> Any:
+        text = self.resolve_envvar_value(ctx)
+        try:
+            return None if text is None else words_in(text, str(self.envvar))
+        except UsageError as error:
+            raise click.UsageError(str(error), ctx) from None
 
 
-_LIMITS = {"max_requests": "max_requests", "rate": "rate", "timeout": "timeout_s", "proxy": "proxy"}
+def table_options(*names: str, **more: dict[str, Any]) -> Callable[[Any], Any]:
+    """Gives a command the options of these names; `more` is what this command's option of a name has of its own."""
+
+    def with_options(command: Any) -> Any:
+        for option in reversed(OPTIONS):
+            if option.name in names and option.flags:
+                command = _option(option, **more.get(option.name, {}))(command)
+        return command
+
+    return with_options
 
 
-def run_options(function: Any) -> Any:
-    """Gives a command those options; what bounds a run reaches it as `limits`, each `NAME=VALUE`."""
-
-    @functools.wraps(function)
-    def command(**given: Any) -> None:
-        limits = [f"{name}={value}" for option, name in _LIMITS.items() if (value := given.pop(option)) is not None]
-        limits += ["read_only=true"] if given.pop("read_only") else []
-        function(**{**given, "limits": (*given["limits"], *limits)})
-
-    for option in reversed(_RUN_OPTIONS):
-        command = option(command)
-    return command
+run_options = table_options(*(option.name for option in OPTIONS if not option.is_target))
+"""Gives a command the options of a run, but for those that say which target."""
 
 
 def target_options(*, required: bool, several: bool = False) -> Callable[[Any], Any]:
     """Gives a command the options that say which target: its profile, and what stands in place of that."""
-    told = "What the target says about itself (TOML)"
-    profile = click.option(
-        "--profile",
-        required=required,
-        multiple=several,
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help=f"{told}; repeatable, or a folder of them: side by side." if several else f"{told}.",
-    )
-    base_url = click.option(
-        "--base-url", metavar="URL", help="Instead of the profile's base_url; may have a path prefix."
-    )
-    variables = click.option(
-        "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Overrides one of the profile's [variables]."
-    )
-    return lambda function: profile(base_url(variables(function)))
+    profile = {"required": required} | ({"multiple": True, "help": SEVERAL_PROFILES} if several else {})
+    return table_options(*(option.name for option in OPTIONS if option.is_target), profile=profile)
+
+
+def options_from(given: dict[str, Any], **rest: Any) -> RunOptions:
+    """The value of what a command was given. Raises UsageError."""
+    return RunOptions.read({**given, **rest}, lambda option: option.flag)
+
+
+def without_environment(given: dict[str, Any], ctx: click.Context) -> dict[str, Any]:
+    """What a command that resumes a run was given: what the run had has precedence over the environment."""
+    settled = {option.name for option in OPTIONS if option.kept or not option.changeable}
+    return {
+        name: None if name in settled and ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT else value
+        for name, value in given.items()
+    }
+
+
+def _option(option: Option, **more: Any) -> Callable[[Any], Any]:
+    told: dict[str, Any] = {"help": option.help, "metavar": option.metavar or None, "type": _type(option)}
+    told |= {"envvar": option.environment, "show_envvar": True}
+    if option.kind is Kind.FLAG:
+        told = {**told, "is_flag": True, "type": None}
+    elif option.repeatable:
+        told |= {"multiple": True, "help": f"{option.help.removesuffix('.')}; repeatable."}
+    told |= more
+    if told.get("multiple"):
+        told["cls"] = _Repeatable
+    return click.option(*option.flags, option.name, **told)
+
+
+def _type(option: Option) -> Any:
+    if option.kind is Kind.INTEGER:
+        return click.IntRange(option.least, option.most)  # type: ignore[arg-type]
+    if option.kind is Kind.NUMBER:
+        return click.FloatRange(
+            option.least if option.above is None else option.above, option.most, min_open=option.above is not None
+        )
+    if option.kind is Kind.PATH:
+        return click.Path(path_type=Path)
+    return Workers() if option.kind is Kind.WORKERS else str

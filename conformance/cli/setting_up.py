@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from conformance.core.defaults import PROBE_DEADLINE_S, PROBE_REQUESTS
+
 if TYPE_CHECKING:
     from conformance.setup.probe.probe import Drafted
 
@@ -41,7 +43,7 @@ _SHARED = (
     click.option(
         "--max-requests",
         type=click.IntRange(1, 10_000),
-        default=400,
+        default=PROBE_REQUESTS,
         show_default=True,
         metavar="N",
         help="So many requests at most, repeated ones included.",
@@ -50,7 +52,7 @@ _SHARED = (
         "--deadline",
         "deadline_s",
         type=click.FloatRange(1, 3600),
-        default=240,
+        default=PROBE_DEADLINE_S,
         show_default=True,
         metavar="SECONDS",
         help="Draft with what is known after so long.",
@@ -158,7 +160,7 @@ def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, 
     from conformance.client.redaction.secrets import clean_of_all
     from conformance.core.errors import UsageError
     from conformance.reports.shaping.text import clean, one_line
-    from conformance.setup.probe.options import Asked, from_there, key_source
+    from conformance.setup.probe.options import ProbeOptions, from_there, key_source
     from conformance.setup.probe.probe import probe as probed
 
     for pair in given["variables"]:
@@ -166,7 +168,7 @@ def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, 
             raise UsageError(f"{pair!r} sets nothing", where="--var", hint="write NAME=VALUE")
     if output == _DEFAULT_OUTPUT:
         output.parent.mkdir(exist_ok=True)
-    asked = Asked(
+    asked = ProbeOptions(
         base_url=base_url,
         output=output,
         keys=tuple(from_there(key_source(text), output.parent) for text in keys),

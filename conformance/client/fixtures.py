@@ -44,13 +44,17 @@ class NotSent(Exception):
 
 
 class Fixtures:
-    """Hands out fixtures by kind and state. `call` is set by whoever can send operations."""
-
-    call: Call
+    """Hands out fixtures by kind and state. `call` sends an operation of the interface, for those made by one."""
 
     def __init__(
-        self, profile: Profile, ledger: Ledger | None = None, spend: Callable[[str, int], None] | None = None
+        self,
+        profile: Profile,
+        ledger: Ledger | None = None,
+        spend: Callable[[str, int], None] | None = None,
+        *,
+        call: Call | None = None,
     ) -> None:
+        self._call = call
         self._ledger = ledger
         self._profile = profile
         self._spend = spend
@@ -146,7 +150,7 @@ class Fixtures:
         if fixture.python:
             return await self._python(fixture, scope)
         if fixture.call:
-            return await self.call(fixture.call, {}, scope)
+            return await self._sent(fixture.call, {}, scope)
         return await self._derived(fixture, scope)
 
     def _next(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
@@ -169,8 +173,13 @@ class Fixtures:
         origin = self._profile.fixtures[fixture.kind][fixture.origin]
         members = dict(await self.fresh(origin, scope))
         for operation in fixture.via:
-            await self.call(operation, {fixture.kind: members}, scope)
+            await self._sent(operation, {fixture.kind: members}, scope)
         return members
+
+    async def _sent(self, operation: str, given: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
+        if self._call is None:
+            raise FixtureError("nothing is sent here", where=f"control:{operation}")
+        return await self._call(operation, given, scope)
 
     async def http(self, call: HttpCall, scope: Mapping[str, Any], where: str) -> Any:
         """The JSON of a call to the owner's test API. Raises FixtureError on anything but a 2xx with JSON, or 204."""

@@ -106,8 +106,7 @@ class LimitWatch:
 
     def __init__(self, profile: Profile | None, *, ends_at: float | None = None, first_ends_all: bool = False) -> None:
         """Without a profile nothing is suspected. `first_ends_all`: once a violation is known, nothing is sent."""
-        self.found: Callable[[], None] = lambda: None
-        """Called whenever a limit was found to last."""
+        self._react: Callable[[], None] = lambda: None
         self.silent = False
         """Whether nothing is to be sent just now."""
         self.uses_keys_up = False
@@ -147,6 +146,10 @@ class LimitWatch:
         self._everybody = _Row()
         if repeatable(answer.request):
             self._answered[_caller(answer.request)] = time.monotonic(), answer.request
+
+    def on_found(self, react: Callable[[], None]) -> None:
+        """Calls `react` whenever a limit was found to last."""
+        self._react = react
 
     def lasting(self, request: Request) -> LastingLimit | None:
         """What keeps a request from being sent, if anything does."""
@@ -335,7 +338,7 @@ class LimitWatch:
         self.uses_keys_up = self.uses_keys_up or limit.requirement == "IDEM-8"
         for explained in (place, (place[0], "")):  # where it is the key, nothing is known against its caller
             self._streaks.pop(explained, None)
-        self.found()
+        self._react()
         self._found.set()
         self._found = asyncio.Event()
 

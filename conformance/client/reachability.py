@@ -30,7 +30,7 @@ def reaching(profile: Profile, deadline_s: float | None = None) -> Callable[[], 
     given_s = min(profile.limits.timeout_s, _LONGEST_S, deadline_s or _LONGEST_S)
     asking = _Asking(f"connected, but no answer within {given_s:g} s", "is this an HTTP service?")
     told = Future[bool]()
-    client = _client(profile, given_s)
+    client = client_for(profile, profile.base_url, given_s)
 
     def ask() -> None:
         try:
@@ -56,9 +56,10 @@ def reaching(profile: Profile, deadline_s: float | None = None) -> Callable[[], 
     return wait
 
 
-def _client(profile: Profile, given_s: float) -> httpx.Client:
+def client_for(profile: Profile, url: str, given_s: float) -> httpx.Client:
+    """For a request to that URL alone, with the profile's proxy and TLS; follows no redirect."""
     verify: str | bool = str(profile.tls.ca_file) if profile.tls.ca_file else profile.tls.verify
-    if not any(place.startswith("https:") for place in (profile.base_url, profile.limits.proxy)):
+    if not any(place.startswith("https:") for place in (url, profile.limits.proxy)):
         verify = False  # there is nobody's certificate, and to read a store of them takes time
     return httpx.Client(trust_env=False, verify=verify, timeout=given_s, proxy=profile.limits.proxy or None)
 

@@ -102,7 +102,7 @@ class Flow:
         self._prefix = prefix
         self._guard = guard
         self.limit_watch = limit_watch or LimitWatch(None)
-        self.limit_watch.found = self.follow.forget
+        self.limit_watch.on_found(self.follow.forget)
         self._ids = count(1)
         self.nonce = ""
         self._silent = 0

@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.checks.support.registry import Instance
 from conformance.core.model import Run
-from conformance.engine.options import Options
+from conformance.core.run_options import RunOptions
 from conformance.engine.scheduler import Stopped
 from conformance.engine.session import Session
 from conformance.journal.journal import MemoryJournal
@@ -18,7 +18,7 @@ from conformance.profile.model import Profile
 
 
 def judge(
-    options: Options,
+    options: RunOptions,
     select: Callable[[Instance], bool] = lambda _: True,
     *,
     profile: Profile | None = None,
@@ -29,7 +29,7 @@ def judge(
     `options.report_dir` keeps the journal; unless `keep`, none is written, and what was said in exchanges is let go.
     `profile` stands in for the one in `options`' file. Raises ConformanceError as a run from the command line does.
     """
-    session = Session(options, profile, None if keep else MemoryJournal(evidence=False))
+    session = Session(options, profile=profile, journal=None if keep else MemoryJournal(evidence=False))
     session.claim()
     return complete(session, [instance for instance in session.instances if select(instance)])
 
@@ -49,18 +49,20 @@ def complete(session: Session, selected: Iterable[Instance]) -> Run:
     return session.assembled()
 
 
-def patched_profile(options: Options, patch: Mapping[str, Any]) -> Profile:
+def patched_profile(options: RunOptions, patch: Mapping[str, Any]) -> Profile:
     """The options' profile with a patch merged into its document: tables deeply, and None takes a key away."""
+    assert options.profile is not None
     return document_profile(options, merged(tomllib.loads(options.profile.read_text(encoding="utf-8")), patch))
 
 
-def document_profile(options: Options, document: Mapping[str, Any]) -> Profile:
+def document_profile(options: RunOptions, document: Mapping[str, Any]) -> Profile:
     """The profile that a document states, for the options' target. Raises ProfileError."""
+    assert options.profile is not None
     return profile_from_document(
         document,
         directory=options.profile.parent,
         path=options.profile,
-        base_url=options.base_url,
+        base_url=options.base_url or None,
         variables=options.variables,
     )
 
@@ -83,10 +85,10 @@ def _is_exclusion(table: Mapping[str, Any]) -> bool:
     return isinstance(table.get("none"), str)
 
 
-def reference_options(base_url: str, control_url: str, target: str, profile: Path, report_dir: Path) -> Options:
+def reference_options(base_url: str, control_url: str, target: str, profile: Path, report_dir: Path) -> RunOptions:
     """The options for one of the reference's targets, by the path prefix that it is served under."""
     place = f"/{target}" if target else ""
-    return Options(
+    return RunOptions(
         profile=profile,
         base_url=base_url + place,
         variables={"control": control_url + place},

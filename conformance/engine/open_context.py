@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from conformance.checks.support.context import Runtime, Settings
 from conformance.client.created_resources import Ledger
-from conformance.client.fixtures import Fixtures
+from conformance.client.fixtures import Fixtures, Members
 from conformance.client.limit_watch import LimitWatch
 from conformance.client.recorder import Recorder
 from conformance.client.redaction.learn import Guard
@@ -20,6 +21,9 @@ from conformance.core.errors import FixtureError
 from conformance.core.model import Exchange
 from conformance.judge.invariants import Invariants
 from conformance.judge.validators import Validators
+
+if TYPE_CHECKING:
+    from conformance.client.transport import Transport
 
 
 def load_sender() -> None:
@@ -35,8 +39,8 @@ def _unwatched(_: Exchange) -> None:
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Runtime]:
-    """The runtime of a run; closes every connection at the end."""
+async def open_context(settings: Settings) -> AsyncIterator[Runtime]:
+    """All that sends, open: proxy, rate, budget and redaction are the profile's. Closes every connection at the end."""
     from conformance.client.transport import Transport
 
     profile = settings.profile
@@ -44,31 +48,19 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
     ledger = Ledger(profile, settings.journal, settings.secrets)
     judge = Invariants(profile, validators).judge
     recorder = Recorder(settings.journal, settings.secrets, judge, ledger.saw, settings.watch or _unwatched)
-    fixtures = Fixtures(
-        profile, ledger, lambda name, place: settings.journal.append("fixture", {"name": name, "place": place})
-    )
+
+    def spend(name: str, place: int) -> None:
+        settings.journal.append("fixture", {"name": name, "place": place})
+
+    async def call(name: str, given: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
+        return await (settings.call or runtime.call)(name, given, scope)
+
+    fixtures = Fixtures(profile, ledger, spend, call=call)
     arranger = Arranger(profile, settings.contract, settings.keys, settings.secrets, fixtures, settings.run)
     async with Transport(
         profile.base_url, tls=profile.tls, timeout_s=profile.limits.timeout_s, proxy=profile.limits.proxy
     ) as transport:
-        flow = Flow(
-            transport,
-            recorder,
-            settings.secrets,
-            profile.limits,
-            concurrency=settings.concurrency,
-            token_url=profile.oauth.token_url if profile.oauth else "",
-            prefix=settings.prefix,
-            sent=settings.sent,
-            since_s=settings.since_s,
-            guard=Guard(profile, settings.secrets),
-            limit_watch=LimitWatch(
-                profile,
-                ends_at=None if settings.left_s is None else time.monotonic() + settings.left_s,
-                first_ends_all=settings.fail_fast,
-            ),
-        )
-        runtime = Runtime(settings, flow, arranger, fixtures, validators)
+        runtime = Runtime(settings, _flow(settings, transport, recorder), arranger, fixtures, validators)
         try:
             if settings.limited and profile.rate_limit.restore:
                 with contextlib.suppress(FixtureError):  # it may have been restored
@@ -78,3 +70,22 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
             await runtime.controls.aclose()
             await ledger.remove(fixtures.http)
             await fixtures.aclose()
+
+
+def _flow(settings: Settings, transport: Transport, recorder: Recorder) -> Flow:
+    profile = settings.profile
+    ends_at = None if settings.left_s is None else time.monotonic() + settings.left_s
+    watched = profile if settings.watches_limits else None
+    return Flow(
+        transport,
+        recorder,
+        settings.secrets,
+        profile.limits,
+        concurrency=settings.concurrency,
+        token_url=profile.oauth.token_url if profile.oauth else "",
+        prefix=settings.prefix,
+        sent=settings.sent,
+        since_s=settings.since_s,
+        guard=Guard(profile, settings.secrets),
+        limit_watch=LimitWatch(watched, ends_at=ends_at, first_ends_all=settings.fail_fast),
+    )

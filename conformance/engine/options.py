@@ -1,4 +1,4 @@
-"""What a run was asked for, and the values that it gives itself where it was asked for none."""
+"""Which part of a run a process has, and the values that a run gives itself where none are given."""
 
 from __future__ import annotations
 
@@ -10,41 +10,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from conformance.journal.segments import Earlier
 
 
 @dataclass(frozen=True)
-class Options:
-    """What a run is asked for; the command line and pytest's options come to this."""
+class RunPart:
+    """What one process has of a run, beside its options: all of it, or the share of a worker, or the rest."""
 
-    profile: Path
-    base_url: str | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)
-    report_dir: Path | None = None
-    concurrency: int | None = None
-    deadline_s: float | None = None
-    seed: int | None = None
-    examples: int | None = None
-    """How many generated requests each property is tried on."""
-    limits: Mapping[str, str] = field(default_factory=dict)
-    """In place of the profile's, by name and as text."""
-    command: str = ""
-    """How a person started this run, for the reports' "again"; empty: `conformance run` with these options."""
     worker: str = ""
     """The xdist worker's name; empty where the run is not split."""
     share: tuple[int, int] = (0, 1)
     """Which worker this is, and of how many: a run that is split sends no more than one that is not."""
-    shard: tuple[int, int] = (0, 1)
-    """Which part of the run this is, from 0, and of how many: the others are runs of their own, perhaps elsewhere."""
     run: str = ""
+    """The run's name, where another process gave it one."""
+    again: str = ""
+    """The command that repeats the run, where another process knows it."""
     keys: Mapping[str, str] | None = field(default=None, repr=False)
-    """The credentials, where whoever has them sent them here: nothing of the run is on this machine."""
+    """The credentials, where the controller sent them here: nothing of the run is on this machine."""
     dry: bool = False
     """Nothing is going to be sent: no secret is needed."""
-    fail_fast: bool = False
-    """The run ends at the first failure."""
     earlier: Earlier | None = None
     """What this is the rest of, where a run is resumed; `report_dir` is then its folder."""
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from conformance.checks.support.registry import check_set_digest
 from conformance.core.errors import UsageError
 from conformance.core.model import Run
-from conformance.engine.options import Options, now, run_name
-from conformance.engine.session import Session, shown
+from conformance.core.run_options import RunOptions
+from conformance.engine.options import now, run_name
+from conformance.engine.session import Session
 from conformance.journal import journal as journals
 from conformance.journal.journal import Journal
 from conformance.journal.run_directory import parts_of, records_of
@@ -25,36 +26,29 @@ _ANEW: Final = "or start a new run"
 
 
 @dataclass(frozen=True)
-class Held:
-    """A run that is to go on. Until this process ends, no other can go on with it."""
+class ResumableRun:
+    """A run that was cut short, locked: until this process ends, no other can continue it."""
 
     directory: Path
     journal: Journal
     head: Mapping[str, Any]
     earlier: Earlier
 
-    def asked(self, profile: Path | None = None) -> Options:
-        """What the run was asked for; `profile` is where its profile is now, if not where it was.
-
-        Raises UsageError where that cannot be asked for again.
-        """
-        again = str(self.head.get("again", ""))
-        if not again.startswith("conformance run "):
-            hint = "start a new one" if again else "it was made by another version of the suite: start a new one"
+    def options(self, given: RunOptions) -> RunOptions:
+        """The run's own options with those that are `given` now. Raises UsageError where it cannot be continued."""
+        if "options" not in self.head:
+            hint = "it was made by another version of the suite: start a new one"
+            raise UsageError("it does not say how it was made", where=str(self.directory), hint=hint)
+        before = RunOptions.from_json(self.head["options"])
+        if before.command:
+            hint = "start a new one"
             raise UsageError("a run whose target ended with it cannot go on", where=str(self.directory), hint=hint)
-        told = Path(self.head["profile"]["path"])
-        if profile is None and not told.is_file():
-            raise UsageError(f"the run's profile {told} is not here", where="--resume", hint="name it with --profile")
-        return Options(
-            profile=profile or told,
-            base_url=self.head["target"],
-            variables=self.head["variables"],
-            limits=self.head.get("limits", {}),
-            seed=self.head["seed"],
-            examples=self.head["examples"],
-            shard=(shard["number"] - 1, shard["of"]) if (shard := self.head.get("shard")) else (0, 1),
-            command=again,
-        )
+        before = replace(before, base_url=self.head["target"], seed=self.head["seed"])
+        options = replace(before.resume(given), report_dir=self.directory)
+        if options.profile is None or not (given.profile or options.profile.is_file()):
+            what = f"the run's profile {options.profile} is not here"
+            raise UsageError(what, where="--resume", hint="name it with --profile")
+        return options
 
     def require_same(self, made: Session) -> None:
         """Raises UsageError where what would go on is another run than the one that was cut short."""
@@ -100,7 +94,7 @@ class Held:
         return recovered(self.directory)
 
 
-def hold(directory: Path) -> Held:
+def open_resumable(directory: Path) -> ResumableRun:
     """The run in a folder, for this process alone; nothing in the folder is changed.
 
     Raises UsageError where nothing can go on, JournalError where another process writes, or nothing can be read.
@@ -115,15 +109,12 @@ def hold(directory: Path) -> Held:
         what = "there is nothing to go on with: the run was ended before it sent anything"
         raise UsageError(what, where=str(directory), hint="start it anew, in another folder")
     head, earlier = head_and_earlier(records_of(directory), str(path))
-    return Held(directory, journal, head, earlier)
+    return ResumableRun(directory, journal, head, earlier)
 
 
-def to_go_on(made: Session, run: Run | None = None) -> str:
+def resume_hint(session: Session, run: Run | None = None) -> str:
     """The line that says how a run that was cut short goes on; empty where it cannot, or need not."""
-    cannot = not made.again.startswith("conformance run ") or made.directory == Path()
+    cannot = session.options.command or session.directory == Path()
     if cannot or (run is not None and (run.complete or run.interrupted.startswith("max_requests"))):
         return ""
-    profile = made.options.profile
-    found = Path(shown(profile)).resolve() == profile.resolve()
-    named = "" if found else f" --profile {shlex.quote(str(profile))}"
-    return f"go on: conformance run --resume {shlex.quote(str(made.directory))}{named}"
+    return f"go on: conformance run --resume {shlex.quote(str(session.directory))}"

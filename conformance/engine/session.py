@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shlex
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -17,16 +16,17 @@ from typing import Any, Final
 from conformance.checks.support.context import Runtime, Settings
 from conformance.checks.support.registry import Instance, all_checks, check_set_digest, instances
 from conformance.client.recorder import TOLD
-from conformance.client.redaction.learn import public_names
-from conformance.client.redaction.secrets import Secrets
+from conformance.client.redaction.learn import secrets_of
 from conformance.contract import Contract, load_contract
 from conformance.core.codec import to_json
-from conformance.core.errors import ConformanceError, JournalError, Unreachable
+from conformance.core.defaults import CONCURRENCY, EXAMPLES
+from conformance.core.errors import ConformanceError, JournalError, Unreachable, UsageError
 from conformance.core.model import SCHEMA_VERSION, ProfileInfo, Result, Run, Suite
+from conformance.core.run_options import RunOptions
 from conformance.engine import check_runner as runner
 from conformance.engine.first_failure import Alarm
-from conformance.engine.open_context import load_sender, opened
-from conformance.engine.options import Options, new_seed, now, run_name, suite_version
+from conformance.engine.open_context import load_sender, open_context
+from conformance.engine.options import RunPart, new_seed, now, run_name, suite_version
 from conformance.engine.scheduler import Engine, Job
 from conformance.journal import journal as journals
 from conformance.journal.journal import Journal
@@ -39,9 +39,8 @@ from conformance.profile.overrides import overridden
 from conformance.profile.secrets import resolve_secret
 from conformance.profile.shares import share_of, unspent
 
-DEFAULT_CONCURRENCY: Final = 16
-DEFAULT_EXAMPLES: Final = 8
 _PLANNED: Final = ("check", "requirement", "operation", "case", "outcome", "level", "reproduce")
+_WHOLE: Final = RunPart()
 _SPARE_LANES: Final = 4
 """Checks that wait for a fixture or a back-off leave their place in flight to these."""
 _OWN_WORD_S: Final = 0.3
@@ -51,32 +50,38 @@ _OWN_WORD_S: Final = 0.3
 class Session:
     """A run that is being made. `start`, then `result` for each instance, then `finish`."""
 
-    def __init__(self, options: Options, profile: Profile | None = None, journal: Journal | None = None) -> None:
+    def __init__(
+        self,
+        options: RunOptions,
+        part: RunPart = _WHOLE,
+        *,
+        profile: Profile | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        """`profile` stands in for the one in the options' file."""
         self.options = options
-        whole = profile or load_profile(options.profile, base_url=options.base_url, variables=options.variables)
-        whole = replace(whole, limits=overridden(whole.limits, options.limits))
-        self.earlier = options.earlier
+        self.part = part
+        whole = profile or _loaded(options)
+        whole = replace(whole, limits=overridden(whole.limits, options.limit_overrides))
+        self.earlier = part.earlier
         self.profile: Profile = share_of(unspent(whole, self.earlier.spent if self.earlier else {}), *self.share)
         self.contract: Contract = load_contract()
         self.seed = self._seed() if options.seed is None else options.seed
         used = self.earlier.names if self.earlier else ()
-        self.run = options.run or next(name for name in iter(run_name, "") if name not in used)
-        self.directory = Path()
+        self.run = part.run or next(name for name in iter(run_name, "") if name not in used)
+        self.directory = options.report_dir if part.worker and options.report_dir else Path()
         self.alarm = Alarm(self.contract.requirements, self.profile.waivers) if options.fail_fast else None
         self.planned = 0
         """How many instances this run is about; 0 until that is known."""
         self._started_at = now()
         self._began = time.monotonic()
         self._made: list[Path] = []
-        self.secrets = Secrets(public_names(self.profile, self.contract))
-        credentials = {} if options.dry else self.profile.credentials
-        self.keys = options.keys or {name: resolve_secret(one) for name, one in credentials.items()}
-        for name, key in self.keys.items():
-            self.secrets.lasting(name, key)
+        credentials = {} if part.dry else self.profile.credentials
+        self.keys = part.keys or {name: resolve_secret(one) for name, one in credentials.items()}
+        self.secrets = secrets_of(self.profile, self.contract, self.keys)
         self.unreachable: Unreachable | None = None
         """Why nothing can be sent; the run is reported all the same."""
-        self.at_first: Sequence[Instance] = ()
-        """What is begun, where nothing is yet, when the first result is asked for."""
+        self._scheduled: Sequence[Instance] = ()
         self._engine: Engine[Runtime, Result] | None = None
         self._journal = journal
         self._runtime: Runtime | None = None
@@ -90,20 +95,20 @@ class Session:
 
     def _seed(self) -> int:
         """Where none was asked for: any; for shards the same one, which need not know of each other."""
-        if self.options.shard[1] == 1:
+        if self.options.shard_index[1] == 1:
             return new_seed()
         return int(sha256(f"{self.profile.digest} {check_set_digest()}".encode()).hexdigest()[:8], 16)
 
     @property
     def share(self) -> tuple[int, int]:
         """Which of all processes this is, from 0, and how many keep the limits together: the workers of all shards."""
-        (shard, shards), (worker, workers) = self.options.shard, self.options.share
+        (shard, shards), (worker, workers) = self.options.shard_index, self.part.share
         return shard * workers + worker, shards * workers
 
     @property
     def concurrency(self) -> int:
         _, workers = self.share
-        wanted = self.options.concurrency or self.profile.limits.concurrency or DEFAULT_CONCURRENCY
+        wanted = self.options.concurrency or self.profile.limits.concurrency or CONCURRENCY
         return max(1, wanted // workers)
 
     @property
@@ -123,17 +128,15 @@ class Session:
     @cached_property
     def again(self) -> str:
         """The command that runs this profile against this target once more."""
-        if told := self.options.command:
-            return told if "--seed" in shlex.split(told) else f"{told} --seed {self.seed}"
-        given = [f"--profile {shlex.quote(shown(self.options.profile))}"]
-        given += [f"--base-url {shlex.quote(self.profile.base_url)}"]
-        given += [f"--var {shlex.quote(f'{name}={value}')}" for name, value in self.options.variables.items()]
-        given += [f"--limit {shlex.quote(f'{name}={value}')}" for name, value in self.options.limits.items()]
-        return " ".join(["conformance run", *given, f"--seed {self.seed}"])
+        if self.part.again:
+            return self.part.again
+        return replace(self.options, base_url=self.profile.base_url, seed=self.seed).repeat_command()
 
     # The controller's part
 
-    def claim(self) -> None:
+    def claim(self, unreachable: Unreachable | None = None) -> None:
+        """Takes the report folder. `unreachable` says why nothing can be sent; the run is reported all the same."""
+        self.unreachable = unreachable
         if self.earlier and self.options.report_dir:
             self.directory = self.options.report_dir
         else:
@@ -158,19 +161,16 @@ class Session:
             self.journal.append("resumed", {**part, "run": self.run, "started_at": self._started_at})
             self.planned = len(selected)
             return
-        clean, again = self.secrets.clean, self.secrets.clean(self.again)
+        clean, again, path = self.secrets.clean, self.secrets.clean(self.again), _path_of(self.options).absolute()
         everything = {instance.id for instance in self.instances}
         head = {
             "schema_version": SCHEMA_VERSION,
             "suite": to_json(Suite(suite_version(), self.contract.digest, check_set_digest())),
             "target": clean(self.profile.base_url),
-            "profile": to_json(
-                ProfileInfo(clean(self.profile.name), self.profile.digest, clean(shown(self.options.profile)))
-            ),
+            "profile": to_json(ProfileInfo(clean(self.profile.name), self.profile.digest, clean(str(path)))),
             "seed": self.seed,
-            "examples": self.options.examples or DEFAULT_EXAMPLES,
-            "variables": self.secrets.deep(dict(self.options.variables)),
-            "limits": self.secrets.deep(dict(self.options.limits)),
+            "examples": self.options.examples or EXAMPLES,
+            "options": self.secrets.deep(self.options.to_json()),
             "again": again,
             "run": self.run,
             "started_at": self._started_at,
@@ -184,8 +184,9 @@ class Session:
             "waivers": [to_json(waiver) for waiver in self.profile.waivers],
             "planned": [_planned(instance, self.contract, again) for instance in selected],
         }
-        if (of := self.options.shard[1]) > 1:
-            number = self.options.shard[0] + 1
+        number, of = self.options.shard_index
+        if of > 1:
+            number += 1
             head["shard"] = {"number": number, "of": of, "all": len(everything), "asked": clean(asked)}
         self.journal.append("run", head)
         self.planned = len(selected)
@@ -193,7 +194,7 @@ class Session:
     @property
     def journal(self) -> Journal:
         if self._journal is None:
-            name = f"journal-{self.options.worker}.ndjson" if self.options.worker else journals.NAME
+            name = f"journal-{self.part.worker}.ndjson" if self.part.worker else journals.NAME
             self._journal = Journal(self.directory / name)
         return self._journal
 
@@ -221,7 +222,7 @@ class Session:
 
     def settings_for(self, chosen: Sequence[Instance]) -> Settings:
         """What a runtime for these instances is made of."""
-        number, shards = self.options.shard
+        number, shards = self.options.shard_index
         shard, part = f"s{number + 1}" if shards > 1 else "", f"r{self.earlier.part - 1}" if self.earlier else ""
         return Settings(
             profile=self.profile,
@@ -229,13 +230,13 @@ class Session:
             keys=self.keys,
             journal=self.journal,
             secrets=self.secrets,
-            run=f"{self.run}{self.options.worker}",
+            run=f"{self.run}{self.part.worker}",
             concurrency=self.concurrency,
             seed=self.seed,
-            examples=self.options.examples or DEFAULT_EXAMPLES,
+            examples=self.options.examples or EXAMPLES,
             exclusive_operations=tuple(sorted({i.operation.id for i in chosen if i.check.exclusive})),
             again=self.again,
-            prefix=shard + part + (f"{self.options.worker}-" if self.options.worker else "x"),
+            prefix=shard + part + (f"{self.part.worker}-" if self.part.worker else "x"),
             watch=self.alarm.saw if self.alarm else None,
             **self._before(),
         )
@@ -251,7 +252,7 @@ class Session:
         @contextlib.asynccontextmanager
         async def open_runtime() -> Any:
             asyncio.get_running_loop().set_exception_handler(_unheard)
-            async with opened(settings) as runtime:
+            async with open_context(settings) as runtime:
                 self._runtime = runtime
                 yield runtime
 
@@ -268,13 +269,17 @@ class Session:
         if self.earlier is None:
             return {}
         since = datetime.now(UTC) - datetime.fromisoformat(self.earlier.began_at)
-        sent = -(-self.earlier.requests // self.options.share[1])  # all of them were sent by this shard
+        sent = -(-self.earlier.requests // self.part.share[1])  # all of them were sent by this shard
         return {"sent": sent, "since_s": max(0.0, since.total_seconds()), "limited": self.earlier.limited}
+
+    def schedule(self, instances: Sequence[Instance]) -> None:
+        """These are started when the first result is asked for."""
+        self._scheduled = instances
 
     def result(self, instance: Instance) -> Result:
         """Waits for an instance. Raises engine.Stopped, or whatever broke the suite."""
         if self._engine is None:
-            self.start(self.at_first)
+            self.start(self._scheduled)
         assert self._engine is not None
         self._engine.submit([self._job(instance)])
         return self._engine.result(instance.id)
@@ -305,14 +310,14 @@ class Session:
             interrupted = self._engine.stopped or (flow.exhausted if flow else "") or interrupted
             if self._engine.failure is not None:
                 interrupted = interrupted or f"the suite erred: {self._engine.failure}"
-        if not (self.planned or self.options.worker):
+        if not (self.planned or self.part.worker):
             return
         with contextlib.suppress(JournalError):
             self.journal.append(
                 "end",
                 {
                     "finished_at": now(),
-                    **({"worker": self.options.worker} if self.options.worker else {}),
+                    **({"worker": self.part.worker} if self.part.worker else {}),
                     "interrupted": self.secrets.clean_torn(interrupted),
                     **(flow.borne if flow else {}),
                     "fixtures": dict(self._runtime.fixtures.handed) if self._runtime else {},
@@ -332,9 +337,12 @@ def _planned(instance: Instance, contract: Contract, again: str) -> dict[str, An
     return {name: to_json(getattr(blank, name)) for name in _PLANNED}
 
 
-def shown(path: Path) -> str:
-    """A profile's path as it may stand in a report: relative where it can be, else its name."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return path.name
+def _loaded(options: RunOptions) -> Profile:
+    return load_profile(_path_of(options), base_url=options.base_url or None, variables=options.variables)
+
+
+def _path_of(options: RunOptions) -> Path:
+    """Raises UsageError."""
+    if options.profile is None:
+        raise UsageError("no profile was given", where="--profile", hint="name the target's TOML file")
+    return options.profile

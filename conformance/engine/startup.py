@@ -3,46 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from conformance.client.reachability import reaching
 from conformance.core.errors import Unreachable
-from conformance.engine.options import Options
-from conformance.engine.resume import Held
+from conformance.core.run_options import RunOptions
+from conformance.engine.options import RunPart
+from conformance.engine.resume import ResumableRun
 from conformance.engine.session import Session
+from conformance.journal.journal import Journal
 from conformance.journal.outbox import Outbox
 
 
-def prepared(
-    options: Options,
+def prepare_session(
+    options: RunOptions,
+    part: RunPart | None = None,
     *,
     collect_only: bool = False,
-    held: Held | None = None,
+    resumable: ResumableRun | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> Session:
     """A session that may begin: the profile is sound, the target was asked, a report folder is claimed.
 
-    Where the target did not answer, the session has that error, and is there to report it. `held` is the run that it
-    goes on with, if any. `meanwhile` is done while the target is waited for. Raises ConformanceError.
+    Where the target did not answer, the session has that error, and is there to report it. `resumable` is the run that
+    it continues, if any. `meanwhile` is done while the target is waited for. Raises ConformanceError.
     """
-    made = Session(options, journal=held.journal if held else None if options.keys is None else Outbox())
-    if held:
-        held.require_same(made)
-    sends = not (made.options.worker or collect_only)
-    reached = reaching(made.profile, made.deadline_s) if sends else None
-    assert made.instances is not None  # whatever is wrong with the checks themselves is wrong now
-    if made.options.worker:
-        assert made.options.report_dir is not None
-        made.directory = made.options.report_dir
+    part = part or RunPart()
+    journal: Journal | None = None if part.keys is None else Outbox()
+    if resumable:
+        part, journal = replace(part, earlier=resumable.earlier), resumable.journal
+    session = Session(options, part, journal=journal)
+    if resumable:
+        resumable.require_same(session)
+    sends = not (part.worker or collect_only)
+    reached = reaching(session.profile, session.deadline_s) if sends else None
+    assert session.instances is not None  # whatever is wrong with the checks themselves is wrong now
     if reached:
         if meanwhile:
             meanwhile()
-        try:
-            reached()
-        except Unreachable as error:
-            if held:  # its folder has a journal, to which nothing is added
-                raise
-            made.unreachable = error
-        made.claim()
-        if held:
-            held.tidy()
-    return made
+        session.claim(_unreachable(reached, resumable))
+        if resumable:
+            resumable.tidy()
+    return session
+
+
+def _unreachable(reached: Callable[[], None], resumable: ResumableRun | None) -> Unreachable | None:
+    try:
+        reached()
+    except Unreachable as error:
+        if resumable:  # its folder has a journal, to which nothing is added
+            raise
+        return error
+    return None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.core.model import Level, Outcome, RequirementRow, Result, Run
+from conformance.core.paths import shown_path
 from conformance.reports.shaping.grouping import bounded, identities, waiver_of
 from conformance.reports.shaping.text import dumps, mapped, utf8, visible, write
 
@@ -106,6 +107,9 @@ def _result(run: Run, name: str, result: Result, rules: Mapping[str, int]) -> di
 
 
 def _uri(path: str) -> str:
+    """Relative to the current folder, which in a pipeline is the checkout's, where the file lies below it."""
     from urllib.parse import quote
 
-    return quote(utf8(path).replace("\\", "/"), safe="/")
+    shown = shown_path(path)
+    scheme = "file://" if Path(shown).is_absolute() else ""
+    return scheme + quote(utf8(shown).replace("\\", "/"), safe="/")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from rich.console import Console
@@ -20,17 +19,18 @@ from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.model import Run
 from conformance.core.package import CONFIGURATION, PACKAGE, cache_directory
-from conformance.engine import resume as resuming
+from conformance.core.run_options import RunOptions
 from conformance.engine.open_context import load_sender
-from conformance.engine.options import Options
+from conformance.engine.options import RunPart
+from conformance.engine.resume import ResumableRun, open_resumable, resume_hint
 from conformance.engine.session import Session
-from conformance.engine.startup import prepared
+from conformance.engine.startup import prepare_session
 from conformance.profile.shares import check_shareable
 from conformance.reports import write_reports
 from conformance.reports.terminal import summary
 from conformance.runner import items, plugin
+from conformance.runner.options import pytest_words
 from conformance.runner.progress import ProgressLine, to_a_person
-from conformance.runner.sharding import parsed_shard
 
 _UNUSED: Final = (
     *("terminal", "logging", "unraisableexception", "threadexception", "recwarn", "doctest", "pastebin"),
@@ -44,38 +44,6 @@ _NO_STORE: Final = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
 All of a run's do, and in the process of a command there are no others."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the command line asked for, beyond the run's own options."""
-
-    profile: Path | None
-    """Needed, unless a run is resumed."""
-    base_url: str | None = None
-    variables: Sequence[str] = ()
-    report_dir: Path | None = None
-    concurrency: int | None = None
-    deadline_s: float | None = None
-    seed: int | None = None
-    examples: int | None = None
-    limits: Sequence[str] = ()
-    """`NAME=VALUE`, in place of the profile's."""
-    only: Sequence[str] = ()
-    keyword: str = ""
-    markers: str = ""
-    workers: str = ""
-    gateways: Sequence[str] = ()
-    """Of execnet: `ssh=host`, `socket=host:port`, `2*popen`."""
-    shard: str = ""
-    """Which part of the run, and of how many: `2/4`."""
-    fail_fast: bool = False
-    last_failed: bool = False
-    quiet: bool = False
-    command: str = ""
-    """What a person types to run this again; empty: made from the rest."""
-    resume: Path | None = None
-    """The folder of the run to go on with."""
-
-
 class Ended(ConformanceError):
     """The run is over, without a verdict on the target; says why, and how the command ends."""
 
@@ -84,36 +52,45 @@ class Ended(ConformanceError):
         self.exit_code = exit_code
 
 
-def run(asked: Asked, console: Console | None = None) -> int:
-    """Runs and reports; the exit code of design. Raises ConformanceError where there is no verdict to report."""
+def run(options: RunOptions, console: Console | None = None, *, resume: Path | None = None) -> int:
+    """Runs and reports; the exit code of design. `resume` is the folder of a run that was cut short and goes on.
+
+    Raises ConformanceError where there is no verdict to report.
+    """
     console = console or to_a_person()
-    splits = bool(asked.workers or asked.gateways)
+    splits = bool(options.workers or options.gateways)
     with interrupts.as_exceptions():
-        held = None
-        if asked.resume is not None:
-            _refuse_changes(asked)
-            held = resuming.hold(asked.resume)
-            if not held.earlier.left:
-                return _closed(held, asked, console)
-            asked = _as_before(asked, held)
-        made = prepared(options(asked, held), held=held, meanwhile=None if splits else _load_sender)
-        if asked.workers.isdigit():
-            _check_shareable(made, int(asked.workers))
-        if made.unreachable:
-            asked = replace(asked, workers="", gateways=(), quiet=True)
-        progress = ProgressLine(console, made, quiet=asked.quiet)
-        try:
-            status = int(_through_pytest(arguments(asked), progress))
-        except KeyboardInterrupt:  # not where pytest waits for one, but while the end is written
-            if not made.planned:
-                raise
-            raise Ended("interrupted", EXIT_INTERRUPTED, hint=resuming.to_go_on(made)) from None
-        finally:
-            progress.close()
-            made.forget()
-    if progress.run is not None and not made.unreachable:
-        _show(progress.run, made, console, quiet=asked.quiet)
-    _judge_the_end(progress, status, f"report: {made.directory}" if made.unreachable else "")
+        resumable = None
+        if resume is not None:
+            options.require_changeable()
+            resumable = open_resumable(resume)
+            if not resumable.earlier.left:
+                return _closed(resumable, options, console)
+            options = resumable.options(options)
+        _check(options)
+        preload = None if splits else _load_sender
+        session = prepare_session(options, resumable=resumable, meanwhile=preload)
+        if options.workers.isdigit():
+            _check_shareable(session, int(options.workers))
+        return _run(session, options, console)
+
+
+def _run(session: Session, options: RunOptions, console: Console) -> int:
+    if session.unreachable:
+        options = replace(options, workers="", gateways=(), quiet=True)
+    progress = ProgressLine(console, session, quiet=options.quiet)
+    try:
+        status = int(_through_pytest(arguments(options), progress))
+    except KeyboardInterrupt:  # not where pytest waits for one, but while the end is written
+        if not session.planned:
+            raise
+        raise Ended("interrupted", EXIT_INTERRUPTED, hint=resume_hint(session)) from None
+    finally:
+        progress.close()
+        session.forget()
+    if progress.run is not None and not session.unreachable:
+        _show(progress.run, session, console, quiet=options.quiet)
+    _judge_the_end(progress, status, f"report: {session.directory}" if session.unreachable else "")
     return status
 
 
@@ -123,24 +100,24 @@ def _show(run: Run, made: Session, console: Console, *, quiet: bool) -> None:
         console.print(summary(run), highlight=False, soft_wrap=True)
     if (page := made.directory / "report.html").exists():  # a full disk has no room for it
         _say(console, f"report: {page}")
-    if not quiet and (hint := resuming.to_go_on(made, run)):
+    if not quiet and (hint := resume_hint(made, run)):
         _say(console, hint)
 
 
-def plan(asked: Asked) -> list[str]:
-    """What the run that is asked for would send, as lines. Sends nothing. Raises ConformanceError."""
+def plan(options: RunOptions) -> list[str]:
+    """What a run with these options would send, as lines. Sends nothing. Raises ConformanceError."""
     from conformance.setup.plan.plan import lines
     from conformance.setup.plan.plan import plan as made_plan
 
-    made = prepared(replace(options(asked), dry=True), collect_only=True)
-    selection = Selection(made)
-    _through_pytest(
-        [*arguments(replace(asked, workers="", gateways=(), last_failed=False)), "--collect-only"], selection
-    )
+    _check(options)
+    session = prepare_session(options, RunPart(dry=True), collect_only=True)
+    selection = Selection(session)
+    alone = replace(options, workers="", gateways=(), last_failed=False)
+    _through_pytest([*arguments(alone), "--collect-only"], selection)
     if not selection.chosen:
         why = selection.ending.failure if selection.ending else ""
         raise Ended(why or "no check matches the selection", plugin.USAGE)
-    return list(lines(made_plan(made.profile, made.contract, selection.chosen, made.concurrency)))
+    return list(lines(made_plan(session.profile, session.contract, selection.chosen, session.concurrency)))
 
 
 class Selection:
@@ -170,48 +147,15 @@ def _say(console: Console, text: str) -> None:
     console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def _refuse_changes(asked: Asked) -> None:
-    """Raises UsageError where another run is asked for than the one that is to go on."""
-    given = {
-        "-k": asked.keyword,
-        "-m": asked.markers,
-        "--only": asked.only,
-        "--lf": asked.last_failed,
-        "--seed": asked.seed is not None,
-        "--examples": asked.examples is not None,
-        "--report-dir": asked.report_dir,
-        "--shard": asked.shard,
-    }
-    if named := ", ".join(option for option, value in given.items() if value):
-        raise UsageError(f"{named} cannot be given", where="--resume", hint="they are those of the run that goes on")
-
-
-def _as_before(asked: Asked, held: resuming.Held) -> Asked:
-    """What was asked for when the run began, with what may be said anew."""
-    before = held.asked(asked.profile)
-    return replace(
-        asked,
-        profile=before.profile,
-        base_url=asked.base_url or before.base_url,
-        variables=[*(f"{name}={value}" for name, value in before.variables.items()), *asked.variables],
-        report_dir=held.directory,
-        seed=before.seed,
-        examples=before.examples,
-        shard=f"{before.shard[0] + 1}/{before.shard[1]}" if before.shard[1] > 1 else "",
-        limits=[*(f"{name}={value}" for name, value in before.limits.items()), *asked.limits],
-        command=before.command,
-    )
-
-
-def _closed(held: resuming.Held, asked: Asked, console: Console) -> int:
+def _closed(resumable: ResumableRun, options: RunOptions, console: Console) -> int:
     """The reports of a run of which nothing is left to be run, and its exit code."""
-    told = "everything was run" if held.earlier.ended else "the run is complete"
-    done = held.closed()
-    write_reports(done, held.directory)
-    if not asked.quiet:
-        _say(console, f"{held.directory}: {told}; its reports are made again")
+    told = "everything was run" if resumable.earlier.ended else "the run is complete"
+    done = resumable.closed()
+    write_reports(done, resumable.directory)
+    if not options.quiet:
+        _say(console, f"{resumable.directory}: {told}; its reports are made again")
         console.print(summary(done), highlight=False, soft_wrap=True)
-    _say(console, f"report: {held.directory / 'report.html'}")
+    _say(console, f"report: {resumable.directory / 'report.html'}")
     return EXIT_CODES[done.verdict]
 
 
@@ -223,30 +167,9 @@ def _check_shareable(made: Session, workers: int) -> None:
         raise
 
 
-def options(asked: Asked, held: resuming.Held | None = None) -> Options:
-    if asked.workers and asked.gateways:
+def _check(options: RunOptions) -> None:
+    if options.workers and options.gateways:
         raise UsageError("cannot be given beside -n", where="--tx", hint="processes of this machine are --tx 2*popen")
-    if asked.profile is None:
-        raise UsageError("no profile was given", where="--profile", hint="name the target's TOML file")
-    for option, pairs in (("--var", asked.variables), ("--limit", asked.limits)):
-        for pair in pairs:
-            if "=" not in pair:
-                raise UsageError(f"{pair!r} sets nothing", where=option, hint="write NAME=VALUE")
-    return Options(
-        profile=asked.profile,
-        base_url=asked.base_url,
-        variables=dict(pair.split("=", 1) for pair in asked.variables),
-        limits=dict(pair.split("=", 1) for pair in asked.limits),
-        report_dir=asked.report_dir,
-        concurrency=asked.concurrency,
-        deadline_s=asked.deadline_s,
-        seed=asked.seed,
-        examples=asked.examples,
-        shard=parsed_shard(asked.shard) if asked.shard else (0, 1),
-        command=asked.command,
-        fail_fast=asked.fail_fast,
-        earlier=held.earlier if held else None,
-    )
 
 
 def _through_pytest(given: list[str], part: ProgressLine | Selection) -> int:
@@ -279,35 +202,16 @@ def _cache(profile: Path) -> Path:
     return cache_directory() / own
 
 
-def arguments(asked: Asked) -> list[str]:
-    """pytest's command line for a run: nothing of the current folder's configuration takes part."""
-    assert asked.profile is not None
+def arguments(options: RunOptions) -> list[str]:
+    """pytest's command line for a run: nothing of the current folder's configuration takes part.
+
+    The suite's own options are no part of it: the session has them.
+    """
+    assert options.profile is not None
     plugins = "-p conformance.runner.plugin -p conformance.runner.lean_protocol"
-    given = [*plugins.split(), "-s", "-c", str(CONFIGURATION)]
-    given += [word for name in _UNUSED for word in ("-p", f"no:{name}")]
-    given += ["--rootdir", str(PACKAGE), "-o", f"cache_dir={_cache(asked.profile)}"]
-    given += ["--conformance-profile", str(asked.profile)]
-    pairs: list[tuple[str, Any]] = [
-        ("--conformance-base-url", asked.base_url),
-        ("--conformance-report-dir", asked.report_dir),
-        ("--conformance-concurrency", asked.concurrency),
-        ("--conformance-deadline", asked.deadline_s),
-        *(("--conformance-limit", pair) for pair in asked.limits),
-        ("--conformance-seed", asked.seed),
-        ("--conformance-examples", asked.examples),
-        ("--conformance-shard", asked.shard or None),
-        ("-k", asked.keyword or None),
-        ("-m", asked.markers or None),
-    ]
-    for option, value in pairs:
-        given += [option, str(value)] if value is not None else []
-    for option, values in (("--conformance-var", asked.variables), ("--conformance-only", asked.only)):
-        for value in values:
-            given += [option, value]
-    if asked.workers:
-        given += ["-p", "xdist.plugin", "-n", asked.workers]
-    if asked.gateways:
-        given += ["-p", "xdist.plugin", "--dist=load", *(f"--tx={spec}" for spec in asked.gateways)]
-    given += ["-x"] if asked.fail_fast else []
-    given += ["--lf"] if asked.last_failed else []
-    return [*given, str(PACKAGE / "checks")]
+    words = [*plugins.split(), "-s", "-c", str(CONFIGURATION)]
+    words += [word for name in _UNUSED for word in ("-p", f"no:{name}")]
+    words += ["--rootdir", str(PACKAGE), "-o", f"cache_dir={_cache(options.profile)}"]
+    words += ["-p", "xdist.plugin"] if options.workers or options.gateways else []
+    words += ["--dist=load"] if options.gateways else []
+    return [*words, *pytest_words(options), str(PACKAGE / "checks")]

@@ -18,7 +18,7 @@ class FirstFailure:
         own = session.config.stash.get(session_key, None)
         if own is None or own.alarm is None or session.testsfailed or session.config.option.collectonly:
             return None
-        if own.options.worker or session.config.getoption("dist", "no") != "no":
+        if own.part.worker or session.config.getoption("dist", "no") != "no":
             return None
         checks = {item.instance.id: item for item in session.items if isinstance(item, CheckItem)}
         for planned, following in zip_longest(session.items, session.items[1:]):

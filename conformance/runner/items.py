@@ -38,6 +38,9 @@ class Ending:
         if not self.failure:
             self.failure, self.exit_code = clean_of_all(why), exit_code
 
+    def interrupt(self) -> None:
+        self.interrupted = True
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if not report.failed:
             return
@@ -106,12 +109,12 @@ class CheckItem(pytest.Item):
         try:
             self.result = result = self.config.stash[session_key].result(self.instance)
         except Stopped as stopped:
-            if not self.config.stash[session_key].options.worker:
+            if not self.config.stash[session_key].part.worker:
                 # thousands of items more would only say the same, in seconds that a deadline does not have
                 self.session.shouldstop = str(stopped)
             pytest.skip(f"not run: {stopped}")
         except JournalError as error:
-            if self.config.stash[session_key].options.worker:
+            if self.config.stash[session_key].part.worker:
                 raise CheckFailed(str(error)) from None
             self.config.stash[ending_key].fail(str(error))
             pytest.exit(str(error), returncode=BROKEN)

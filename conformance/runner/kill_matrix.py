@@ -33,8 +33,8 @@ from conformance.core.environ import own_processes
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.gc_tuning import calm_collector
 from conformance.core.model import Level, Outcome, Result, Run, Verdict
+from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile, judge, merged, patched_profile, reference_options
-from conformance.engine.options import Options
 from conformance.reference.drawn.choices import ALL_FACTS, Drawn, drawn_from
 from conformance.reference.drawn.strategy import drawn
 from conformance.reference.drawn.telling import profile_of, schemas_of
@@ -264,7 +264,7 @@ def _register(target: Drawn, name: str, service: embedded.Embedded) -> None:
         raise ConformanceError(error.read().decode("utf-8", "replace"), where=name) from error
 
 
-def _options(service: embedded.Embedded, name: str, folder: Path) -> Options:
+def _options(service: embedded.Embedded, name: str, folder: Path) -> RunOptions:
     profile = embedded.bundled_profiles() / "reference.toml"
     return reference_options(service.base_url, service.control_url, name, profile, folder / name)
 

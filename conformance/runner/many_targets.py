@@ -19,8 +19,8 @@ from conformance.core import child_process, interrupts
 from conformance.core.errors import ConformanceError, Unreachable, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.model import OPEN, Outcome
+from conformance.core.run_options import RunOptions
 from conformance.engine.options import new_seed
-from conformance.runner.command import Asked
 from conformance.runner.progress import to_a_person
 
 _GRAVEST: Final = (EXIT_INTERRUPTED, 5, 2, 4, 1, 3, 0)
@@ -31,32 +31,15 @@ _TEMPLATE: Final = "template.toml"
 _OUTPUT: Final = "output.txt"
 _POLL_S: Final = 0.05
 _RUN: Final = "from conformance.cli import main; main(prog_name='conformance')"
-_OPTIONS: Final = {
-    "--report-dir": "report_dir",
-    "--concurrency": "concurrency",
-    "--deadline": "deadline_s",
-    "--seed": "seed",
-    "--examples": "examples",
-    "-k": "keyword",
-    "-m": "markers",
-    "-n": "workers",
-    "--shard": "shard",
-    "--var": "variables",
-    "--limit": "limits",
-    "--only": "only",
-    "--tx": "gateways",
-    "-x": "fail_fast",
-    "--lf": "last_failed",
-    "-q": "quiet",
-}
-"""Options of `conformance run` that all targets share, each with its name in `Asked`."""
+_OF_ONE_TARGET: Final = ("profile", "base_url")
+"""Options of which there is one for each target."""
 _WORDS: Final = {2: "not run", 4: "unreachable", 5: "broken", EXIT_INTERRUPTED: "interrupted"}
 
 
 @dataclass(frozen=True)
 class _Target:
     name: str
-    asked: Asked
+    options: RunOptions
     output: Path
     """What its run prints."""
 
@@ -97,17 +80,19 @@ def profiles_in(paths: Sequence[Path]) -> list[Path]:
     return found
 
 
-def run_all(profiles: Sequence[Path], asked: Asked, console: Console | None = None) -> int:
+def run_all(
+    profiles: Sequence[Path], options: RunOptions, console: Console | None = None, *, resume: Path | None = None
+) -> int:
     """Runs all, says as each ends how it ended, and gives the gravest exit code. Raises ConformanceError."""
-    for option, value in (("--base-url", asked.base_url), ("--resume", asked.resume)):
+    for option, value in (("--base-url", options.base_url), ("--resume", resume)):
         if value:
             raise UsageError("there is one for each target", where=option, hint="run that target by itself")
     console = console or to_a_person()
-    targets = _targets(profiles, asked)
+    targets = _targets(profiles, options)
     started = time.monotonic()
     with interrupts.as_exceptions(), interrupts.deferred():
-        ended = list(_side_by_side(targets, console, quiet=asked.quiet))
-    if not asked.quiet:
+        ended = list(_side_by_side(targets, console, quiet=options.quiet))
+    if not options.quiet:
         _say(console, "")
         for line in table(ended):
             _say(console, line)
@@ -116,19 +101,19 @@ def run_all(profiles: Sequence[Path], asked: Asked, console: Console | None = No
     return next(code for code in _GRAVEST if any(one.code == code for one in ended))
 
 
-def _targets(profiles: Sequence[Path], asked: Asked) -> list[_Target]:
+def _targets(profiles: Sequence[Path], options: RunOptions) -> list[_Target]:
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    folder = asked.report_dir or Path("reports") / f"targets-{stamp}"
+    folder = options.report_dir or Path("reports") / f"targets-{stamp}"
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError("the report directory is not empty", where=str(folder), hint="name another with --report-dir")
     targets, names = [], set[str]()
-    if asked.seed is None and not asked.shard:  # shards have one of their own
-        asked = replace(asked, seed=new_seed())  # what one target is asked, all are: they may be compared
+    if options.seed is None and not options.shard:  # shards have one of their own
+        options = replace(options, seed=new_seed())  # what one target is asked, all are: they may be compared
     for profile in profiles:
         name = next(n for n in (profile.stem, *(f"{profile.stem}-{i}" for i in range(2, 999))) if n not in names)
         names.add(name)
         place = folder / name
-        own = replace(asked, profile=profile, report_dir=place / "report")
+        own = replace(options, profile=profile, report_dir=place / "report")
         targets.append(_Target(name, own, place / _OUTPUT))
     return targets
 
@@ -167,7 +152,7 @@ def _start(target: _Target) -> _Running:
     target.output.parent.mkdir(parents=True, exist_ok=True)
     with target.output.open("wb") as output:
         process = subprocess.Popen(
-            child_process.command(_RUN, "run", "--profile", target.asked.profile, *arguments(target.asked)),
+            child_process.command(_RUN, "run", "--profile", target.options.profile, *arguments(target.options)),
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -176,16 +161,10 @@ def _start(target: _Target) -> _Running:
     return _Running(target, process, time.monotonic())
 
 
-def arguments(asked: Asked) -> Iterator[str]:
+def arguments(options: RunOptions) -> list[str]:
     """The options that all targets share, as on the command line."""
-    for option, name in _OPTIONS.items():
-        value = getattr(asked, name)
-        if value is True:
-            yield option
-        elif isinstance(value, (list, tuple)):
-            yield from (word for one in value for word in (option, str(one)))
-        elif value is not None and value is not False and value != "":
-            yield from (option, str(value))
+    shared = [option for option in options.explicit_options() if option.flags and option.name not in _OF_ONE_TARGET]
+    return [word for option in shared for word in option.words(getattr(options, option.name))]
 
 
 def _ended(one: _Running, *, stopping: bool) -> _Ended:

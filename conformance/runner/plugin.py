@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from _pytest.mark.expression import Expression  # there is no public way to tell a wrong expression from a right one
@@ -17,17 +17,14 @@ import conformance.checks
 from conformance.checks.support.registry import Instance
 from conformance.client.redaction.secrets import clean_of_all
 from conformance.core import interrupts
-from conformance.core.codec import from_json
 from conformance.core.environ import restore_environment
 from conformance.core.errors import ConformanceError, JournalError, Unreachable, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.model import Level, Outcome, Result, Run, Stability
-from conformance.engine.options import Options
-from conformance.engine.resume import to_go_on
+from conformance.engine.resume import resume_hint
 from conformance.engine.session import Session
-from conformance.engine.startup import prepared
+from conformance.engine.startup import prepare_session
 from conformance.journal.outbox import Outbox
-from conformance.journal.segments import Earlier
 from conformance.runner.distributed.worker import LINES
 from conformance.runner.fail_fast import FirstFailure
 from conformance.runner.items import (
@@ -41,83 +38,14 @@ from conformance.runner.items import (
     run_key,
     session_key,
 )
+from conformance.runner.options import options_of
+from conformance.runner.options import pytest_addoption as pytest_addoption
 from conformance.runner.priority import ordered
-from conformance.runner.sharding import asked_of, in_shard, parsed_shard
+from conformance.runner.sharding import in_shard, selection_of
 
 _CHECKS = Path(conformance.checks.__path__[0])
 _SHORT = {"warned": "W", "inconclusive": "I", "inapplicable": "-", "unstated": "?", "untested": "U", "broken": "B"}
 USAGE = UsageError.exit_code
-_N = TypeVar("_N", int, float)
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("conformance", "conformance of a Commerce Service implementation")
-    group.addoption("--conformance-profile", metavar="FILE", help="the target's profile (TOML); required")
-    group.addoption("--conformance-base-url", metavar="URL", help="instead of the profile's base_url")
-    group.addoption(
-        "--conformance-var", metavar="NAME=VALUE", action="append", default=[], help="overrides one of [variables]"
-    )
-    group.addoption("--conformance-report-dir", metavar="DIR", help="an empty folder for the reports")
-    group.addoption("--conformance-concurrency", metavar="N", help="requests in flight at once")
-    group.addoption("--conformance-deadline", metavar="SECONDS", help="the whole run")
-    group.addoption(
-        "--conformance-limit", metavar="NAME=VALUE", action="append", default=[], help="overrides one of [limits]"
-    )
-    group.addoption("--conformance-seed", metavar="N", help="for generated requests")
-    group.addoption("--conformance-examples", metavar="N", help="generated requests for each property")
-    group.addoption(
-        "--conformance-only", metavar="NAME", action="append", default=[], help="just the item of that name; repeatable"
-    )
-    group.addoption("--conformance-shard", metavar="K/N", help="the K-th of N parts of the run, to be merged")
-
-
-def options_of(config: pytest.Config) -> Options:
-    """Raises UsageError on an option that makes no sense."""
-    get = config.getoption
-    if not get("--conformance-profile"):
-        raise UsageError("no profile was given", where="--conformance-profile", hint="name the target's TOML file")
-    told = getattr(config, "workerinput", {}).get("conformance", {})
-    report_dir = told.get("directory") or get("--conformance-report-dir")
-    return Options(
-        profile=Path(get("--conformance-profile")),
-        base_url=get("--conformance-base-url"),
-        variables=_pairs(config, "--conformance-var"),
-        limits=_pairs(config, "--conformance-limit"),
-        report_dir=Path(report_dir) if report_dir else None,
-        concurrency=_number(config, "--conformance-concurrency", int, 1),
-        deadline_s=_number(config, "--conformance-deadline", float, 0.0),
-        seed=told.get("seed", _number(config, "--conformance-seed", int, 0)),
-        examples=_number(config, "--conformance-examples", int, 1),
-        command=told.get("command", ""),
-        shard=parsed_shard(text, "--conformance-shard") if (text := get("--conformance-shard")) else (0, 1),
-        worker=getattr(config, "workerinput", {}).get("workerid", ""),
-        share=tuple(told.get("share", (0, 1))),
-        run=told.get("run", ""),
-        fail_fast=config.getvalue("maxfail") == 1,
-        earlier=from_json(Earlier, told["earlier"]) if told.get("earlier") else None,
-        keys=told.get("keys"),
-    )
-
-
-def _pairs(config: pytest.Config, option: str) -> dict[str, str]:
-    for pair in (given := config.getoption(option)):
-        if "=" not in pair:
-            raise UsageError(f"{pair!r} sets nothing", where=option, hint="write NAME=VALUE")
-    return dict(pair.split("=", 1) for pair in given)
-
-
-def _number(config: pytest.Config, option: str, kind: type[_N], least: _N) -> _N | None:
-    """Read here and not by argparse, whose exit status would mean something else."""
-    given = config.getoption(option)
-    if given is None:
-        return None
-    try:
-        number = kind(given)
-    except ValueError:
-        raise UsageError(f"{given!r} is no number", where=option) from None
-    if not least <= number < 2**32:
-        raise UsageError(f"{given} is out of bounds", where=option, hint=f"from {least} up")
-    return number
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -144,7 +72,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if session_key in config.stash:  # the commands bring their own
         return
     try:
-        own = prepared(options_of(config), collect_only=config.option.collectonly)
+        own = prepare_session(*options_of(config), collect_only=config.option.collectonly)
         if own.unreachable:
             _report_unreachable(own, own.unreachable)
             raise own.unreachable
@@ -172,14 +100,14 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    only = set(config.getoption("--conformance-only"))
+    own = config.stash[session_key]
+    only = set(own.options.only)
     if only:
         dropped = [item for item in items if item.name not in only]
         items[:] = [item for item in items if item.name in only]
         config.hook.pytest_deselected(items=dropped)
-    own = config.stash[session_key]
-    if own.options.shard[1] > 1 and not own.earlier:  # of what is resumed the rest is known
-        items[:], others = in_shard(items, *own.options.shard)
+    if own.options.shard and not own.earlier:  # of what is resumed the rest is known
+        items[:], others = in_shard(items, *own.options.shard_index)
         config.hook.pytest_deselected(items=others)
     items.sort(key=lambda item: isinstance(item, CheckItem) and item.instance.check.exclusive)
 
@@ -197,7 +125,7 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 def _read_expressions(config: pytest.Config) -> None:
     """Before any worker trips over them. Raises UsageError."""
-    if config.getoption("--conformance-shard") and config.getoption("lf", False):
+    if config.stash[session_key].options.shard and config.getoption("lf", False):
         raise UsageError("only this machine knows what failed: no other makes shards of that", where="--lf")
     for option, text in (("-k", config.option.keyword), ("-m", config.option.markexpr)):
         try:
@@ -218,7 +146,7 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     if own is None or config.option.collectonly:
         return (yield)
     checks = [item.instance for item in session.items if isinstance(item, CheckItem)]
-    if own.options.worker:
+    if own.part.worker:
         return (yield from _as_worker(own, checks, config))
     splits = bool(config.getoption("dist", "no") != "no")
     if not checks and not splits:
@@ -233,7 +161,7 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
     try:
         if checks is not None:
             with interrupts.deferred():
-                own.write_head(checks, asked_of(session.config))
+                own.write_head(checks, selection_of(own, session.config))
                 if own.unreachable:
                     raise own.unreachable
                 own.start(ordered(checks) if own.options.fail_fast else checks)
@@ -246,7 +174,7 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
         stopped = str(stop)
         raise
     except KeyboardInterrupt as signal:
-        ending.interrupted = True
+        ending.interrupt()
         stopped = str(signal) or "SIGINT"
         raise
     except pytest.exit.Exception as left:
@@ -268,7 +196,7 @@ def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> I
     from conformance.runner.distributed.xdist_scheduling import SECRETS, share_of
 
     share = share_of(checks, config)
-    own.at_first = ordered(share) if own.options.fail_fast else share  # begun when the controller asks for the first
+    own.schedule(ordered(share) if own.options.fail_fast else share)  # the controller asks for the first
     try:
         with interrupts.in_a_process_of_its_own():
             return (yield)
@@ -285,7 +213,7 @@ def pytest_report_to_serializable(config: pytest.Config) -> Iterator[None]:
     """A process elsewhere sends what it wrote along with its reports."""
     data: Any = yield
     own = config.stash.get(session_key, None)
-    if own is not None and own.options.keys is not None and isinstance(own.journal, Outbox):
+    if own is not None and own.part.keys is not None and isinstance(own.journal, Outbox):
         data[LINES] = own.journal.drained()
     return data  # type: ignore[no-any-return]
 
@@ -340,7 +268,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Reports are written, and the exit status becomes the suite's own (design, Exit codes)."""
     run = session.config.stash.get(run_key, None)
     own = session.config.stash.get(session_key, None)
-    if own is None or own.options.worker or session.config.option.collectonly:
+    if own is None or own.part.worker or session.config.option.collectonly:
         return
     if run is None:
         own.forget()
@@ -383,7 +311,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             terminalreporter.write_line(line)
         own = config.stash[session_key]
         terminalreporter.write_line(f"report: {own.directory / 'report.html'}")
-        if hint := to_go_on(own, run):
+        if hint := resume_hint(own, run):
             terminalreporter.write_line(hint)
     if failure:
         terminalreporter.write_line(f"error: {failure}", red=True)

@@ -12,8 +12,8 @@ from typing import Any
 
 from conformance.core.errors import ProfileError
 from conformance.core.model import Outcome, Run, Verdict
+from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile
-from conformance.engine.options import Options
 from conformance.reference.drawn.choices import ALL_FACTS, Drawn
 
 Document = dict[str, Any]
@@ -74,7 +74,7 @@ def _exclude(made: Document, fact: str, reference: Mapping[str, Any]) -> None:
             made[table]["window_s"] = dict(_REASON)
 
 
-def reduced(document: Document, facts: int, options: Options) -> Document:
+def reduced(document: Document, facts: int, options: RunOptions) -> Document:
     """The document with at most that many facts of its own, always the same ones, as far as they make a profile."""
     every = [path for name, value in document.items() if name not in _BASE for path in _paths((name,), value)]
     chosen = set(random.Random(facts).sample(every, min(facts, len(every))))
@@ -105,7 +105,7 @@ def _only(document: Document, paths: list[Path]) -> Document:
     return made
 
 
-def _loads(document: Document, options: Options) -> bool:
+def _loads(document: Document, options: RunOptions) -> bool:
     try:
         document_profile(options, document)
     except ProfileError:

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from conformance.engine.session import DEFAULT_CONCURRENCY
+from conformance.core.defaults import CONCURRENCY
 from tests.benchmarks.common import (
     ROOT,
     Figure,
@@ -43,7 +43,7 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> 
             return done.seconds
 
         def bare() -> float:
-            done = sent_bare(wires, running, DEFAULT_CONCURRENCY)
+            done = sent_bare(wires, running, CONCURRENCY)
             sending.append(float(done.out))
             return done.seconds
 

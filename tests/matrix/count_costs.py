@@ -73,7 +73,7 @@ def counted_all(service: embedded.Embedded, folder: Path) -> Iterator[Costs]:
     for name in ("", *variants()):
         options = reference_options(service.base_url, service.control_url, name, profile, folder / (name or "plain"))
         own = patched_profile(options, variants()[name].profile) if name else None
-        session = Session(options, own, MemoryJournal())
+        session = Session(options, profile=own, journal=MemoryJournal())
         session.claim()
         run = complete(session, session.instances)
         assert session.runtime is not None

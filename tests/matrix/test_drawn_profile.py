@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from conformance.core.model import Outcome, Run
+from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile, merged
-from conformance.engine.options import Options
 from conformance.judge.assemble import assemble
 from conformance.profile.exclusions import exclusion_of
 from conformance.reference.drawn.choices import ALL_FACTS, CHOICES, Drawn, drawn_from
@@ -22,7 +22,7 @@ from tests.support.journals import END, conformant_lines
 
 REFERENCE = bundled_profiles() / "reference.toml"
 DOCUMENT = tomllib.loads(REFERENCE.read_text(encoding="utf-8"))
-OPTIONS = Options(profile=REFERENCE, base_url="http://127.0.0.1:1", variables={"control": "http://127.0.0.1:1"})
+OPTIONS = RunOptions(profile=REFERENCE, base_url="http://127.0.0.1:1", variables={"control": "http://127.0.0.1:1"})
 
 
 def written(target: Drawn) -> dict[str, Any]:

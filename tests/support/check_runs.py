@@ -16,7 +16,7 @@ from conformance.client.redaction.secrets import Secrets
 from conformance.contract import load_contract
 from conformance.core.model import Result
 from conformance.engine import check_runner as runner
-from conformance.engine.open_context import opened
+from conformance.engine.open_context import open_context
 from conformance.journal.journal import Journal
 from conformance.profile.model import (
     Credential,
@@ -94,7 +94,7 @@ def judged(scripted: Any, tmp_path: Path) -> Callable[..., tuple[Result, Any]]:
                     examples=examples,
                     again="run",
                 )
-                async with opened(settings) as runtime:
+                async with open_context(settings) as runtime:
                     check = Check("a_law", "check_a", "AUTH-1", function)
                     on = operation or CONTRACT.operations["getApiKeyIdentity"]
                     result = await runner.run(Instance(check, on, "case"), runtime)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from conformance.core.model import Outcome, Run
+from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import judge
-from conformance.engine.options import Options
 from conformance.profile.loader import load_profile
 from conformance.reference.registry import variants
 from conformance.runner.embedded_reference import Embedded, bundled_profiles
 from conformance.setup.probe.draft import value_text
-from conformance.setup.probe.options import Asked, key_source
+from conformance.setup.probe.options import ProbeOptions, key_source
 from conformance.setup.probe.probe import Drafted, probe
 
 KEYS = (
@@ -72,7 +72,7 @@ def drafted(service: Embedded, place: Path, target: str = "", *, schemas: bool =
 
 def probed(service: Embedded, place: Path, target: str, stated: Path, openapi: str = "") -> Drafted:
     prefix = f"/{target}" if target else ""
-    asked = Asked(
+    asked = ProbeOptions(
         base_url=service.base_url + prefix,
         output=place / f"{target or 'plain'}.toml",
         keys=tuple(key_source(f"{key}=env:{variable(key)}") for key in KEYS),
@@ -89,7 +89,7 @@ def variable(key: str) -> str:
 
 def verdict(draft: Drafted, place: Path) -> Run:
     """A run with the drafted profile as it stands, nothing added."""
-    options = Options(profile=draft.profile, seed=0, report_dir=place / f"{draft.profile.stem}-run", examples=4)
+    options = RunOptions(profile=draft.profile, seed=0, report_dir=place / f"{draft.profile.stem}-run", examples=4)
     return judge(options, profile=load_profile(draft.profile), keep=False)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.signs import Signs
-from conformance.client.fixtures import Fixtures, Members
+from conformance.client.fixtures import Call, Fixtures, Members
 from conformance.client.recorder import current_check
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request_builder import Arranger
@@ -57,6 +57,10 @@ class Settings:
     """An earlier part was cut short when it had begun to provoke limits, and may have left them up."""
     watch: Callable[[Exchange], None] | None = None
     """Is told of each exchange, in the engine's thread."""
+    call: Call | None = None
+    """How a fixture provider sends an operation; None: as the runtime does."""
+    watches_limits: bool = True
+    """Whether a rate limit that outlives its recovery ends what is sent for its caller."""
 
 
 @dataclass
@@ -74,7 +78,6 @@ class Runtime:
 
     def __post_init__(self) -> None:
         self.controls = Controls(self)
-        self.fixtures.call = self._call
 
     def alternatives(self, schema: str) -> Alternatives:
         """To the leaves of a body that has this schema of the profile's, or none of it."""
@@ -82,7 +85,7 @@ class Runtime:
             self._alternatives[schema] = Alternatives(self.settings.profile.schemas.by_name.get(schema))
         return self._alternatives[schema]
 
-    async def _call(self, operation_id: str, given: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
+    async def call(self, operation_id: str, given: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
         """An operation of the interface as a fixture provider."""
         operation = self.settings.contract.operations[operation_id]
         request = await self.arranger.arrange(operation, given=given)

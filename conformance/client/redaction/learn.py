@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from conformance.client.dpop import ProofKey
@@ -90,6 +90,14 @@ def public_names(profile: Profile, contract: Contract) -> str:
     """What reports are made of, and no secret: a key that begins like one of these names does not hide them."""
     paths = (operation.path for operation in contract.all)
     return "\n".join([profile.base_url, profile.name, str(profile.path or ""), *profile.credentials, *paths])
+
+
+def secrets_of(profile: Profile, contract: Contract, keys: Mapping[str, str]) -> Secrets:
+    """What is known for a secret before anything is sent: the credentials, by name."""
+    secrets = Secrets(public_names(profile, contract))
+    for name, key in keys.items():
+        secrets.lasting(name, key)
+    return secrets
 
 
 def headers_that_tell(profile: Profile) -> Iterator[str]:

@@ -20,13 +20,13 @@ from conformance.checks.support.registry import check_set_digest
 from conformance.client.redaction.secrets import clean_of_all
 from conformance.core.environ import own_processes
 from conformance.core.errors import UsageError
+from conformance.core.run_options import RunOptions
 from conformance.runner.distributed.profile_bundle import bundle_of
 from conformance.runner.distributed.worker import LINES, PREPARE, VERSIONS, packed
 from conformance.runner.items import ending_key, session_key
+from conformance.runner.options import pytest_words
 
 _PATIENCE_S: Final = 60.0
-_TOLD: Final = ("base-url", "concurrency", "deadline", "examples", "shard")
-_TOLD_ALL: Final = ("var", "limit", "only")
 
 
 class Gateways:
@@ -37,8 +37,8 @@ class Gateways:
         self.elsewhere = False
         self.children: dict[str, int] = {}
         """The process ids of the gateways that are children of this process, by the gateways' ids."""
-        self._folders: dict[str, str] = {}
-        """Where each gateway has the profile."""
+        self._folders: dict[str, tuple[str, str]] = {}
+        """Where each gateway has its folder and, in it, the profile."""
         self._files: dict[str, int] = {}
         self._starting = ExitStack()
 
@@ -84,23 +84,22 @@ class Gateways:
             raise UsageError(f"the suite is not there: {_line(lacks)}", where=str(gateway.spec), hint=hint)
         if (checks, contract) != (check_set_digest(), own.contract.digest):
             raise UsageError("another version of the suite is there", where=str(gateway.spec), hint="install this one")
-        self._folders[gateway.id], given = _answer(gateway, PREPARE, packed(bundle_of(own.options.profile)))
+        assert own.options.profile is not None
+        folder, profile, words = _answer(gateway, PREPARE, packed(bundle_of(own.options.profile)))
+        self._folders[gateway.id] = folder, profile
         # pytest-xdist sends the command line as it finds it here
+        expressions = replace(RunOptions(), keyword=own.options.keyword, markers=own.options.markers)
         params = self._config.invocation_params
-        self._config.invocation_params = replace(params, args=(*given, *self._arguments()))
+        self._config.invocation_params = replace(params, args=(*words, *pytest_words(expressions)))
 
-    def told(self, gateway: str) -> dict[str, Any]:
-        """What a process elsewhere needs beside what every worker is told."""
+    def complete_input(self, gateway: str, sent: dict[str, Any]) -> dict[str, Any]:
+        """What a worker is sent, with what a process on another machine needs beside it."""
         if not self.elsewhere:
-            return {}
-        return {"directory": self._folders[gateway], "keys": self._config.stash[session_key].keys}
-
-    def _arguments(self) -> list[str]:
-        option = self._config.option
-        given = [f"--conformance-{name}={v}" for name in _TOLD if (v := getattr(option, _dest(name))) is not None]
-        given += [f"--conformance-{name}={v}" for name in _TOLD_ALL for v in getattr(option, _dest(name))]
-        expressions = (("-k", option.keyword), ("-m", option.markexpr))
-        return [*given, *(f"{name}{text}" for name, text in expressions if text)]
+            return sent
+        folder, profile = self._folders[gateway]
+        options = {**sent["options"], "profile": profile, "report_dir": folder}
+        part = {**sent["part"], "keys": self._config.stash[session_key].keys}
+        return {**sent, "options": options, "part": part}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_from_serializable(self, data: dict[str, Any]) -> Iterator[None]:
@@ -136,10 +135,6 @@ def _answer(gateway: execnet.Gateway, source: str, *sent: Any) -> Any:
     answer = channel.receive(_PATIENCE_S)
     channel.waitclose(_PATIENCE_S)
     return answer
-
-
-def _dest(name: str) -> str:
-    return f"conformance_{name.replace('-', '_')}"
 
 
 def _line(text: object) -> str:

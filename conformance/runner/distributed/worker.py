@@ -43,7 +43,7 @@ def packed(bundle: Bundle) -> dict[str, Any]:
 
 
 def prepare(channel: Any) -> None:
-    """Receives a profile for the run that comes next in this process; sends its folder, and pytest's command line."""
+    """Receives a profile for the run that comes next in this process; sends folder, path and pytest's words."""
     restore_environment()
     pytest_unconfigure()  # of a run that never began
     folder = _prepared.enter_context(tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True))
@@ -51,7 +51,7 @@ def prepare(channel: Any) -> None:
     own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None}
     kept = {name: os.environ.get(name) for name in _OF_XDIST}
     _prepared.enter_context(environment({**kept, **bundle.environment, **own}))
-    channel.send([folder, _arguments(bundle.unpack(Path(folder)))])
+    channel.send([folder, str(bundle.unpack(Path(folder))), _arguments()])
 
 
 def pytest_unconfigure() -> None:
@@ -59,9 +59,8 @@ def pytest_unconfigure() -> None:
     _prepared.close()
 
 
-def _arguments(profile: Path) -> list[str]:
+def _arguments() -> list[str]:
     """None of them is a path by itself: pytest-xdist would look for it on the near side."""
     plugins = ("conformance.runner.plugin", "conformance.runner.distributed.worker", "xdist.plugin")
-    given = [f"-p{name}" for name in (*plugins, "no:terminal", "no:cacheprovider")]
-    given += ["-s", f"--config-file={CONFIGURATION}", f"--rootdir={PACKAGE}", f"--conformance-profile={profile}"]
-    return [*given, "--pyargs", "conformance.checks"]
+    words = [f"-p{name}" for name in (*plugins, "no:terminal", "no:cacheprovider")]
+    return [*words, "-s", f"--config-file={CONFIGURATION}", f"--rootdir={PACKAGE}", "--pyargs", "conformance.checks"]

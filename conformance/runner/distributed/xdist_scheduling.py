@@ -17,12 +17,13 @@ from xdist.scheduler import LoadScheduling
 from xdist.workermanage import WorkerController
 
 from conformance.checks.support.registry import Instance, all_checks
-from conformance.core.codec import to_json
 from conformance.core.errors import UsageError
 from conformance.engine.session import Session
 from conformance.profile.shares import check_shareable
 from conformance.runner.distributed.controller import Gateways
-from conformance.runner.sharding import asked_of, dealt
+from conformance.runner.items import session_key
+from conformance.runner.options import WORKER_INPUT, worker_input
+from conformance.runner.sharding import dealt, selection_of
 
 SECRETS = "conformance_secrets"
 """Under this name a worker tells the controller, through their pipe alone, what it knows for a secret."""
@@ -32,9 +33,7 @@ _INTERRUPTED = "keyboard-interrupt"
 
 def share_of(checks: Sequence[Instance], config: pytest.Config) -> list[Instance]:
     """The ordinary checks that this worker will be sent, and all exclusive ones: those run when they are asked for."""
-    told = config.workerinput  # type: ignore[attr-defined]
-    index, count = told["conformance"]["share"]
-    ordinary, exclusive = dealt(checks, index, count)
+    ordinary, exclusive = dealt(checks, *config.stash[session_key].part.share)
     return [*ordinary, *exclusive]
 
 
@@ -117,15 +116,8 @@ class Sharing:
             check_shareable(own.profile, workers)
         except UsageError as error:
             pytest.exit(str(error), returncode=error.exit_code)
-        node.workerinput["conformance"] = {
-            "directory": str(own.directory.resolve()),
-            "seed": own.seed,
-            "run": own.run,
-            "command": own.again,
-            "earlier": to_json(own.earlier) if own.earlier else None,
-            "share": (self._numbers.setdefault(node.gateway.id, len(self._numbers)), workers),
-            **self._gateways.told(node.gateway.id),
-        }
+        share = (self._numbers.setdefault(node.gateway.id, len(self._numbers)), workers)
+        node.workerinput[WORKER_INPUT] = self._gateways.complete_input(node.gateway.id, worker_input(own, share))
 
     def end_workers(self, signal_name: str) -> None:
         """Ends all processes, so that nobody writes any more when their journals are joined.
@@ -164,10 +156,8 @@ class Sharing:
         parts = (nodeid.partition("::") for nodeid in nodeids)
         told = {f"{PurePosixPath(file).stem}::{name}" for file, _, name in parts}
         if selected := [instance for instance in self._session.instances if instance.id in told]:
-            self._session.write_head(selected, asked_of(self._config))
+            self._session.write_head(selected, selection_of(self._session, self._config))
 
     @property
     def _session(self) -> Session:
-        from conformance.runner.items import session_key
-
         return self._config.stash[session_key]

@@ -15,8 +15,8 @@ from conformance.checks.support.context import Runtime
 from conformance.client.reachability import reach
 from conformance.client.sender import BudgetExhausted, TargetSilent
 from conformance.core.model import Exchange
-from conformance.engine.open_context import opened
-from conformance.engine.options import Options
+from conformance.core.run_options import RunOptions
+from conformance.engine.open_context import open_context
 from conformance.engine.session import Session
 from conformance.journal.journal import MemoryJournal, value_of
 from conformance.setup.doctor import credentials as keys
@@ -31,13 +31,13 @@ _STAGES = ("clock", "credentials", "fixtures", "controls", "idempotency", "error
 _LIMITS = ("ratelimit", "x-ratelimit", "x-rate-limit", "retry-after")
 
 
-def examined(options: Options, told: Told, *, spend: bool) -> tuple[list[Fact], Plan]:
+def examined(options: RunOptions, told: Told, *, spend: bool) -> tuple[list[Fact], Plan]:
     """All facts of a set-up, and what a run would send. `told` hears what is being looked at; `spend` uses up fixtures.
 
     Raises ConformanceError for a profile that does not load, a missing secret, and a target that is not there.
     """
     journal = MemoryJournal()
-    session = Session(options, None, journal)
+    session = Session(options, journal=journal)
     facts = [proven("profile", f"{session.profile.name}: every key is known, every secret is there")]
     reach(session.profile)
     facts += [proven("base_url", f"{session.profile.base_url} answers"), *_hosts(session), *_tls(session)]
@@ -51,7 +51,7 @@ def examined(options: Options, told: Told, *, spend: bool) -> tuple[list[Fact], 
 
 async def _asked(session: Session, told: Told, *, spend: bool) -> list[Fact]:
     facts: list[Fact] = []
-    async with opened(session.settings_for(())) as runtime:
+    async with open_context(session.settings_for(())) as runtime:
         calls = Calls(runtime, spend=spend)
         stages: tuple[Stage, ...] = (
             keys.clock,

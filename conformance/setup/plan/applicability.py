@@ -88,6 +88,11 @@ class _Controls(Controls):
         return Answer("x0", request, "", (), b"", 200, body=b'{"data": {}}')
 
 
+class _Runtime(Runtime):
+    def __post_init__(self) -> None:
+        self.controls = _Controls(self)
+
+
 def applicability(profile: Profile, contract: Contract, instances: Iterable[Instance]) -> Applicability:
     """Sorts instances by whether they would send anything. Needs no secret, and sends nothing."""
     return asyncio.run(_sorted(_runtime(profile, contract), list(instances)))
@@ -100,9 +105,7 @@ def _runtime(profile: Profile, contract: Contract) -> Runtime:
     fixtures = _Fixtures(profile)
     arranger = Arranger(profile, contract, keys, secrets, fixtures, "dry")
     flow = _Flow(None, None, secrets, profile.limits, concurrency=1)  # type: ignore[arg-type] # nothing is sent
-    runtime = Runtime(settings, flow, arranger, fixtures, Validators(profile.schemas))
-    runtime.controls = _Controls(runtime)
-    return runtime
+    return _Runtime(settings, flow, arranger, fixtures, Validators(profile.schemas))
 
 
 async def _sorted(runtime: Runtime, instances: list[Instance]) -> Applicability:

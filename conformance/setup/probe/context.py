@@ -9,16 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from conformance.checks.support.context import Settings
 from conformance.client.fixtures import Fixtures, Members
-from conformance.client.recorder import Recorder
+from conformance.client.redaction.learn import secrets_of
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
 from conformance.client.request_builder import Arranger, MissingFact
 from conformance.client.response import Answer
 from conformance.client.sender import BudgetExhausted, Flow
-from conformance.client.transport import Transport
 from conformance.contract import Contract, Operation
 from conformance.core.errors import ConformanceError, FixtureError
+from conformance.engine.open_context import open_context
 from conformance.journal.journal import MemoryJournal
 from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Idempotency, Profile, Schemas
@@ -28,6 +29,7 @@ from conformance.setup.probe.openapi import Described
 PATIENCE_S: Final = 8.0
 """How long one request may be repeated while it is answered 429."""
 TIMEOUT_S: Final = 10.0
+_CONCURRENCY: Final = 8
 SETTLE_S: Final = 1.1
 """Longer than the second that many clocks are read to: what was made of a clock differs after it."""
 STAND_IN: Final = Idempotency("header", "Idempotency-Key")
@@ -121,7 +123,7 @@ class Bench:
         """What a target said, without secrets and in one bounded line."""
         return " ".join(self.secrets.excerpt(text, 2000).split())[:200]
 
-    async def _call(self, name: str, given: Mapping[str, Members], _scope: Mapping[str, Any]) -> Any:
+    async def call(self, name: str, given: Mapping[str, Members], _scope: Mapping[str, Any]) -> Any:
         """An operation of the interface as a fixture provider."""
         answer = await self.send(await self.arrange(name, given=given), "fixture")
         if not answer.ok:
@@ -136,27 +138,6 @@ def standing_in(draft: Draft, directory: Path, schemas: Schemas) -> Profile:
     profile = profile_from_document(facts, directory=directory)
     search = profile.search if profile.search.query else replace(profile.search, query=_SEARCH_STAND_IN)
     return replace(profile, idempotency=profile.idempotency or STAND_IN, search=search, schemas=schemas)
-
-
-def _knowing(keys: Mapping[str, str], public: str) -> Secrets:
-    secrets = Secrets(public)
-    for name, key in keys.items():
-        secrets.lasting(name, key)
-    return secrets
-
-
-def _flow(profile: Profile, transport: Transport, secrets: Secrets, max_requests: int) -> Flow:
-    """The suite's own way out, within the fewer requests of the profile's limits and the probe's."""
-    limits = replace(profile.limits, max_requests=min(profile.limits.max_requests, max_requests))
-    return Flow(
-        transport,
-        Recorder(MemoryJournal(), secrets, lambda _: ((), ())),
-        secrets,
-        limits,
-        concurrency=limits.concurrency or 8,
-        token_url=profile.oauth.token_url if profile.oauth else "",
-        prefix="p",
-    )
 
 
 @asynccontextmanager
@@ -174,13 +155,25 @@ async def bench(
     tell: Callable[[str], None],
 ) -> AsyncIterator[Bench]:
     """Opens what a probe sends with; closes every connection at the end. Raises ProfileError on a bad fragment."""
-    profile = standing_in(draft, directory, schemas)
-    secrets = _knowing(keys, profile.base_url)
-    fixtures = Fixtures(profile)
-    async with Transport(
-        profile.base_url, tls=profile.tls, timeout_s=min(profile.limits.timeout_s, TIMEOUT_S)
-    ) as transport:
-        flow = _flow(profile, transport, secrets, max_requests)
+    profile = _bounded(standing_in(draft, directory, schemas), max_requests)
+    secrets = secrets_of(profile, contract, keys)
+
+    async def call(name: str, given: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
+        return await made.call(name, given, scope)
+
+    settings = Settings(
+        profile,
+        contract,
+        keys,
+        MemoryJournal(evidence=False),
+        secrets,
+        run,
+        profile.limits.concurrency or _CONCURRENCY,
+        prefix="p",
+        call=call,
+        watches_limits=False,
+    )
+    async with open_context(settings) as runtime:
         made = Bench(
             contract,
             draft,
@@ -190,16 +183,25 @@ async def bench(
             directory,
             directory_of_schemas,
             run,
-            flow,
-            fixtures,
+            runtime.flow,
+            runtime.fixtures,
             schemas,
             tell,
         )
-        fixtures.call = made._call
-        try:
-            yield made
-        finally:
-            await fixtures.aclose()
+        yield made
+
+
+def _bounded(profile: Profile, max_requests: int) -> Profile:
+    """Within the fewer requests, and the shorter time for each, of the profile's limits and the probe's."""
+    limits = profile.limits
+    return replace(
+        profile,
+        limits=replace(
+            limits,
+            max_requests=min(limits.max_requests, max_requests),
+            timeout_s=min(limits.timeout_s, TIMEOUT_S),
+        ),
+    )
 
 
 async def settle() -> None:

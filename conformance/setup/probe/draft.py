@@ -112,9 +112,12 @@ class Draft:
         if (line, why) not in known:
             known.append((line, why))
 
-    def clean(self, secrets: Secrets) -> None:
-        """Takes every secret out of what is stated and told, before it becomes text: so that the text stays TOML."""
-        self.facts = secrets.deep(self.facts)
+    def clean(self, secrets: Secrets, credentials: Secrets) -> None:
+        """Takes every secret out of what is stated and told, before it becomes text: so that the text stays TOML.
+
+        Out of what a person stated, only the credentials: a fixture's ticket is a secret of theirs, and stands there.
+        """
+        self.facts = _merged(secrets.deep(self.facts), credentials.deep(dict(self.given)))
         self.evidence = {key: secrets.clean(why) for key, why in self.evidence.items()}
         self.notes = {table: list(map(secrets.clean, notes)) for table, notes in self.notes.items()}
         self.todos = {t: [(secrets.clean(a), secrets.clean(b)) for a, b in told] for t, told in self.todos.items()}

@@ -16,9 +16,11 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from conformance.client.reachability import client_for
 from conformance.contract import Contract, Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.errors import ProfileError, UsageError
+from conformance.profile.model import Profile
 from conformance.profile.schemas import load_schemas, read_document
 
 ERROR: Final = "PublicErrorResponse"
@@ -49,11 +51,11 @@ class Described:
     """All schemas of the document, by name."""
 
 
-def described(source: str, base_url: str, contract: Contract) -> Described:
+def described(source: str, profile: Profile, contract: Contract) -> Described:
     """What the document at a path or URL says. Raises UsageError or ProfileError where there is nothing to read."""
     if not source:
         return Described()
-    document = _read(source, base_url)
+    document = _read(source, profile)
     found = _Names(document, contract)
     kept = found.kept()
     left_out = _unusable(kept, found, contract)
@@ -70,14 +72,14 @@ def described(source: str, base_url: str, contract: Contract) -> Described:
     )
 
 
-def _read(source: str, base_url: str) -> dict[str, Any]:
+def _read(source: str, profile: Profile) -> dict[str, Any]:
     if not re.match(r"https?://", source):
         return read_document(Path(source))
-    host, own = urlsplit(source).hostname, urlsplit(base_url).hostname
+    host, own = urlsplit(source).hostname, urlsplit(profile.base_url).hostname
     if host != own and host not in _LOOPBACK:
         hint = "download it and give the file"
         raise UsageError(f"{host} is not the host of the base URL, so nothing is sent there", where=source, hint=hint)
-    text = _fetched(source)
+    text = _fetched(source, profile)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / ("openapi.json" if text.lstrip()[:1] == b"{" else "openapi.yaml")
         path.write_bytes(text)
@@ -87,10 +89,10 @@ def _read(source: str, base_url: str) -> dict[str, Any]:
             raise ProfileError(error.what, where=source) from None
 
 
-def _fetched(url: str) -> bytes:
+def _fetched(url: str, profile: Profile) -> bytes:
     try:
         with (
-            httpx.Client(trust_env=False, timeout=_TIMEOUT_S, follow_redirects=False) as client,
+            client_for(profile, url, _TIMEOUT_S) as client,
             client.stream("GET", url, headers={"Accept": "application/json, application/yaml"}) as response,
         ):
             if response.status_code != 200:

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from conformance.core.defaults import PROBE_DEADLINE_S, PROBE_REQUESTS
 from conformance.core.errors import ProfileError, UsageError
 from conformance.profile.model import Credential, SecretSource
 from conformance.profile.rules import base_url_trouble
 from conformance.profile.secrets import resolve_secret
 from conformance.profile.source import read_toml
 
-MAX_REQUESTS: Final = 400
-DEADLINE_S: Final = 240.0
 FULL: Final = "full"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SOURCES: Final = ("env", "file", "command")
@@ -34,7 +33,9 @@ class KeySource:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProbeOptions:
+    """What a probe is asked for."""
+
     base_url: str
     output: Path
     keys: Sequence[KeySource] = ()
@@ -48,8 +49,8 @@ class Asked:
     force: bool = False
     provoke_429: int = 0
     """So many requests may be sent at once to see a rate limit; 0: none."""
-    max_requests: int = MAX_REQUESTS
-    deadline_s: float = DEADLINE_S
+    max_requests: int = PROBE_REQUESTS
+    deadline_s: float = PROBE_DEADLINE_S
 
     def check(self) -> None:
         """Raises UsageError or ProfileError on what cannot be done, before anything is sent."""

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.client.reachability import reach
+from conformance.client.redaction.learn import secrets_of
 from conformance.contract import Contract, load_contract
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.engine.options import run_name, suite_version
 from conformance.profile.loader import profile_from_document
+from conformance.profile.model import Schemas
 from conformance.setup.probe import access as probe_access
 from conformance.setup.probe import answers as probe_answers
 from conformance.setup.probe import idempotency as probe_idempotency
@@ -27,7 +29,7 @@ from conformance.setup.probe import schemas as probe_schemas
 from conformance.setup.probe import search as probe_search
 from conformance.setup.probe.context import Bench, bench, standing_in
 from conformance.setup.probe.draft import Draft
-from conformance.setup.probe.options import Asked, fetched, fragment
+from conformance.setup.probe.options import ProbeOptions, fetched, fragment
 
 Tell = Callable[[str], None]
 Part = tuple[str, Callable[[Bench], Awaitable[None]]]
@@ -59,7 +61,7 @@ class Drafted:
     seconds: float
 
 
-def probe(asked: Asked, tell: Tell) -> Drafted:
+def probe(asked: ProbeOptions, tell: Tell) -> Drafted:
     """Sends a bounded number of requests, and writes the draft and its schemas.
 
     Raises UsageError, ProfileError where nothing can be sent, Unreachable where nobody answers.
@@ -69,7 +71,7 @@ def probe(asked: Asked, tell: Tell) -> Drafted:
     directory = asked.output.parent
     draft = _begun(asked)
     keys = {source.name: fetched(source, directory) for source in asked.keys}
-    described = probe_openapi.described(asked.openapi, asked.base_url, contract)
+    described = probe_openapi.described(asked.openapi, standing_in(draft, directory, Schemas()), contract)
     with tempfile.TemporaryDirectory(prefix="conformance-probe-") as place:
         schemas = probe_schemas.loaded(described, contract, Path(place))
         profile = standing_in(draft, directory, schemas)
@@ -103,13 +105,13 @@ def probe(asked: Asked, tell: Tell) -> Drafted:
     )
 
 
-def _begun(asked: Asked) -> Draft:
+def _begun(asked: ProbeOptions) -> Draft:
     """The draft before anything is sent: what a person stated."""
     given = {name: value for name, value in fragment(asked.fixtures).items() if name not in ("name", "base_url")}
     if asked.variables:
         given["variables"] = {**given.get("variables", {}), **asked.variables}
-    draft = Draft(given=given, source=asked.fixtures.name if asked.fixtures else "--var")
-    draft.facts = {"name": "", "base_url": "", **draft.facts}
+    first = {"name": "", "base_url": ""}
+    draft = Draft(first, given, asked.fixtures.name if asked.fixtures else "--var")
     draft.state(("name",), asked.profile_name, "in reports and folder names")
     draft.state(("base_url",), asked.base_url.rstrip("/"), "as given; --base-url overrides it")
     for source in asked.keys:
@@ -118,7 +120,7 @@ def _begun(asked: Asked) -> Draft:
     return draft
 
 
-async def _probed(opened: Any, asked: Asked) -> tuple[Bench, dict[str, Any], int]:
+async def _probed(opened: Any, asked: ProbeOptions) -> tuple[Bench, dict[str, Any], int]:
     async with opened as made:
         try:
             async with asyncio.timeout(asked.deadline_s):
@@ -136,7 +138,7 @@ async def _probed(opened: Any, asked: Asked) -> tuple[Bench, dict[str, Any], int
         return made, made.secrets.deep(document), made.flow.requests
 
 
-def _parts(asked: Asked) -> list[Part]:
+def _parts(asked: ProbeOptions) -> list[Part]:
     return [
         ("how a key is written", probe_access.authorization),
         ("what each key may do", _identities),
@@ -161,7 +163,7 @@ async def _identities(made: Bench) -> None:
 
 
 def _checked(
-    made: Bench, document: dict[str, Any], asked: Asked, contract: Contract, place: Path, requests: int
+    made: Bench, document: dict[str, Any], asked: ProbeOptions, contract: Contract, place: Path, requests: int
 ) -> str:
     """The text of the draft, which loads. Raises ConformanceError where it would not: that is our own mistake."""
     draft = made.draft
@@ -170,7 +172,7 @@ def _checked(
     else:
         draft.facts.pop("schemas", None)
     _leave_to_a_person(draft, contract)
-    draft.clean(made.secrets)
+    draft.clean(made.secrets, secrets_of(made.profile, contract, made.keys))
     text = draft.text(map(made.secrets.clean, _head(asked, requests)))
     read = tomllib.loads(text)
     if _has_schemas(document):
@@ -183,7 +185,7 @@ def _checked(
     return text
 
 
-def _head(asked: Asked, requests: int) -> list[str]:
+def _head(asked: ProbeOptions, requests: int) -> list[str]:
     today = datetime.now(UTC).date().isoformat()
     return [
         f"Drafted by `conformance probe` {suite_version()} on {today}, with {requests} requests to {asked.base_url}.",
@@ -217,7 +219,7 @@ def _has_schemas(document: Mapping[str, Any]) -> bool:
     return document != {"components": {"schemas": {}}}
 
 
-def _write(asked: Asked, text: str, document: Mapping[str, Any]) -> None:
+def _write(asked: ProbeOptions, text: str, document: Mapping[str, Any]) -> None:
     """Both files or none: the schemas first, for the profile names them."""
     try:
         if _has_schemas(document):

@@ -7,14 +7,16 @@ import re
 import signal
 import socket
 import time
-from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance.cli import main
+from conformance.cli.options import options_from
 from conformance.core.errors import UsageError
-from conformance.runner.command import Asked
+from conformance.core.option import Kind, Option
+from conformance.core.run_options import OPTIONS, RunOptions
 from conformance.runner.many_targets import _code, arguments, profiles_in
 from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, run_json, wait_until
 
@@ -103,24 +105,18 @@ def test_an_exit_code_is_a_verdict_if_the_report_has_the_same(
 
 def test_every_option_of_a_run_reaches_each_target(tmp_path: Path) -> None:
     """All that `conformance run` takes, but for what there is one of for each target."""
-    given = {name: [f"{name}=1"] for name in ("variables", "limits", "only", "gateways")}
-    given |= {
-        "report_dir": tmp_path,
-        "concurrency": 3,
-        "deadline_s": 9.5,
-        "seed": 0,
-        "examples": 2,
-        "keyword": "a or b",
-    }
-    given |= {"markers": "stable", "workers": "2", "shard": "1/2"}
-    asked = Asked(None, **given, fail_fast=True, last_failed=True, quiet=True)
-    own = {"profile", "base_url", "command", "resume"}
-    assert all(getattr(asked, field.name) for field in fields(Asked) if field.name not in own | {"seed"})
-    read = main.commands["run"].make_context("run", ["--profile", "x", *arguments(asked)]).params
-    named = {"fail_fast": True, "last_failed": True, "quiet": True, **given}
-    for name, value in named.items():
-        assert read[name] == (tuple(value) if isinstance(value, list) else value), name
-    assert named.keys() == {field.name for field in fields(Asked)} - own
+    given: dict[str, Any] = {option.name: value_for(option, tmp_path) for option in OPTIONS if option.flags}
+    del given["base_url"], given["profile"]
+    words = arguments(RunOptions(**given))
+    read = main.commands["run"].make_context("run", ["--profile", "x", *words]).params
+    assert options_from({**read, "profile": None}) == RunOptions(**given)
+
+
+def value_for(option: Option, place: Path) -> Any:
+    """A value that is not the empty one."""
+    numbers = {Kind.INTEGER: 3, Kind.NUMBER: 9.5, Kind.FLAG: True, Kind.WORKERS: "2", Kind.SHARD: "1/2"}
+    others = {Kind.PATH: place, Kind.TEXT: "a", Kind.TEXTS: ("a", "b"), Kind.PAIRS: {"a": "1"}}
+    return {**numbers, **others}[option.kind]
 
 
 @pytest.mark.slow

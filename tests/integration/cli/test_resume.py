@@ -90,10 +90,10 @@ def cut_short_again(desk: Desk) -> None:
 
 
 def test_its_last_line_says_how_to_go_on_and_that_works(desk: Desk, whole: dict[str, Any]) -> None:
-    """With the profile's path where it lies outside of the current folder; it need not be told where it lies inside."""
+    """Without the profile's path, which the run has, wherever the profile lies."""
     out, _ = cut_short(desk, number=signal.SIGTERM)
     last = out.splitlines()[-1]
-    assert last == f"go on: conformance run --resume out --profile {REFERENCE}"
+    assert last == "go on: conformance run --resume out"
     assert desk.conformance(*last.split()[3:]).code == 3
     assert same(run_json(desk.place / "out"), whole)
 
@@ -262,7 +262,7 @@ def test_what_pytest_began_the_command_goes_on_with(desk: Desk, whole: dict[str,
     wait_until(lambda: sum(path.read_bytes().count(b'"kind":"result"') for path in journals(desk)) > 10, process)
     os.killpg(process.pid, signal.SIGINT)
     out, _ = process.communicate(timeout=TIMEOUT_S)
-    assert f"go on: conformance run --resume out --profile {REFERENCE}" in out
+    assert "go on: conformance run --resume out" in out.splitlines()
     assert resume(desk).code == 3
     assert same(run_json(desk.place / "out"), whole)
 

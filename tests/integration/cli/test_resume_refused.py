@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from tests.support.commands import TIMEOUT_S, Desk, shared_reference, wait_until
+from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, shared_reference, wait_until
 from tests.support.resume import (
     SELECTION,
     begun,
@@ -93,10 +93,15 @@ def test_another_suite_is_refused(stopped: Desk, desk: Desk, member: str) -> Non
 
 
 @pytest.mark.slow
-def test_a_profile_that_is_out_of_reach_must_be_named(stopped: Desk) -> None:
-    done = stopped.conformance("run", "--resume", "out")
+def test_a_profile_that_was_moved_must_be_named(stopped: Desk, desk: Desk) -> None:
+    """The run has its path; where no file is there any more, one line says so, with the path."""
+    (desk.place / "out").mkdir()
+    head, *rest = (stopped.place / "out" / "journal.ndjson").read_text().splitlines(keepends=True)
+    gone = str(desk.place / "moved.toml")
+    (desk.place / "out" / "journal.ndjson").write_text("".join([head.replace(str(REFERENCE), gone), *rest]))
+    done = desk.conformance("run", "--resume", "out")
     assert done.code == 2
-    assert "--resume: the run's profile reference.toml is not here (name it with --profile)" in done.one_line()
+    assert f"--resume: the run's profile {gone} is not here (name it with --profile)" in done.one_line()
 
 
 @pytest.mark.parametrize("journal", [None, b"", b'{"kind":"ru'], ids=["no folder", "empty", "torn"])

@@ -50,9 +50,9 @@ conformance.engine.session.Session.result = result
 
 OPENING_RAISES = """
 import conformance.engine.session
-def opened(settings):
+def open_context(settings):
     raise KeyError("a bug of ours")
-conformance.engine.session.opened = opened
+conformance.engine.session.open_context = open_context
 """
 
 REPORT_RAISES = """
@@ -114,7 +114,7 @@ def test_whatever_crashes_is_exit_5(desk: Desk, source: str, prefix: str) -> Non
     ("module", "name"),
     [
         ("conformance.engine.session", "instances"),
-        ("conformance.engine.session", "opened"),
+        ("conformance.engine.session", "open_context"),
         ("conformance.engine.session", "Session.assembled"),
     ],
 )

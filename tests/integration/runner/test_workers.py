@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conformance.core.errors import UsageError
-from conformance.engine.options import Options
+from conformance.core.run_options import RunOptions
+from conformance.engine.options import RunPart
 from conformance.engine.session import Session
 from conformance.profile.loader import load_profile
 from conformance.profile.shares import check_shareable
@@ -78,8 +79,8 @@ def test_together_the_processes_keep_the_limits_of_one(desk: Desk, monkeypatch: 
     """The profile's budget, rate and concurrency are of the run, not of each process."""
     for name, value in desk.service.environment.items():
         monkeypatch.setenv(name, value)
-    whole = Session(Options(REFERENCE, concurrency=16))
-    parts = [Session(Options(REFERENCE, concurrency=16, share=(index, 4))) for index in range(4)]
+    whole = Session(RunOptions(REFERENCE, concurrency=16))
+    parts = [Session(RunOptions(REFERENCE, concurrency=16), RunPart(share=(index, 4))) for index in range(4)]
     assert sum(part.concurrency for part in parts) == whole.concurrency
     assert sum(part.profile.limits.max_requests for part in parts) <= whole.profile.limits.max_requests
 
@@ -92,11 +93,12 @@ def test_no_two_processes_use_the_same_fixture_of_a_list(desk: Desk) -> None:
         '[fixtures.cart.open]\nvalues = [{ id = "a" }, { id = "b" }, { id = "c" }]\n'
         '[fixtures.merchant.stocked]\nvalues = [{ slug = "acme" }]\nreusable = true\n'
     )
-    options = [Options(desk.place / "mine.toml", share=(index, 2)) for index in range(2)]
-    lists = [Session(one).profile.fixtures["cart"]["open"] for one in options]
+    options = RunOptions(desk.place / "mine.toml")
+    profiles = [Session(options, RunPart(share=(index, 2))).profile for index in range(2)]
+    lists = [profile.fixtures["cart"]["open"] for profile in profiles]
     dealt = [[one.values[place]["id"] for place in one.places] for one in lists]
     assert dealt == [["a", "c"], ["b"]]
-    assert len(Session(options[1]).profile.fixtures["merchant"]["stocked"].values) == 1
+    assert len(profiles[1].fixtures["merchant"]["stocked"].values) == 1
     with pytest.raises(UsageError, match=r"fixtures\.cart\.open: 4 processes cannot share 3"):
         check_shareable(load_profile(desk.place / "mine.toml"), 4)
 

@@ -12,8 +12,8 @@ import pytest
 
 from conformance.core.errors import ConformanceError, ProfileError
 from conformance.core.model import Outcome, Run
+from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import judge
-from conformance.engine.options import Options
 from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Profile
 from conformance.reports import write_reports
@@ -64,7 +64,7 @@ def loaded(number: int, place: Path, base_url: str, control_url: str) -> Profile
 
 def ended(profile: Profile, place: Path, number: int) -> Run | None:
     """The run, with its reports written; None where it could not begin for a reason that is the profile's."""
-    options = Options(profile=place / "reference.toml", report_dir=place / f"run-{number}", seed=number, examples=1)
+    options = RunOptions(profile=place / "reference.toml", report_dir=place / f"run-{number}", seed=number, examples=1)
     chosen = random.Random(number)
     try:
         run = judge(options, lambda _: chosen.random() < _SHARE, profile=profile)

@@ -19,8 +19,8 @@ import pytest
 
 from conformance.checks.support.registry import Instance
 from conformance.core.model import Outcome, Run, Verdict
+from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import judge
-from conformance.engine.options import Options
 from conformance.runner.embedded_reference import environment
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -67,7 +67,7 @@ def _secrets(admin: str) -> dict[str, str]:
 
 def _judged(report: Path, *options: str, only: str = "") -> Run:
     with _serving(*options) as told, environment(_secrets(told["admin_url"])):
-        asked = Options(
+        asked = RunOptions(
             profile=HERE / "halfmoon.toml",
             base_url=told["base_url"],
             variables={"admin": told["admin_url"]},

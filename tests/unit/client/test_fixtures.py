@@ -33,8 +33,7 @@ def provide(
     """So many of the last fixture, one after the other; what was raised stands in the place of what was given."""
 
     async def main() -> list[Any]:
-        provider = Fixtures(with_fixtures(*fixtures, directory=directory))
-        provider.call = call
+        provider = Fixtures(with_fixtures(*fixtures, directory=directory), call=call)
         try:
             return [await _one(provider, fixtures[-1], scope) for _ in range(times)]
         finally:
@@ -377,8 +376,7 @@ def test_a_waiter_that_gives_up_spoils_nothing_for_the_others() -> None:
             return {"id": 1}
 
         fixture = Fixture("webhook", "active", call="createInstallationWebhook")
-        provider = Fixtures(with_fixtures(fixture))
-        provider.call = call
+        provider = Fixtures(with_fixtures(fixture), call=call)
         first, second = (asyncio.ensure_future(provider.shared(fixture, {})) for _ in range(2))
         await asyncio.sleep(0.01)
         first.cancel()

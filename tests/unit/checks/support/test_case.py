@@ -21,7 +21,7 @@ from conformance.client.response import Answer
 from conformance.contract import load_contract
 from conformance.core.errors import FixtureError, JournalError
 from conformance.core.model import Level, Outcome
-from conformance.engine.open_context import opened
+from conformance.engine.open_context import open_context
 from conformance.journal.journal import Journal, read
 from conformance.profile.model import (
     Credential,
@@ -359,7 +359,7 @@ def test_the_runtime_closes_what_it_opened(scripted: Any, tmp_path: Path, profil
         journal = Journal(tmp_path / "journal.ndjson")
         async with scripted() as target:
             settings = Settings(profile_of(target.url), CONTRACT, {"full": KEY}, journal, Secrets(), "run1", 8)
-            async with opened(settings) as runtime:
+            async with open_context(settings) as runtime:
                 await runtime.controls.proven(IDENTITY)
             before = asyncio.all_tasks()
             await asyncio.sleep(0.02)

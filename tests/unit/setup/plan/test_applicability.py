@@ -10,7 +10,7 @@ import pytest
 
 from conformance.checks.support.registry import all_checks, instances
 from conformance.contract import load_contract
-from conformance.engine.options import Options
+from conformance.core.run_options import RunOptions
 from conformance.profile.exclusions import exclusion_of
 from conformance.profile.loader import profile_from_document
 from conformance.profile.published import published_schema
@@ -37,7 +37,7 @@ def _stated(document: dict[str, Any], key: str) -> bool:
 def test_no_check_asks_for_what_is_stated_or_excluded(facts: int) -> None:
     """Of a profile of any size; a qualifier in the key says what a stated fact would have to be."""
     document = tomllib.loads(REFERENCE.read_text(encoding="utf-8"))
-    options = Options(profile=REFERENCE, base_url="http://127.0.0.1:1", variables=VARIABLES)
+    options = RunOptions(profile=REFERENCE, base_url="http://127.0.0.1:1", variables=VARIABLES)
     small = reduced(document, facts, options)
     profile = profile_from_document(small, directory=REFERENCE.parent, path=REFERENCE, variables=VARIABLES)
     contract = load_contract()

@@ -119,7 +119,7 @@ def test_a_secret_is_in_no_part_of_a_draft() -> None:
     draft.state(("effects", "sk_live_51Habc", "pointer"), "/sk_live_51Habc", "seen")
     draft.note("oauth", "sk_live_51Habc")
     draft.todo("effects", "x = sk_live_51Habc", "sk_live_51Habc")
-    draft.clean(secrets)
+    draft.clean(secrets, secrets)
     text = draft.text([])
     assert "51Habc" not in text
     assert text.count("«credential:full»") == 8

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from conformance.contract import load_contract
 from conformance.core.errors import ProfileError, UsageError
+from conformance.profile.model import Profile
 from conformance.profile.schemas import load_schemas
 from conformance.setup.probe.answers import generalized
 from conformance.setup.probe.idempotency import FORMS, differences, telling_apart
 from conformance.setup.probe.openapi import described
-from conformance.setup.probe.options import Asked, KeySource, fetched, fragment, from_there, key_source
+from conformance.setup.probe.options import KeySource, ProbeOptions, fetched, fragment, from_there, key_source
 from conformance.setup.probe.search import Bound, bound
 
 URL = "http://127.0.0.1:9"
@@ -126,7 +127,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_sent(
     change: dict[str, Any], where: str, tmp_path: Path
 ) -> None:
     given = {"base_url": URL, "output": "mine.toml", "keys": ("env:A",), **change}
-    asked = Asked(given["base_url"], tmp_path / given["output"], tuple(key_source(key) for key in given["keys"]))
+    asked = ProbeOptions(given["base_url"], tmp_path / given["output"], tuple(key_source(key) for key in given["keys"]))
     with pytest.raises(UsageError) as refused:
         asked.check()
     assert where in str(refused.value)
@@ -211,7 +212,7 @@ def test_a_document_is_read_by_its_operations_and_then_by_names(suffix: str, tmp
     path = tmp_path / f"shop.{suffix}"
     path.write_text(json.dumps(OPENAPI) if suffix == "json" else yaml.safe_dump(OPENAPI))
     contract = load_contract()
-    said = described(str(path), URL, contract)
+    said = described(str(path), Profile("p", URL, "Bearer {key}"), contract)
     assert said.names["PublicWebhookCreateRequest"] == "NewHook"
     assert said.names["PublicErrorResponse"] == "Oops"
     assert said.names["PublicCartResponse"] == "public_cart_response"
@@ -230,7 +231,9 @@ def test_a_document_is_read_by_its_operations_and_then_by_names(suffix: str, tmp
 def test_a_document_on_another_host_is_not_fetched() -> None:
     """No request leaves for anywhere but the target's host and this machine."""
     with pytest.raises(UsageError, match="not the host of the base URL"):
-        described("https://docs.example/openapi.json", "https://shop.example", load_contract())
+        described(
+            "https://docs.example/openapi.json", Profile("p", "https://shop.example", "Bearer {key}"), load_contract()
+        )
 
 
 @pytest.mark.parametrize("text", ["", "[1, 2]", "{", "openapi: [", "\0"])
@@ -238,4 +241,4 @@ def test_what_is_no_document_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "shop.yaml"
     path.write_text(text)
     with pytest.raises(ProfileError):
-        described(str(path), URL, load_contract())
+        described(str(path), Profile("p", URL, "Bearer {key}"), load_contract())

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).parent.parent
+ROOT: Final = Path(__file__).parents[2]
 SOURCES: Final = sorted((ROOT / "conformance").rglob("*.py"))
 USED: Final = {
     # the only parser of regular expressions there is

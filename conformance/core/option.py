@@ -1,0 +1,185 @@
+"""One option of a run: its type, its names, its bounds, and how what was typed becomes a value."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.core.defaults import MOST_SHARDS
+from conformance.core.errors import UsageError
+
+_TRUE: Final = ("1", "true", "t", "yes", "y", "on")
+_FALSE: Final = ("", "0", "false", "f", "no", "n", "off")
+
+
+class Kind(Enum):
+    """The type of an option's value. Of what is not given it is None, "", False, () or {}."""
+
+    TEXT = "text"
+    PATH = "path"
+    INTEGER = "integer"
+    NUMBER = "number"
+    FLAG = "flag"
+    WORKERS = "workers"
+    """A number of processes, or `auto`, as text."""
+    SHARD = "shard"
+    """`K/N`, as text."""
+    TEXTS = "texts"
+    """Repeatable."""
+    PAIRS = "pairs"
+    """`NAME=VALUE`, repeatable; a mapping."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One row of the table."""
+
+    kind: Kind
+    flags: tuple[str, ...]
+    """On the command line; none: the option is set by a command itself."""
+    help: str
+    metavar: str = ""
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    pytest: str | None = None
+    """pytest's own option for it, "" where pytest has none; None: `--conformance-` and the option's name."""
+    repeats: bool = False
+    """Whether the command that repeats the run has it."""
+    kept: bool = False
+    """Whether a resumed run takes it from the run that it continues."""
+    changeable: bool = False
+    """Whether it may be given when a run is resumed."""
+    is_target: bool = False
+    """Whether it says which target is meant; a command that starts its own target sets it itself."""
+    limit: str = ""
+    """The name in [limits] that it overrides."""
+    name: str = ""
+    """That of the field."""
+
+    @property
+    def flag(self) -> str:
+        return next((flag for flag in self.flags if flag.startswith("--")), next(iter(self.flags), ""))
+
+    @property
+    def _public_name(self) -> str:
+        return self.flag.lstrip("-") if self.flag.startswith("--") else self.name
+
+    @property
+    def environment(self) -> str:
+        """The variable that gives it; "" where it is no option of the command line."""
+        return f"CONFORMANCE_{self._public_name.replace('-', '_').upper()}" if self.flags else ""
+
+    @property
+    def pytest_flag(self) -> str:
+        if self.pytest is None:
+            return f"--conformance-{self._public_name}" if self.flags else ""
+        return self.pytest
+
+    @property
+    def repeatable(self) -> bool:
+        return self.kind in (Kind.TEXTS, Kind.PAIRS)
+
+    @property
+    def empty(self) -> Any:
+        """The value of what is not given."""
+        return _EMPTY.get(self.kind)
+
+    def read(self, given: Any, where: str) -> Any:
+        """The value of what was typed. Raises UsageError, which names `where` it was typed."""
+        if self.kind is Kind.PAIRS:
+            return _pairs(given, where)
+        if self.kind is Kind.TEXTS:
+            return tuple(given)
+        if not isinstance(given, str):
+            return given
+        if self.kind is Kind.FLAG:
+            return _flag(given, where)
+        if self.kind is Kind.SHARD and given:
+            shard_of(given, where)
+        if self.kind in (Kind.INTEGER, Kind.NUMBER):
+            return self._number(given, where)
+        return Path(given) if self.kind is Kind.PATH else given
+
+    def from_environment(self, environment: Mapping[str, str]) -> Any:
+        """What its variable gives; of a repeatable option several words as a shell reads them. Raises UsageError."""
+        text = environment.get(self.environment, "") if self.environment else ""
+        if not text:
+            return self.empty
+        return self.read(words_in(text, self.environment) if self.repeatable else text, self.environment)
+
+    def words(self, value: Any) -> list[str]:
+        """The option with its value, as words of a command line."""
+        if value == self.empty:
+            return []
+        if self.kind is Kind.FLAG:
+            return [self.flag]
+        if self.kind is Kind.PAIRS:
+            value = [f"{name}={text}" for name, text in value.items()]
+        return [word for text in (value if self.repeatable else [value]) for word in (self.flag, str(text))]
+
+    def _number(self, text: str, where: str) -> float:
+        try:
+            number = int(text) if self.kind is Kind.INTEGER else float(text)
+        except ValueError:
+            raise UsageError(f"{text!r} is no number", where=where) from None
+        least, most = self.least if self.above is None else self.above, self.most
+        if least is not None and not (number > least if self.above is not None else number >= least):
+            hint = f"more than {least:g}" if self.above is not None else f"from {least:g} up"
+            raise UsageError(f"{number:g} is out of bounds", where=where, hint=hint)
+        if not number <= (2**32 if most is None else most):
+            raise UsageError(f"{number:g} is out of bounds", where=where, hint=f"at most {most or 2**32:g}")
+        return number
+
+
+_EMPTY: Final[Mapping[Kind, Any]] = {
+    **dict.fromkeys((Kind.TEXT, Kind.WORKERS, Kind.SHARD), ""),
+    Kind.FLAG: False,
+    Kind.TEXTS: (),
+    Kind.PAIRS: {},
+}
+
+
+def row(kind: Kind, *flags: str, **rest: Any) -> Any:
+    """A field of a dataclass that is a row of the table of options."""
+    option = Option(kind, flags, **rest)
+    default: Any = {"default_factory": dict} if kind is Kind.PAIRS else {"default": option.empty}
+    return field(**default, metadata={"option": option})
+
+
+def shard_of(text: str, where: str) -> tuple[int, int]:
+    """`2/4` as (1, 4). Raises UsageError on what is no part of a whole."""
+    match = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text, re.ASCII)
+    number, count = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= number <= count <= MOST_SHARDS:
+        raise UsageError(f"{text!r} is no part of a whole", where=where, hint="the second of four is 2/4")
+    return number - 1, count
+
+
+def words_in(text: str, where: str) -> tuple[str, ...]:
+    """The words of a text as a shell reads them. Raises UsageError."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"cannot be read: {error}", where=where) from None
+
+
+def _pairs(given: Iterable[str] | Mapping[str, str], where: str) -> Mapping[str, str]:
+    if isinstance(given, Mapping):
+        return given
+    pairs = list(given)
+    for pair in pairs:
+        if "=" not in pair:
+            raise UsageError(f"{pair!r} sets nothing", where=where, hint="write NAME=VALUE")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _flag(text: str, where: str) -> bool:
+    if text.lower() not in (*_TRUE, *_FALSE):
+        raise UsageError(f"{text!r} is neither true nor false", where=where)
+    return text.lower() in _TRUE

@@ -1,0 +1,235 @@
+"""The options of a run: one value, whose fields are the one table of all options.
+
+A field is a row: its name, type, help, default, its option on the command line and in pytest, its environment variable,
+whether it belongs to the command that repeats the run, and what becomes of it when a run is resumed. Everything else is
+derived from the rows: `cli.options` the options of the commands, `runner.options` those of pytest, and this module the
+journal's form, which workers and resumed runs are given too. The command line has precedence over the environment,
+the environment over the profile.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.core.defaults import CONCURRENCY, EXAMPLES
+from conformance.core.errors import UsageError
+from conformance.core.option import Kind, Option, row, shard_of
+
+KEPT: Final = {"kept": True, "changeable": True}
+TARGET: Final = {**KEPT, "repeats": True, "is_target": True}
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a run is asked for. A field is a row of the table of options."""
+
+    profile: Path | None = row(
+        Kind.PATH, "--profile", metavar="FILE", help="What the target says about itself (TOML).", **TARGET
+    )
+    base_url: str = row(
+        Kind.TEXT,
+        "--base-url",
+        metavar="URL",
+        help="Instead of the profile's base_url; may have a path prefix.",
+        **TARGET,
+    )
+    variables: Mapping[str, str] = row(
+        Kind.PAIRS, "--var", metavar="NAME=VALUE", help="Overrides one of the profile's [variables].", **TARGET
+    )
+    report_dir: Path | None = row(
+        Kind.PATH, "--report-dir", metavar="DIR", help="An empty folder for the reports [reports/TARGET-TIME]."
+    )
+    concurrency: int | None = row(
+        Kind.INTEGER,
+        "--concurrency",
+        least=1,
+        most=512,
+        metavar="N",
+        help=f"Requests in flight at once [{CONCURRENCY}].",
+        changeable=True,
+    )
+    deadline_s: float | None = row(
+        Kind.NUMBER, "--deadline", least=1, metavar="SECONDS", help="End the run after this time.", changeable=True
+    )
+    seed: int | None = row(
+        Kind.INTEGER,
+        "--seed",
+        least=0,
+        most=2**32 - 1,
+        metavar="N",
+        help="For generated requests; an equal seed gives equal ones.",
+        repeats=True,
+        kept=True,
+    )
+    examples: int | None = row(
+        Kind.INTEGER,
+        "--examples",
+        least=1,
+        most=10_000,
+        metavar="N",
+        help=f"How many generated requests each property is tried on [{EXAMPLES}].",
+        repeats=True,
+        kept=True,
+    )
+    keyword: str = row(
+        Kind.TEXT, "-k", pytest="-k", metavar="EXPRESSION", help="Only checks whose names match, as in pytest."
+    )
+    markers: str = row(
+        Kind.TEXT,
+        "-m",
+        pytest="-m",
+        metavar="EXPRESSION",
+        help="Only these tiers or levels: stable, 'required and not candidate'.",
+    )
+    only: tuple[str, ...] = row(Kind.TEXTS, "--only", metavar="NAME", help="Only this check on this operation.")
+    workers: str = row(
+        Kind.WORKERS,
+        "-n",
+        pytest="-n",
+        metavar="N",
+        help="Split the run over N processes, or 'auto' (pytest-xdist).",
+        changeable=True,
+    )
+    gateways: tuple[str, ...] = row(
+        Kind.TEXTS,
+        "--tx",
+        pytest="--tx",
+        metavar="SPEC",
+        help="Split the run over gateways, such as ssh=HOST//python=PATH or socket=HOST:PORT.",
+        changeable=True,
+    )
+    shard: str = row(
+        Kind.SHARD,
+        "--shard",
+        metavar="K/N",
+        help="Only the K-th of N parts; `conformance merge` joins their folders.",
+        kept=True,
+    )
+    fail_fast: bool = row(
+        Kind.FLAG, "-x", "--fail-fast", pytest="-x", help="Stop at the first failure.", changeable=True
+    )
+    last_failed: bool = row(Kind.FLAG, "--lf", pytest="--lf", help="Only what failed the last time.")
+    max_requests: int | None = row(
+        Kind.INTEGER,
+        "--max-requests",
+        least=1,
+        metavar="N",
+        help="Send at most this many requests.",
+        limit="max_requests",
+        **KEPT,
+    )
+    rate: float | None = row(
+        Kind.NUMBER, "--rate", above=0, metavar="N", help="Requests a second at most.", limit="rate", **KEPT
+    )
+    timeout_s: float | None = row(
+        Kind.NUMBER, "--timeout", above=0, metavar="SECONDS", help="For one request [10].", limit="timeout_s", **KEPT
+    )
+    read_only: bool = row(
+        Kind.FLAG,
+        "--read-only",
+        help="Send only what cannot change state; never conformant, then.",
+        limit="read_only",
+        **KEPT,
+    )
+    proxy: str = row(
+        Kind.TEXT,
+        "--proxy",
+        metavar="URL",
+        help="Send through this HTTP proxy; none is taken from HTTP_PROXY and its like.",
+        limit="proxy",
+        **KEPT,
+    )
+    limits: Mapping[str, str] = row(
+        Kind.PAIRS, "--limit", metavar="NAME=VALUE", help="Overrides any of [limits].", repeats=True, **KEPT
+    )
+    quiet: bool = row(Kind.FLAG, "-q", "--quiet", pytest="", help="Print only the report's path.", changeable=True)
+    command: str = row(
+        Kind.TEXT, help="The command that the run was started with, where that is not `conformance run`.", kept=True
+    )
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], where: Callable[[Option], str]) -> RunOptions:
+        """The value of what was typed, by the names of the fields; what is None was not given. Raises UsageError."""
+        read = {
+            option.name: option.read(given[option.name], where(option))
+            for option in OPTIONS
+            if given.get(option.name) is not None
+        }
+        return cls(**read)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> RunOptions:
+        """What `to_json` wrote."""
+        return cls.read(document, lambda option: option.name)
+
+    def to_json(self) -> dict[str, Any]:
+        """The options that are given, as JSON values; paths are absolute."""
+        given = {option.name: getattr(self, option.name) for option in self.explicit_options()}
+        return {name: _as_json(value) for name, value in given.items()}
+
+    def explicit_options(self) -> list[Option]:
+        """The rows that have a value."""
+        return [option for option in OPTIONS if getattr(self, option.name) != option.empty]
+
+    @property
+    def limit_overrides(self) -> dict[str, str]:
+        """What is said in place of the profile's [limits], by name and as text."""
+        own = {option.limit: getattr(self, option.name) for option in self.explicit_options() if option.limit}
+        return {**self.limits, **{name: "true" if value is True else str(value) for name, value in own.items()}}
+
+    @property
+    def shard_index(self) -> tuple[int, int]:
+        """Which part of the run this is, from 0, and of how many."""
+        return shard_of(self.shard, "--shard") if self.shard else (0, 1)
+
+    def normalize_limits(self) -> RunOptions:
+        """The same options, each limit as `--limit NAME=VALUE`."""
+        own: dict[str, Any] = {option.name: option.empty for option in OPTIONS if option.limit}
+        return replace(self, limits=self.limit_overrides, **own)
+
+    def repeat_command(self) -> str:
+        """The command line that repeats a run with these options, of which it needs target and seed."""
+        whole = self.normalize_limits()
+        wanted = [option for option in OPTIONS if option.repeats and not (self.command and option.is_target)]
+        words = [word for option in wanted for word in option.words(_absolute(getattr(whole, option.name)))]
+        return f"{self.command or 'conformance run'} {shlex.join(words)}"
+
+    def require_changeable(self) -> None:
+        """Raises UsageError on an option that would make of a run that is resumed another one."""
+        if refused := ", ".join(option.flags[0] for option in self.explicit_options() if not option.changeable):
+            hint = "they are those of the run that goes on"
+            raise UsageError(f"{refused} cannot be given", where="--resume", hint=hint)
+
+    def resume(self, given: RunOptions) -> RunOptions:
+        """These options of a run that was cut short, and those that are given when it is resumed."""
+        before, given = self.normalize_limits(), given.normalize_limits()
+        return RunOptions(**{option.name: _resumed(option, before, given) for option in OPTIONS})
+
+
+OPTIONS: Final = tuple(replace(one.metadata["option"], name=one.name) for one in fields(RunOptions))
+"""The table, in the order of `--help`."""
+
+
+def _resumed(option: Option, before: RunOptions, given: RunOptions) -> Any:
+    old, new = getattr(before, option.name), getattr(given, option.name)
+    if not option.kept:
+        return new
+    if option.kind is Kind.PAIRS:
+        return {**old, **new}
+    return old if new == option.empty else new
+
+
+def _absolute(value: Any) -> Any:
+    return value.absolute() if isinstance(value, Path) else value
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value.absolute())
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if isinstance(value, Mapping) else value
