@@ -10,7 +10,7 @@ the environment over the profile.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
@@ -191,12 +191,16 @@ class RunOptions:
         own: dict[str, Any] = {option.name: option.empty for option in OPTIONS if option.limit}
         return replace(self, limits=self.limit_overrides, **own)
 
+    def words(self, options: Sequence[Option] = ()) -> list[str]:
+        """These options, or all, as words of `conformance run`; paths are absolute."""
+        wanted = options or [option for option in OPTIONS if option.flags]
+        return [word for option in wanted for word in option.words(_absolute(getattr(self, option.name)))]
+
     def repeat_command(self) -> str:
         """The command line that repeats a run with these options, of which it needs target and seed."""
         whole = self.normalize_limits()
         wanted = [option for option in OPTIONS if option.repeats and not (self.command and option.is_target)]
-        words = [word for option in wanted for word in option.words(_absolute(getattr(whole, option.name)))]
-        return f"{self.command or 'conformance run'} {shlex.join(words)}"
+        return f"{self.command or 'conformance run'} {shlex.join(whole.words(wanted))}"
 
     def require_changeable(self) -> None:
         """Raises UsageError on an option that would make of a run that is resumed another one."""

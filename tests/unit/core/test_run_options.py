@@ -83,6 +83,13 @@ def test_the_command_that_repeats_a_run_has_target_seed_and_what_is_judged() -> 
     ]
 
 
+def test_all_options_are_words_of_the_command_line() -> None:
+    """Another process is started with what this one was asked for: the command reads the words as the same value."""
+    words = FULL.words()
+    assert words[:4] == ["--profile", "/p/mine.toml", "--base-url", "http://127.0.0.1:1/a b"]
+    assert {option.flag for option in OPTIONS if option.flags} <= set(words)
+
+
 def test_a_command_with_a_target_of_its_own_is_repeated_without_target_options() -> None:
     """`conformance demo` has neither `--profile` nor `--base-url`."""
     command = FULL.repeat_command()
