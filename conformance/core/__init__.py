@@ -3,6 +3,7 @@
 __all__ = [
     "child_process",
     "codec",
+    "defaults",
     "environ",
     "errors",
     "exit_codes",
@@ -11,6 +12,9 @@ __all__ = [
     "interrupts",
     "json_pointer",
     "model",
+    "option",
     "package",
+    "paths",
+    "run_options",
     "strict_json",
 ]

@@ -14,7 +14,6 @@ from conformance.decisions.latency import shift
 _OPEN = (Outcome.INCONCLUSIVE, Outcome.UNTESTED)
 _NOT_ASKED = (None, Outcome.UNSTATED, Outcome.INAPPLICABLE)
 """What the profile, or the interface, leaves nothing to be seen of."""
-_JUDGED = (Outcome.PASSED, Outcome.FAILED, Outcome.WARNED)
 _ENOUGH = 5
 """Fewer answers of a kind say nothing about what its members are."""
 _MOSTLY = 0.5

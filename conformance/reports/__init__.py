@@ -17,7 +17,7 @@ from types import MappingProxyType
 from conformance.core.errors import ConformanceError, ReportDirError, UsageError
 from conformance.core.model import Run
 
-__all__ = ["FORMATS", "Beside", "Writer", "html", "load", "runjson", "shaping", "summary", "terminal", "write_reports"]
+__all__ = ["FORMATS", "Writer", "html", "runjson", "shaping", "summary", "terminal", "write_reports"]
 
 Writer = Callable[[Run, Path], Path]
 
@@ -39,12 +39,6 @@ FORMATS: Mapping[str, Writer] = MappingProxyType(
     }
 )
 """Every format by name; each writes its file or folder into a directory and returns where."""
-
-
-def load(names: Iterable[str]) -> None:
-    """Imports what these formats are made with."""
-    for name in names:
-        importlib.import_module(f"{__name__}.{name}")
 
 
 def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = None) -> list[Path]:

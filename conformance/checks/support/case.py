@@ -97,16 +97,15 @@ class Case:
         credential: str = "",
         body: Any = None,
         proven: bool = True,
-        fresh: bool = False,
     ) -> Request:
-        """A request that ought to be answered 200; reads share their fixtures, unless they must be `fresh`.
+        """A request that ought to be answered 200; reads share their fixtures.
 
         Inconclusive where the operation's control was not proven in this run, unless `proven` is not asked for.
         """
         operation = operation or self.operation
         if proven:
             await self.runtime.controls.proven(operation)
-        shared = is_read(operation) and not fresh and not use and not given
+        shared = is_read(operation) and not use and not given
         return await self.runtime.arranger.arrange(
             operation, use=use, given=given, shared=shared, credential=credential, body=body
         )
