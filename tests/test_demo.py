@@ -18,7 +18,7 @@ import pytest
 
 import conformance.reports
 from conformance.contract import load_contract
-from tests.commands import Desk, Done, checks, run_json, shared_reference
+from tests.commands import Desk, Done, checks, journal_lines, run_json, shared_reference
 
 REPORTS = {
     "allure-results", "ctrf-report.json", "exchanges.har", "journal.ndjson", "junit.xml", "report.html",
@@ -34,6 +34,9 @@ class Demo:
     place: Path
     run: dict[str, Any]
     journal: list[dict[str, Any]]
+
+    def lines(self, kind: str) -> list[dict[str, Any]]:
+        return journal_lines(self.place, kind)
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +61,7 @@ def test_the_reference_is_conformant(demo: Demo) -> None:
 def test_public_operations_are_called_without_credentials(demo: Demo) -> None:
     """Everywhere but in the check that is about a credential on them."""
     public = {operation.id for operation in load_contract().public}
-    sent = [line for line in demo.journal if line["kind"] == "exchange" and line["operation"] in public]
+    sent = [line for line in demo.lines("exchange") if line["operation"] in public]
     named = {name.lower() for line in sent for name, _ in line["request"]["headers"]}
     keyed = [line for line in sent if any(name.lower() == "authorization" for name, _ in line["request"]["headers"])]
     assert {line["check"].partition("[")[0] for line in keyed} == {
@@ -118,10 +121,10 @@ def test_the_journals_counts_add_up(demo: Demo) -> None:
     assert demo.journal[-1]["kind"] == "end"
     assert (kinds["run"], kinds["end"]) == (1, 1)
     planned = {(p["check"], p["operation"], p["case"]) for p in demo.journal[0]["planned"]}
-    told = [(line["check"], line["operation"], line["case"]) for line in demo.journal if line["kind"] == "result"]
+    told = [(line["check"], line["operation"], line["case"]) for line in demo.lines("result")]
     assert len(told) == len(set(told)) == len(planned)
     assert set(told) == planned == set(checks(demo.run))
-    exchanges = [line for line in demo.journal if line["kind"] == "exchange"]
+    exchanges = demo.lines("exchange")
     assert kinds["exchange"] == demo.run["traffic"]["requests"] == sum(demo.run["traffic"]["by_operation"].values())
     assert sum(demo.run["counts"].values()) == len(demo.run["results"])
     ids = {exchange["id"] for exchange in exchanges}

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from conformance.core.elsewhere import Elsewhere, Unavailable
 from conformance.core.model import Run
 from conformance.journal import journal
-from conformance.journal.exchange_store import HELD
-from conformance.judge.assemble import Growing
+from conformance.journal.exchange_store import MEMORY_BYTES
+from conformance.judge.assemble import IncrementalReader
 
 if TYPE_CHECKING:
     from conformance.reports import Beside
@@ -22,7 +22,7 @@ BEFOREHAND: Final = (
     *("conformance.engine.aside", "conformance.reports.allure", "conformance.reports.har", "conformance.reports.html"),
 )
 """What takes its time to be imported there."""
-LONG: Final = 2 * HELD
+LONG: Final = 2 * MEMORY_BYTES
 """Of a run whose journal has more bytes all reports are written here: it would be held in the memory twice, and what is
 won is little beside what it took."""
 
@@ -33,7 +33,7 @@ class Reading:
     def __init__(self, elsewhere: Elsewhere | None, directory: Path) -> None:
         self._elsewhere = elsewhere
         self._directory = directory
-        self._growing = Growing(directory / journal.NAME)
+        self._growing = IncrementalReader(directory / journal.NAME)
         self._ahead: Thread | None = None
 
     def ahead(self) -> None:
@@ -65,7 +65,7 @@ class Reading:
         from conformance import reports
 
         with contextlib.suppress(Exception):  # whatever it is, it is met again in the end
-            self._growing.go_on()
+            self._growing.read_on()
             reports.load(reports.FORMATS)  # not sooner: hypothesis draws constants of what a checkout has loaded
 
 
@@ -83,12 +83,12 @@ def _read(elsewhere: Elsewhere, directory: Path) -> None:
 
 def _known(directory: Path) -> None:
     """Reads what stands there, and gives nothing that would have to be sent back."""
-    _growing(directory).go_on()
+    _growing(directory).read_on()
 
 
 @lru_cache(maxsize=1)
-def _growing(directory: Path) -> Growing:
-    return Growing(directory / journal.NAME)
+def _growing(directory: Path) -> IncrementalReader:
+    return IncrementalReader(directory / journal.NAME)
 
 
 @lru_cache(maxsize=1)

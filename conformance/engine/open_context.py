@@ -18,6 +18,7 @@ from conformance.client.request_builder import Arranger
 from conformance.client.sender import Flow
 from conformance.core.errors import FixtureError
 from conformance.core.model import Exchange
+from conformance.journal.lines import FixtureSpent
 from conformance.judge.invariants import Invariants
 from conformance.judge.validators import Validators
 
@@ -44,9 +45,7 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
     ledger = Ledger(profile, settings.journal, settings.secrets)
     judge = Invariants(profile, validators).judge
     recorder = Recorder(settings.journal, settings.secrets, judge, ledger.saw, settings.watch or _unwatched)
-    fixtures = Fixtures(
-        profile, ledger, lambda name, place: settings.journal.append("fixture", {"name": name, "place": place})
-    )
+    fixtures = Fixtures(profile, ledger, lambda name, place: settings.journal.append(FixtureSpent(name, place)))
     arranger = Arranger(profile, settings.contract, settings.keys, settings.secrets, fixtures, settings.run)
     async with Transport(
         profile.base_url, tls=profile.tls, timeout_s=profile.limits.timeout_s, proxy=profile.limits.proxy

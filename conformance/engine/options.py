@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from conformance.journal.segments import Earlier
+from conformance.journal.segments import PreviousSegments
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Options:
     """Nothing is going to be sent: no secret is needed."""
     fail_fast: bool = False
     """The run ends at the first failure."""
-    earlier: Earlier | None = None
+    earlier: PreviousSegments | None = None
     """What this is the rest of, where a run is resumed; `report_dir` is then its folder."""
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from conformance.checks.support.registry import check_set_digest
 from conformance.core.errors import UsageError
 from conformance.core.model import Run
 from conformance.engine.options import Options, now, run_name
 from conformance.engine.session import Session, shown
-from conformance.journal import journal as journals
-from conformance.journal.journal import Journal
-from conformance.journal.run_directory import parts_of, records_of
-from conformance.journal.segments import Earlier, head_and_earlier
-from conformance.judge.assemble import recovered
+from conformance.journal.fold import JournalFold
+from conformance.journal.journal import NAME, Journal, repair
+from conformance.journal.lines import RunStarted, SegmentEnded, SegmentResumed
+from conformance.journal.reader import read, read_with_places
+from conformance.journal.run_directory import parts_of, read_lines
+from conformance.journal.segments import PreviousSegments
+from conformance.judge.assemble import load
 
 _PATIENCE_S: Final = 15.0
 """So long the processes of a killed run may take to notice it."""
@@ -30,29 +32,29 @@ class Held:
 
     directory: Path
     journal: Journal
-    head: Mapping[str, Any]
-    earlier: Earlier
+    head: RunStarted
+    earlier: PreviousSegments
 
     def asked(self, profile: Path | None = None) -> Options:
         """What the run was asked for; `profile` is where its profile is now, if not where it was.
 
         Raises UsageError where that cannot be asked for again.
         """
-        again = str(self.head.get("again", ""))
+        again = self.head.again
         if not again.startswith("conformance run "):
-            hint = "start a new one" if again else "it was made by another version of the suite: start a new one"
-            raise UsageError("a run whose target ended with it cannot go on", where=str(self.directory), hint=hint)
-        told = Path(self.head["profile"]["path"])
-        if profile is None and not told.is_file():
-            raise UsageError(f"the run's profile {told} is not here", where="--resume", hint="name it with --profile")
+            what = "a run whose target ended with it cannot go on"
+            raise UsageError(what, where=str(self.directory), hint="start a new one")
+        path, shard = Path(self.head.profile.path), self.head.shard
+        if profile is None and not path.is_file():
+            raise UsageError(f"the run's profile {path} is not here", where="--resume", hint="name it with --profile")
         return Options(
-            profile=profile or told,
-            base_url=self.head["target"],
-            variables=self.head["variables"],
-            limits=self.head.get("limits", {}),
-            seed=self.head["seed"],
-            examples=self.head["examples"],
-            shard=(shard["number"] - 1, shard["of"]) if (shard := self.head.get("shard")) else (0, 1),
+            profile=profile or path,
+            base_url=self.head.target,
+            variables=self.head.variables,
+            limits=self.head.limits,
+            seed=self.head.seed,
+            examples=self.head.examples,
+            shard=(shard.number - 1, shard.of) if shard else (0, 1),
             command=again,
         )
 
@@ -62,42 +64,43 @@ class Held:
             raise UsageError(f"it cannot go on as the same run: {told}", where=str(self.directory))
 
     def _differences(self, made: Session) -> Iterator[str]:
-        head, suite = self.head, self.head["suite"]
+        head, suite = self.head, self.head.suite
         url = made.secrets.clean(made.profile.base_url)
-        if url != head["target"]:
-            yield f"its base URL is {head['target']}, not {url} (leave --base-url out, {_ANEW})"
-        elif made.profile.digest != head["profile"]["digest"]:
+        if url != head.target:
+            yield f"its base URL is {head.target}, not {url} (leave --base-url out, {_ANEW})"
+        elif made.profile.digest != head.profile.digest:
             yield (
-                f"the profile {head['profile']['name']} or a variable has changed (undo it, or name the run's own with "
+                f"the profile {head.profile.name} or a variable has changed (undo it, or name the run's own with "
                 f"--profile and --var, {_ANEW})"
             )
-        if (made.contract.digest, check_set_digest()) != (suite["contract"], suite["checks"]):
-            what = "contract" if made.contract.digest != suite["contract"] else "checks"
-            yield f"the {what} of this suite are others (use the version that began it, {suite['version']}, {_ANEW})"
+        if (made.contract.digest, check_set_digest()) != (suite.contract, suite.checks):
+            what = "contract" if made.contract.digest != suite.contract else "checks"
+            yield f"the {what} of this suite are others (use the version that began it, {suite.version}, {_ANEW})"
         elif len(made.instances) != len(self.earlier.left):
             yield f"some of its checks are not called for any more ({_ANEW})"
 
     def tidy(self) -> None:
         """Makes one journal of what is there, which can be gone on with. Raises JournalError."""
-        mended = self.directory / journals.NAME
-        journals.mend(mended)
+        own = self.directory / NAME
+        repair(own)
         parts = parts_of(self.directory)
-        known = set(mended.read_bytes().splitlines()) if parts else set()
+        known = set(own.read_bytes().splitlines()) if parts else set()
         for path in parts:
-            journals.mend(path)
-            for line, record in zip(path.read_bytes().splitlines(), journals.read(path), strict=True):
-                if line not in known:  # it was killed while it joined them
-                    self.journal.append(record.pop("kind"), record)
+            repair(path)
+            texts = path.read_bytes()
+            for line, place in read_with_places(path):
+                text = texts[place.offset : place.offset + place.length].rstrip()
+                if text not in known:  # it was killed while it joined them
+                    self.journal.append(line)
             path.unlink()
 
     def closed(self) -> Run:
         """The run, of which nothing is left to be run; its end is written where that lacks. Raises JournalError."""
         if self.earlier.ended:
             self.tidy()
-            part = {"part": self.earlier.part, "after": self.earlier.ended, "left": 0}
-            self.journal.append("resumed", {**part, "run": run_name(), "started_at": now()})
-            self.journal.append("end", {"finished_at": now(), "interrupted": ""})
-        return recovered(self.directory)
+            self.journal.append(SegmentResumed(self.earlier.part, self.earlier.ended, 0, run_name(), now()))
+            self.journal.append(SegmentEnded(now()))
+        return load(self.directory)
 
 
 def hold(directory: Path) -> Held:
@@ -105,17 +108,18 @@ def hold(directory: Path) -> Held:
 
     Raises UsageError where nothing can go on, JournalError where another process writes, or nothing can be read.
     """
-    path = directory / journals.NAME
+    path = directory / NAME
     if not path.is_file():
         raise UsageError("there is no run here", where=str(directory), hint="name the folder that the run told")
     journal = Journal(path, wait_s=_PATIENCE_S if parts_of(directory) else 0.0)
     for part in parts_of(directory):
         Journal(part, wait_s=_PATIENCE_S).close()
-    if next(journals.read(path), {"kind": ""})["kind"] != "run":
+    if not isinstance(next(read(path), None), RunStarted):
         what = "there is nothing to go on with: the run was ended before it sent anything"
         raise UsageError(what, where=str(directory), hint="start it anew, in another folder")
-    head, earlier = head_and_earlier(records_of(directory), str(path))
-    return Held(directory, journal, head, earlier)
+    fold = JournalFold(str(path), memory=0)
+    fold.add_all(read_lines(directory))
+    return Held(directory, journal, fold.head, fold.previous_segments())
 
 
 def to_go_on(made: Session, run: Run | None = None) -> str:

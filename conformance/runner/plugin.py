@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 from _pytest.mark.expression import Expression  # there is no public way to tell a wrong expression from a right one
 
@@ -17,7 +18,6 @@ import conformance.checks
 from conformance.checks.support.registry import Instance
 from conformance.client.redaction.secrets import clean_of_all
 from conformance.core import interrupts
-from conformance.core.codec import from_json
 from conformance.core.environ import as_it_was
 from conformance.core.errors import ConformanceError, JournalError, Unreachable, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
@@ -28,7 +28,7 @@ from conformance.engine.resume import to_go_on
 from conformance.engine.session import Session
 from conformance.engine.startup import prepared
 from conformance.journal.outbox import Outbox
-from conformance.journal.segments import Earlier
+from conformance.journal.segments import PreviousSegments
 from conformance.runner.distributed.worker import LINES
 from conformance.runner.fail_fast import FirstFailure
 from conformance.runner.items import (
@@ -96,7 +96,7 @@ def options_of(config: pytest.Config) -> Options:
         share=tuple(told.get("share", (0, 1))),
         run=told.get("run", ""),
         fail_fast=config.getvalue("maxfail") == 1,
-        earlier=from_json(Earlier, told["earlier"]) if told.get("earlier") else None,
+        earlier=msgspec.convert(told["earlier"], PreviousSegments) if told.get("earlier") else None,
         keys=told.get("keys"),
     )
 
@@ -280,7 +280,7 @@ def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> I
         last_word: dict[str, Any] = config.workeroutput  # type: ignore[attr-defined]
         last_word[SECRETS] = sorted(own.secrets.values)
         if isinstance(own.journal, Outbox):
-            last_word[LINES] = own.journal.drained()
+            last_word[LINES] = own.journal.drain()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -289,7 +289,7 @@ def pytest_report_to_serializable(config: pytest.Config) -> Iterator[None]:
     data: Any = yield
     own = config.stash.get(session_key, None)
     if own is not None and own.options.keys is not None and isinstance(own.journal, Outbox):
-        data[LINES] = own.journal.drained()
+        data[LINES] = own.journal.drain()
     return data  # type: ignore[no-any-return]
 
 

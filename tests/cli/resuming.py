@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -11,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.commands import REFERENCE, Desk, results
+from tests.commands import REFERENCE, Desk, journal_lines, results
 
 SELECTION = "check_authentication and (Identity or quotePublicCart) or check_search"
 LIMITS = "check_rate_limit and (getApiKeyIdentity or quotePublicCart) or check_public"
@@ -52,8 +51,7 @@ def journals(desk: Desk) -> list[Path]:
 
 
 def lines(desk: Desk, kind: str) -> list[dict[str, Any]]:
-    told = map(json.loads, (desk.place / "out" / "journal.ndjson").read_text().splitlines())
-    return [line for line in told if line["kind"] == kind]
+    return journal_lines(desk.place / "out", kind)
 
 
 def everything(folder: Path) -> dict[Path, bytes]:

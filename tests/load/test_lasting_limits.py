@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.journal.journal import read
-from tests.commands import Desk, run_json, shared_reference
+from tests.commands import Desk, journal_lines, run_json, shared_reference
 from tests.load.conftest import Tell
 from tests.load.manners import never_again
 from tests.load.test_a_target_under_load import Loaded, loaded
@@ -38,7 +37,7 @@ def test_the_first_failure_ends_the_run_sooner(after: int, tmp_path: Path, tell:
     told = loaded(tmp_path, never_again(after), tell, "--fail-fast")
     assert set(red(told)) == {"RATE-3"}
     assert told.seconds < 30  # 8 to 10 where nothing else runs beside it
-    exchanges = [line for line in read(tmp_path / "out" / "journal.ndjson") if line["kind"] == "exchange"]
+    exchanges = journal_lines(tmp_path / "out", "exchange")
     assert max(exchange["at"] for exchange in exchanges) < 15
 
 

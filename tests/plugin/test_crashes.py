@@ -62,10 +62,10 @@ conformance.reports.junit.write_file = write_file
 """
 
 ASSEMBLY_RAISES = """
-from conformance.judge.assemble import Growing
+from conformance.judge.assemble import IncrementalReader
 def run(self):
     raise KeyError("a bug of ours")
-Growing.run = run
+IncrementalReader.run = run
 """
 
 
@@ -112,7 +112,7 @@ def test_whatever_crashes_is_exit_5(desk: Desk, source: str, prefix: str) -> Non
     [
         ("conformance.engine.session", "instances"),
         ("conformance.engine.session", "opened"),
-        ("conformance.engine.aside", "Growing.run"),
+        ("conformance.engine.aside", "IncrementalReader.run"),
     ],
 )
 def test_a_crash_under_the_command_is_one_line(desk: Desk, module: str, name: str) -> None:

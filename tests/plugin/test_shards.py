@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from tests.commands import Desk, results, run_json
+from tests.commands import Desk, journal_lines, results, run_json
 
 SELECTION = "check_rate_limit or check_authentication and getApiKeyIdentity or check_search"
 
@@ -18,8 +17,8 @@ def shard(desk: Desk, which: str, *given: str, prefix: str = "reference~shards",
     return desk.conformance("run", *target, "-q", "--seed", seed, "--shard", which, "--report-dir", folder, *given)
 
 
-def journal(desk: Desk, folder: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (desk.place / folder / "journal.ndjson").read_text().splitlines()]
+def journal(desk: Desk, folder: str, kind: str) -> list[dict[str, Any]]:
+    return journal_lines(desk.place / folder, kind)
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +51,10 @@ def test_the_shards_of_a_run_are_the_run(three: Desk) -> None:
 
 def test_each_check_ran_in_one_shard_only(three: Desk) -> None:
     """What must run alone ran in the last one; no two exchanges have one name."""
-    ran = [{line["check"] for line in journal(three, f"s{n}of3") if line["kind"] == "result"} for n in (1, 2, 3)]
+    ran = [{line["check"] for line in journal(three, f"s{n}of3", "result")} for n in (1, 2, 3)]
     assert [any(check.startswith("check_rate_limit") for check in shard) for shard in ran] == [False, False, True]
-    names = [line["id"] for line in journal(three, "merged") if line["kind"] == "exchange"]
-    assert (
-        len(names)
-        == len(set(names))
-        == sum(line["kind"] == "exchange" for n in (1, 2, 3) for line in journal(three, f"s{n}of3"))
-    )
+    names = [line["id"] for line in journal(three, "merged", "exchange")]
+    assert len(names) == len(set(names)) == sum(len(journal(three, f"s{n}of3", "exchange")) for n in (1, 2, 3))
 
 
 def test_a_shard_by_itself_is_never_conformant(three: Desk) -> None:

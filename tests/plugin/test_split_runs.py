@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -12,13 +11,13 @@ from conformance.engine.options import Options
 from conformance.engine.session import Session
 from conformance.profile.loader import load_profile
 from conformance.profile.shares import check_shareable
-from tests.commands import REFERENCE, Desk, results, run_json
+from tests.commands import REFERENCE, Desk, journal_lines, results, run_json
 
 SELECTION = "check_rate_limit or check_authentication and getApiKeyIdentity or check_search"
 
 
-def journal(desk: Desk, folder: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (desk.place / folder / "journal.ndjson").read_text().splitlines()]
+def kinds(desk: Desk, folder: str) -> list[str]:
+    return [json.loads(line)["kind"] for line in (desk.place / folder / "journal.ndjson").read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +43,11 @@ def test_the_results_are_the_same(both: Desk) -> None:
 
 def test_the_workers_journals_are_one_journal(both: Desk) -> None:
     """The first line says what the run is, no id occurs twice, and no part is left over."""
-    lines = journal(both, "two")
-    assert [line["kind"] for line in lines].count("run") == 1
-    assert lines[0]["kind"] == "run"
-    assert lines[-1]["kind"] == "end"
-    exchanges = [line["id"] for line in lines if line["kind"] == "exchange"]
-    told = [(line["check"], line["operation"], line["case"]) for line in lines if line["kind"] == "result"]
+    found = kinds(both, "two")
+    assert found.count("run") == 1
+    assert (found[0], found[-1]) == ("run", "end")
+    exchanges = [line["id"] for line in journal_lines(both.place / "two", "exchange")]
+    told = [(line["check"], line["operation"], line["case"]) for line in journal_lines(both.place / "two", "result")]
     assert len(exchanges) == len(set(exchanges))
     assert len(told) == len(set(told))
     assert not list((both.place / "two").glob("journal-*"))
@@ -58,10 +56,9 @@ def test_the_workers_journals_are_one_journal(both: Desk) -> None:
 @pytest.mark.parametrize("folder", ["one", "two"])
 def test_what_must_run_alone_runs_once_and_last(both: Desk, folder: str) -> None:
     """The bursts that provoke a 429 come from one process, when every other check has its result."""
-    lines = journal(both, folder)
-    order = [line for line in lines if line["kind"] == "result"]
+    order = journal_lines(both.place / folder, "result")
     limited = [line for line in order if line["check"].startswith("check_rate_limit")]
-    alone = {line["id"][:4] for line in lines if line["kind"] == "exchange" and line["status"] == 429}
+    alone = {line["id"][:4] for line in journal_lines(both.place / folder, "exchange") if line["status"] == 429}
     assert limited
     assert len(alone) == 1 or folder == "one"
     if folder == "one":

@@ -27,8 +27,9 @@ from conformance.core.model import (
     Traffic,
     Waiver,
 )
+from conformance.judge.causes import with_causes
 from conformance.judge.scope import scope_of
-from conformance.judge.verdict import overall, tiers_of, verdict_of, with_waivers
+from conformance.judge.verdict import tiers_of, verdict_of, with_waivers
 
 OPERATIONS = tuple(
     OperationInfo(name, method, "/api/v1" + path, Stability(stability))
@@ -100,9 +101,9 @@ def run_of(
     """A run out of its parts, by the judge's own functions; `proven`: operations whose control was answered 200."""
     exchanges = tuple(exchanges)
     unproven = [operation.id for operation in OPERATIONS if operation.id not in proven]
-    results = with_waivers(results, waivers, unproven)
+    results = with_waivers(with_causes(results), waivers, unproven)
     tiers = tiers_of(results, _CATALOGUE, OPERATIONS, waivers, proven, whole=True)
-    verdict = overall(verdict_of(results, waivers, whole=True, unproven=unproven), tiers)
+    verdict = verdict_of(results, waivers, whole=True, unproven=unproven, tiers=tiers)
     coverage: dict[str, Counter[str]] = {o.id: Counter() for o in OPERATIONS}
     for one in exchanges:
         coverage.setdefault(one.operation, Counter())[str(one.status or "none")] += 1

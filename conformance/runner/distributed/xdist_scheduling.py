@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+import msgspec
 import pytest
 from xdist.scheduler import LoadScheduling
 from xdist.workermanage import WorkerController
 
 from conformance.checks.support.registry import Instance, all_checks
-from conformance.core.codec import to_json
 from conformance.core.errors import UsageError
 from conformance.engine.session import Session
 from conformance.profile.shares import check_shareable
@@ -117,7 +117,7 @@ class Sharing:
             "seed": own.seed,
             "run": own.run,
             "command": own.again,
-            "earlier": to_json(own.earlier) if own.earlier else None,
+            "earlier": msgspec.to_builtins(own.earlier) if own.earlier else None,
             "share": (self._numbers.setdefault(node.gateway.id, len(self._numbers)), workers),
             **self._gateways.told(),
         }
