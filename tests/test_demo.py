@@ -18,6 +18,7 @@ import pytest
 
 import conformance.reports
 from conformance.contract import load_contract
+from conformance.journal.lines import json_schema
 from tests.commands import Desk, Done, checks, journal_lines, run_json, shared_reference
 
 REPORTS = {
@@ -99,10 +100,13 @@ def test_every_operation_is_exercised_and_nearly_every_answer_seen(demo: Demo) -
     assert [cell for cell in set(cells) - set(seen) if not reasons.get(cell[0], {}).get(cell[1])] == []
 
 
-def test_every_report_is_there_and_run_json_is_what_its_schema_says(demo: Demo) -> None:
+def test_every_report_is_there_and_what_is_published_as_a_schema_holds(demo: Demo) -> None:
+    """Of `run.json`, and of each line of the journal."""
     assert {path.name for path in demo.place.iterdir()} == REPORTS
     schema = json.loads(Path(conformance.reports.__file__).with_name("run.schema.json").read_text())
     jsonschema_rs.validator_for(schema).validate(demo.run)
+    line = jsonschema_rs.validator_for(json_schema())
+    assert [error.message for one in demo.journal for error in line.iter_errors(one)] == []
 
 
 def test_the_journal_makes_the_same_run_again(demo: Demo, tmp_path: Path) -> None:

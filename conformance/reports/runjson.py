@@ -14,7 +14,7 @@ from conformance.core.errors import JournalError
 from conformance.core.files import open_regular
 from conformance.core.model import SCHEMA_VERSION, Run
 from conformance.reports.shaping.grouping import bounded
-from conformance.reports.shaping.text import dumps, mapped, utf8, write
+from conformance.reports.shaping.text import dumps, write
 
 FILE = "run.json"
 LARGEST = 500_000_000
@@ -23,18 +23,10 @@ SCHEMA = Path(__file__).with_name("run.schema.json")
 
 
 def render(run: Run) -> str:
-    return dumps(_plain(run))
-
-
-def to_json(run: Run) -> dict[str, Any]:
-    """The run as a JSON value that `run.schema.json` accepts; exchanges stay in the journal."""
-    return mapped(_plain(run), utf8)
-
-
-def _plain(run: Run) -> dict[str, Any]:
+    """The text of `run.json`, which `run.schema.json` accepts; exchanges stay in the journal."""
     value: dict[str, Any] = msgspec.to_builtins(replace(bounded(run), exchanges=()))
-    del value["exchanges"]  # they stay in the journal
-    return value
+    del value["exchanges"]
+    return dumps(value)
 
 
 def write_file(run: Run, directory: Path) -> Path:
