@@ -125,7 +125,7 @@ class _Draft(NamedTuple):
 _UNSAID: Final = _Draft((), "", 0, 0, False)
 
 
-def redacted(exchange: Exchange, clean: Callable[[str], str]) -> Exchange:
+def redact_exchange(exchange: Exchange, clean: Callable[[str], str]) -> Exchange:
     """An exchange with `clean` on everything in it that the target sent, or was sent."""
     request, response = (
         replace(

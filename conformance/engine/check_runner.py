@@ -65,7 +65,7 @@ async def _sure(instance: Instance, runtime: Runtime) -> tuple[Result, Case]:
     return replace(result, outcome=Outcome.INCONCLUSIVE, message=message, signature=""), case
 
 
-def redacted(result: Result, clean: Callable[[str], str]) -> Result:
+def redact_result(result: Result, clean: Callable[[str], str]) -> Result:
     """A result with `clean` on every member that holds more than our own names."""
     changes: dict[str, Any] = {name: clean(getattr(result, name)) for name in _REDACTED_FIELDS}
     return replace(result, **changes)

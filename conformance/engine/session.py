@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from conformance.checks.support.context import Runtime, Settings
 from conformance.checks.support.registry import Instance, all_checks, check_set_digest, instances
-from conformance.client import recorder
+from conformance.client.recorder import redact_exchange
 from conformance.client.redaction.learn import public_names
 from conformance.client.redaction.secrets import Secrets
 from conformance.contract import Contract, load_contract
@@ -215,17 +215,17 @@ class Session:
             return
         for path in parts_of(self.directory):
             for line in read(path):
-                self.journal.append(self._redacted(line))
+                self.journal.append(self._redact(line))
             path.unlink()
 
-    def _redacted(self, line: Line) -> Line:
+    def _redact(self, line: Line) -> Line:
         """A worker's line without what only the other workers knew for a secret: a target may repeat one to all."""
         clean = self.secrets.clean_word
         match line:
             case ExchangeRecorded(exchange=exchange):
-                return ExchangeRecorded(recorder.redacted(exchange, clean))
+                return ExchangeRecorded(redact_exchange(exchange, clean))
             case CheckConcluded(result=result):
-                return CheckConcluded(runner.redacted(result, clean))
+                return CheckConcluded(runner.redact_result(result, clean))
         return line
 
     def assembled(self) -> Run:

@@ -81,7 +81,9 @@ def _require_one_run(parts: Sequence[_Part]) -> None:
     for other in parts[1:]:
         for what, fact in _COMMON:
             if (ours := fact(first)) != (theirs := fact(other)):
-                raise UsageError(f"{what} differs: {_shown(ours)} in {first.where}, {_shown(theirs)} in {other.where}")
+                raise UsageError(
+                    f"{what} differs: {_format(ours)} in {first.where}, {_format(theirs)} in {other.where}"
+                )
     count = first.shard.of
     seen: dict[int, str] = {}
     for part in parts:
@@ -95,7 +97,7 @@ def _require_one_run(parts: Sequence[_Part]) -> None:
         raise UsageError(what, hint="a run that lacks a part certifies nothing: name all folders")
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     return " ".join(str(item) for item in value if item != "") if isinstance(value, tuple) else str(value)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from conformance.client.recorder import BODY_LIMIT, HEADER_COUNT, HEADER_LIMIT, Recorder, current_check
+from conformance.client.recorder import BODY_LIMIT, HEADER_COUNT, HEADER_LIMIT, Recorder, current_check, redact_exchange
 from conformance.client.redaction.secrets import WHOLE_HEADERS, Secrets
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -161,6 +161,23 @@ def test_an_exchange_names_the_check_it_was_sent_for(tmp_path: Path) -> None:
         current_check.reset(token)
     assert (exchange.check, exchange.purpose, exchange.judged) == ("check_a::b[c]", "control", ("STA-1",))
     assert (exchange.status, exchange.trouble) == (None, "reset")
+
+
+def test_what_only_another_worker_knew_is_taken_out_of_an_exchange(tmp_path: Path) -> None:
+    """Wherever a target's words stand, or words to it; its names are our own, and stay."""
+    one = answer(
+        url="http://t/later",
+        sent_headers=(("later", "later"),),
+        sent_body=b"later",
+        headers=(("later", "later"),),
+        body=b"later",
+        trouble="later",
+        purpose="later",
+    )
+    exchange = redact_exchange(written(tmp_path, one), lambda text: text.replace("later", "«ticket»"))
+    assert str(exchange).count("later") == 1
+    assert exchange.purpose == "later"
+    assert str(exchange).count("«ticket»") == 8
 
 
 # The journal
