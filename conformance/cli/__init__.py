@@ -238,9 +238,9 @@ def explain(name: str, run_dir: Path | None) -> None:
     lines = explanation(name)
     if run_dir is not None:
         from conformance.decisions.explain_failure import told
-        from conformance.judge.assemble import recovered
+        from conformance.judge.assemble import load
 
-        lines = told(recovered(run_dir), name)
+        lines = told(load(run_dir), name)
     for line in lines:
         click.echo(line)
 

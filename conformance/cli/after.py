@@ -71,10 +71,10 @@ def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None
       conformance report reports/mine-20260102-030405
       conformance report reports/mine-20260102-030405 --format html -o /tmp/page
     """
-    from conformance.judge.assemble import recovered
+    from conformance.judge.assemble import load
     from conformance.reports import write_reports
 
-    _echo(str(path) for path in write_reports(recovered(run_dir), output or run_dir, formats or None))
+    _echo(str(path) for path in write_reports(load(run_dir), output or run_dir, formats or None))
 
 
 @click.command()
@@ -94,9 +94,9 @@ def rerun(run_dir: Path, failed: bool, show: bool, profile: Path | None) -> None
 
     from conformance.core.paths import shown_command
     from conformance.decisions.rerun import command
-    from conformance.judge.assemble import recovered
+    from conformance.judge.assemble import load
 
-    run = recovered(run_dir)
+    run = load(run_dir)
     given = command(run, failed=failed, profile=str(profile or ""))
     click.echo(shown_command(shlex.join(given), run.profile.path))
     if not show:
@@ -132,11 +132,11 @@ def certify(
     from conformance.core.errors import UsageError
     from conformance.decisions import badge as badges
     from conformance.decisions import certificate
-    from conformance.judge.assemble import recovered
+    from conformance.judge.assemble import load
 
     if key is None:
         raise UsageError("no key was given", where="--key", hint="openssl genpkey -algorithm ed25519 -out key.pem")
-    run = recovered(run_dir)
+    run = load(run_dir)
     password = os.environ.get("CONFORMANCE_KEY_PASSWORD", "")
     signed = certificate.certified(
         run, run_dir, _bytes(key), tier=tier, today=_today(), days=valid_days, password=password
@@ -217,7 +217,7 @@ def gate(
     from conformance.decisions import gate_report as verdicts
     from conformance.decisions.gate import ALL, Policy, decide
     from conformance.decisions.gate_policy import known_requirements, load_policy
-    from conformance.judge.assemble import recovered
+    from conformance.judge.assemble import load
     from conformance.reports.shaping.text import dumps, mapped, utf8
 
     stated = load_policy(policy) if policy else {}
@@ -228,8 +228,8 @@ def gate(
         strict_waivers=strict_waivers or stated.get("strict_waivers", False),
         waivers=stated.get("waivers", ()),
     )
-    run = recovered(run_dir)
-    decision = decide(run, held, recovered(baseline) if baseline else None, today=_today())
+    run = load(run_dir)
+    decision = decide(run, held, load(baseline) if baseline else None, today=_today())
     if form == "github" or (form == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"):
         _echo(verdicts.workflow_commands(decision, run))
     _echo(verdicts.lines(decision, run))
@@ -309,9 +309,9 @@ def _read(folder: Path) -> tuple[Run, Behaviour]:
     from dataclasses import replace
 
     from conformance.decisions.behaviour import behaviour
-    from conformance.judge.assemble import recovered
+    from conformance.judge.assemble import load
 
-    run = recovered(folder)
+    run = load(folder)
     return replace(run, exchanges=()), behaviour(run)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from conformance.client.redaction.secrets import Secrets
@@ -11,6 +12,7 @@ from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core.errors import FixtureError, JournalError
 from conformance.journal.journal import Journal
+from conformance.journal.lines import ResourceCreated, ResourceRemoved
 from conformance.profile.model import Fixture, HttpCall, Profile
 from conformance.profile.render import placeholders
 
@@ -72,7 +74,8 @@ class Ledger:
         kept = self._made.setdefault(kind, {})
         for name, one in found.items():
             kept[name] = {to: pointer.get(one, at) for to, at in members.items() if pointer.has(one, at)} or one
-        self._write("created", {"of": kind, "state": state, "ids": list(found)})
+        clean = self._secrets.clean_word
+        self._journal.append(ResourceCreated(clean(kind), clean(state), tuple(map(clean, found))))
 
     async def remove(self, call: Call) -> None:
         """Calls what the profile has for each kind, the newest first. What cannot be removed is said, and left."""
@@ -103,15 +106,9 @@ class Ledger:
             await asyncio.gather(*(lane() for _ in range(_AT_ONCE)))
         finally:
             if gone or troubles:
-                first = next(iter(troubles.values()), "")
-                self._write("removed", {"of": kind, "ids": gone, "trouble": first})
-
-    def _write(self, kind: str, record: dict[str, Any]) -> None:
-        try:
-            self._journal.append(kind, self._secrets.deep(record))
-        except JournalError:
-            if kind == "created":
-                raise
+                clean, trouble = self._secrets.clean_word, next(iter(troubles.values()), "")
+                with suppress(JournalError):
+                    self._journal.append(ResourceRemoved(clean(kind), tuple(map(clean, gone)), clean(trouble)))
 
 
 def _texts(call: HttpCall) -> list[Any]:

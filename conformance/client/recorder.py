@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from conformance.client.redaction.secrets import WHOLE_HEADERS, Secrets, tells, without_tail
 from conformance.client.response import Answer
 from conformance.core.model import Exchange, Finding, Message
 from conformance.journal.journal import Journal
+from conformance.journal.lines import ExchangeRecorded
 
 BODY_LIMIT: Final = 8192
 HEADER_LIMIT: Final = 2048
 HEADER_COUNT: Final = 64
-
-TOLD: Final = ("url", "request", "response", "trouble")
-"""The members of an exchange that hold a target's words, or words to it."""
 
 Judge = Callable[[Answer], tuple[tuple[str, ...], tuple[Finding, ...]]]
 """The invariants: which of them looked at an answer, and what they saw."""
@@ -73,7 +72,7 @@ class Recorder:
             ),
             retry_of=retry_of,
         )
-        self._journal.append("exchange", exchange)
+        self._journal.append(ExchangeRecorded(exchange))
         self.count += 1
         self._also(answer)
         self._watch(exchange)
@@ -124,6 +123,21 @@ class _Draft(NamedTuple):
 
 
 _UNSAID: Final = _Draft((), "", 0, 0, False)
+
+
+def redact_exchange(exchange: Exchange, clean: Callable[[str], str]) -> Exchange:
+    """An exchange with `clean` on everything in it that the target sent, or was sent."""
+    request, response = (
+        replace(
+            message,
+            headers=tuple((clean(name), clean(value)) for name, value in message.headers),
+            body=clean(message.body),
+        )
+        for message in (exchange.request, exchange.response)
+    )
+    return replace(
+        exchange, url=clean(exchange.url), request=request, response=response, trouble=clean(exchange.trouble)
+    )
 
 
 def _whole(name: str, credential: str) -> str:

@@ -23,6 +23,7 @@ from conformance.client.request import Request, Wire, repeatable
 from conformance.client.response import Answer
 from conformance.client.throttle import Follower, Gate, Pacer
 from conformance.client.wait_stats import Waiting
+from conformance.journal.lines import TrafficStats
 from conformance.profile.model import Limits
 
 if TYPE_CHECKING:
@@ -112,17 +113,17 @@ class Flow:
         self._began = time.perf_counter() - since_s
 
     @property
-    def borne(self) -> dict[str, float | int | None]:
-        """What the target bore, and what was waited for because of it: for the journal's last line."""
+    def traffic_stats(self) -> TrafficStats:
+        """For the journal's last line."""
         slowest = self.follow.slowest
-        return {
-            "waited_s": round(self.waiting.total_s, 3),
-            "waited_clock_s": round(self.waiting.clock_s, 3),
-            "limited": self.waiting.times["429"],
-            "lost": self.waiting.times["lost"],
-            "slowest_rate": round(slowest, 2) if slowest else None,
-            "most_in_flight": self.gate.most_in_flight,
-        }
+        return TrafficStats(
+            waited_s=round(self.waiting.total_s, 3),
+            waited_clock_s=round(self.waiting.clock_s, 3),
+            limited=self.waiting.times["429"],
+            lost=self.waiting.times["lost"],
+            most_in_flight=self.gate.most_in_flight,
+            slowest_rate=round(slowest, 2) if slowest else None,
+        )
 
     @property
     def waited_s(self) -> float:

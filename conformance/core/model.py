@@ -1,16 +1,17 @@
 """The frozen values that every other module speaks in: requirement, exchange, finding, result, run.
 
-All of them are plain data, so that they cross a process boundary or a file as they are (`codec`); nothing in here reads
+All of them are plain data, so that they cross a process boundary or a file as they are (msgspec); nothing in here reads
 a clock, a file or a network.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 SCHEMA_VERSION = 2
+"""Of `run.json`."""
 STATUSES = (200, 400, 401, 403, 404, 409, 429)
 """The statuses that the interface declares for every operation (Endpoints, rule 1)."""
 
@@ -52,6 +53,7 @@ WORST_FIRST = (
 """How several outcomes of one cell are summed up: the first of these that occurs."""
 OPEN = (Outcome.INCONCLUSIVE, Outcome.UNTESTED, Outcome.UNSTATED)
 """The outcomes of what was not judged and could have been: on a required requirement they keep a verdict open."""
+BAD = (Outcome.FAILED, Outcome.BROKEN)
 JUDGED = (Outcome.PASSED, Outcome.FAILED, Outcome.WARNED)
 
 
@@ -170,7 +172,10 @@ class Result:
     level: Level = Level.REQUIRED
     """The level it was judged at, which a profile fact may raise above the requirement's own."""
     cause: str = ""
-    """What it rests on and failed because of, where that is another thing: `control:getApiKeyIdentity`."""
+    """What explains it. A check names what it rests on (`control:getApiKeyIdentity`); the judge completes it.
+
+    All failures, and all open results, that one defect explains have the same: `AUTH-1 check_authentication::...`.
+    """
     fact: str = ""
     """For `unstated`: the profile key that would enable it. For an exclusion: the key that it stands at."""
     exclusion: str = ""
@@ -367,5 +372,5 @@ class Run:
     parts: int = 1
     """One more than the times it was cut short and resumed."""
     schema_version: int = SCHEMA_VERSION
-    exchanges: Sequence[Exchange] = field(default=(), metadata={"journal_only": True})
+    exchanges: Sequence[Exchange] = ()
     """In the journal and not in run.json."""

@@ -15,7 +15,8 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from conformance.core.codec import to_json
+from msgspec import to_builtins
+
 from conformance.core.errors import CertificateError, ConformanceError, UsageError
 from conformance.core.files import open_regular
 from conformance.core.model import Outcome, Run
@@ -141,7 +142,7 @@ def _statement(
         {
             "result": "WARNED" if failed else "PASSED",
             "passedTests": sorted(passed),
-            "warnedTests": _waived(run, failed),
+            "warnedTests": _waived(decision),
         },
         TestResult(),
     )
@@ -153,14 +154,14 @@ def _statement(
     return {"_type": told.pop("type", statement.pb.type), **told}
 
 
-def _waived(run: Run, failed: set[str]) -> list[str]:
-    active = [waiver for waiver in run.waivers if waiver.state == "active" and waiver.requirement in failed]
-    return sorted({f"{w.requirement} (waived until {w.until} by {w.owner}, {w.issue}: {w.reason})" for w in active})
+def _waived(decision: Decision) -> list[str]:
+    accepted = [waiver for result, waiver in decision.excused if result.outcome is Outcome.FAILED]
+    return sorted({f"{w.requirement} (waived until {w.until} by {w.owner}, {w.issue}: {w.reason})" for w in accepted})
 
 
 def waivers_digest(run: Run) -> str:
     """sha256 over the run's waivers and what became of them."""
-    return _sha256(_canonical([to_json(waiver) for waiver in run.waivers]))
+    return _sha256(_canonical([to_builtins(waiver) for waiver in run.waivers]))
 
 
 def read(data: bytes, key: bytes | None = None, *, where: str = "") -> Certificate:

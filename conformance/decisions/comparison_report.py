@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from conformance.core.codec import to_json
+from msgspec import to_builtins
+
 from conformance.core.model import Outcome
 from conformance.decisions.comparison import CONFORM, Comparison, Difference, Kind
 from conformance.decisions.html_page import page
@@ -104,10 +105,10 @@ def document(comparison: Comparison) -> dict[str, Any]:
     """The comparison as a JSON value."""
     return {
         "schema_version": 1,
-        "environments": [to_json(environment) for environment in comparison.environments],
+        "environments": [to_builtins(environment) for environment in comparison.environments],
         "incomparable": list(comparison.incomparable),
         "counts": {kind.value: count for kind, count in comparison.kinds().items()},
-        "differences": [{**to_json(one), "both_conform": CONFORM[one.kind]} for one in comparison.differences],
+        "differences": [{**to_builtins(one), "both_conform": CONFORM[one.kind]} for one in comparison.differences],
         "matrix": [
             {
                 "requirement": requirement,

@@ -14,7 +14,7 @@ from enum import StrEnum
 from conformance.core.exit_codes import EXIT_CODES
 from conformance.core.model import JUDGED, OPEN, Level, Outcome, Result, Run, Scope, Stability, Verdict, Waiver
 from conformance.judge.scope import open_results
-from conformance.judge.verdict import failures, overall, tiers_of, unaccepted, verdict_of, with_states, with_waivers
+from conformance.judge.verdict import failures, tiers_of, unaccepted, verdict_of, with_states, with_waivers
 
 ALL = "all"
 _SUPERFLUOUS = ("expired", "unmatched", "unneeded", "mismatch")
@@ -126,10 +126,10 @@ def _lets_pass(policy: Policy, result: Result) -> bool:
 def _verdict(run: Run, policy: Policy, held: Sequence[Result], waivers: Sequence[Waiver], scope: Scope) -> Verdict:
     """The run's own, or a worse one; under a policy that narrows, what the judge decides of the rest."""
     whole = run.complete and not run.filtered
-    verdict = verdict_of(held, waivers, whole=whole, unproven=scope.unproven)
+    tiers = None
     if policy.tier == ALL:
         tiers = tiers_of(held, (), run.operations, waivers, frozenset(scope.proven), whole=whole)
-        verdict = overall(verdict, tiers)
+    verdict = verdict_of(held, waivers, whole=whole, unproven=scope.unproven, tiers=tiers)
     if any(True for _ in _narrowed(policy)):
         return verdict
     return next(one for one in _WORST_FIRST if one in (verdict, run.verdict))

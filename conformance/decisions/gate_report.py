@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.core.codec import to_json
+from msgspec import to_builtins
+
 from conformance.core.model import Result, Run
 from conformance.decisions.gate import ALL, REGRESSIONS, Decision, Obstacle
 from conformance.reports.shaping.text import clean, one_line, plural
@@ -98,7 +99,7 @@ def document(decision: Decision, run: Run) -> dict[str, Any]:
 
     def told(result: Result) -> dict[str, Any]:
         kept = ("check", "requirement", "operation", "case", "outcome", "message", "signature", "reproduce")
-        return {name: value for name, value in to_json(result).items() if name in kept}
+        return {name: value for name, value in to_builtins(result).items() if name in kept}
 
     return {
         "schema_version": 1,
@@ -108,7 +109,7 @@ def document(decision: Decision, run: Run) -> dict[str, Any]:
         "passed": decision.passed,
         "exit_code": decision.exit_code,
         "verdict": decision.verdict.value,
-        "scope": to_json(decision.scope),
+        "scope": to_builtins(decision.scope),
         "policy": list(decision.policy),
         "baseline": decision.baseline,
         "obstacles": [
@@ -121,5 +122,5 @@ def document(decision: Decision, run: Run) -> dict[str, Any]:
         ],
         "allowed": [told(result) for result in decision.allowed],
         "fixed": [told(result) for result in decision.fixed],
-        "waivers": [to_json(waiver) for waiver in decision.waivers],
+        "waivers": [to_builtins(waiver) for waiver in decision.waivers],
     }

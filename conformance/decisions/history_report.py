@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from conformance.core.codec import to_json
+from msgspec import to_builtins
+
 from conformance.core.model import OPEN
 from conformance.decisions.history import Trend
 from conformance.decisions.html_page import page
@@ -34,7 +35,7 @@ def lines(trends: Sequence[Trend], unread: Sequence[str] = ()) -> Iterator[str]:
 
 
 def as_json(trends: Sequence[Trend], unread: Sequence[str] = ()) -> str:
-    told = {"schema_version": 1, "targets": [to_json(trend) for trend in trends], "unread": list(unread)}
+    told = {"schema_version": 1, "targets": [to_builtins(trend) for trend in trends], "unread": list(unread)}
     return dumps(mapped(told, utf8))
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.model import Run
 from conformance.journal.journal import NAME, Journal
-from conformance.journal.run_directory import claim_directory, records_of, remove_empty
-from conformance.journal.shards import joined
+from conformance.journal.lines import Line
+from conformance.journal.run_directory import claim_directory, read_lines, remove_empty
+from conformance.journal.shards import join_shards
 from conformance.judge.assemble import load
 from conformance.reports import write_reports
 
@@ -23,12 +25,12 @@ def merged(folders: Sequence[Path], wanted: Path | None = None) -> tuple[Run, Pa
     for folder in folders:
         if not (folder / NAME).is_file():
             raise UsageError("there is no run here", where=str(folder), hint="name the folder that the run told")
-    lines = joined((str(folder), records_of(folder)) for folder in folders)
+    lines = join_shards((str(folder), partial(_lines, folder)) for folder in folders)
     directory, made = claim_directory(wanted, "merged")
     try:
         journal = Journal(directory / NAME)
-        for kind, record in lines:
-            journal.append(kind, record)
+        for line in lines:
+            journal.append(line)
         journal.close()
         run = load(directory)
     except ConformanceError:
@@ -37,3 +39,7 @@ def merged(folders: Sequence[Path], wanted: Path | None = None) -> tuple[Run, Pa
         raise
     write_reports(run, directory)
     return run, directory
+
+
+def _lines(folder: Path) -> Iterator[Line]:
+    return (line for line, _ in read_lines(folder))

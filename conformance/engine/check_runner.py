@@ -6,7 +6,7 @@ import hashlib
 import re
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -24,6 +24,7 @@ from conformance.client.sender import BudgetExhausted, StillLimited
 from conformance.client.throttle import hurried, turn
 from conformance.core.errors import FixtureError, JournalError
 from conformance.core.model import Level, Outcome, Result
+from conformance.journal.lines import CheckConcluded
 from conformance.profile.exclusions import exclusion_of
 from conformance.profile.model import Profile
 
@@ -32,7 +33,7 @@ _BEGUN = count(1)
 _TIMES = 9
 """A check whose requests must not be repeated is run so often where answers are lost."""
 _UNSURE = (Outcome.FAILED, Outcome.WARNED, Outcome.INCONCLUSIVE)
-TOLD = ("message", "expected", "observed", "reproduce", "cause", "fact", "exclusion")
+_REDACTED_FIELDS = ("message", "expected", "observed", "reproduce", "cause", "fact", "exclusion")
 """The members of a result that hold more than our own names."""
 _BOUNDED = frozenset({"message", "expected", "observed"})
 _LONGEST = 4096
@@ -49,7 +50,7 @@ async def run(instance: Instance, runtime: Runtime) -> Result:
     result, case = await _sure(instance, runtime)
     result = replace(result, duration_ms=round((time.perf_counter() - started) * 1000, 3), notes=tuple(case.notes))
     result = cleaned(result, runtime.settings.secrets)
-    runtime.settings.journal.append("result", result)
+    runtime.settings.journal.append(CheckConcluded(result))
     return result
 
 
@@ -64,9 +65,15 @@ async def _sure(instance: Instance, runtime: Runtime) -> tuple[Result, Case]:
     return replace(result, outcome=Outcome.INCONCLUSIVE, message=message, signature=""), case
 
 
+def redact_result(result: Result, clean: Callable[[str], str]) -> Result:
+    """A result with `clean` on every member that holds more than our own names."""
+    changes: dict[str, Any] = {name: clean(getattr(result, name)) for name in _REDACTED_FIELDS}
+    return replace(result, **changes)
+
+
 def cleaned(result: Result, secrets: Secrets) -> Result:
     """The result, cleaned and then bounded. Its names are our own: no token that a target gives hides them."""
-    told: dict[str, str] = {name: getattr(result, name) for name in TOLD}
+    told: dict[str, str] = {name: getattr(result, name) for name in _REDACTED_FIELDS}
     clean = secrets.cleaner([*told.values(), *result.notes])
     if clean is str and max(map(len, (*told.values(), *result.notes))) <= _LONGEST:
         return result

@@ -19,6 +19,7 @@ from conformance.client.request_builder import Arranger
 from conformance.client.sender import Flow
 from conformance.core.errors import FixtureError
 from conformance.core.model import Exchange
+from conformance.journal.lines import FixtureSpent
 from conformance.judge.invariants import Invariants
 from conformance.judge.validators import Validators
 
@@ -50,7 +51,7 @@ async def open_context(settings: Settings) -> AsyncIterator[Runtime]:
     recorder = Recorder(settings.journal, settings.secrets, judge, ledger.saw, settings.watch or _unwatched)
 
     def spend(name: str, place: int) -> None:
-        settings.journal.append("fixture", {"name": name, "place": place})
+        settings.journal.append(FixtureSpent(name, place))
 
     async def call(name: str, given: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
         return await (settings.call or runtime.call)(name, given, scope)

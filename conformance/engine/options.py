@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from conformance.journal.segments import Earlier
+from conformance.journal.segments import PreviousSegments
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class RunPart:
     """The credentials, where the controller sent them here: nothing of the run is on this machine."""
     dry: bool = False
     """Nothing is going to be sent: no secret is needed."""
-    earlier: Earlier | None = None
+    earlier: PreviousSegments | None = None
     """What this is the rest of, where a run is resumed; `report_dir` is then its folder."""
 
 

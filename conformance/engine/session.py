@@ -15,21 +15,32 @@ from typing import Any, Final
 
 from conformance.checks.support.context import Runtime, Settings
 from conformance.checks.support.registry import Instance, all_checks, check_set_digest, instances
-from conformance.client.recorder import TOLD
+from conformance.client.recorder import redact_exchange
 from conformance.client.redaction.learn import secrets_of
 from conformance.contract import Contract, load_contract
-from conformance.core.codec import to_json
 from conformance.core.defaults import CONCURRENCY, EXAMPLES
 from conformance.core.errors import ConformanceError, JournalError, Unreachable, UsageError
-from conformance.core.model import SCHEMA_VERSION, ProfileInfo, Result, Run, Suite
+from conformance.core.model import ProfileInfo, Result, Run, Suite
 from conformance.core.run_options import RunOptions
 from conformance.engine import check_runner as runner
 from conformance.engine.first_failure import Alarm
 from conformance.engine.open_context import load_sender, open_context
 from conformance.engine.options import RunPart, new_seed, now, run_name, suite_version
 from conformance.engine.scheduler import Engine, Job
-from conformance.journal import journal as journals
-from conformance.journal.journal import Journal
+from conformance.journal.journal import NAME, Journal, MemoryJournal
+from conformance.journal.lines import (
+    JOURNAL_VERSION,
+    CheckConcluded,
+    ExchangeRecorded,
+    Line,
+    PlannedCheck,
+    RunStarted,
+    SegmentEnded,
+    SegmentResumed,
+    Shard,
+    TrafficStats,
+)
+from conformance.journal.reader import read
 from conformance.journal.run_directory import claim_directory, parts_of, remove_empty
 from conformance.judge.assemble import assemble, load
 from conformance.judge.coverage import unreachable
@@ -39,7 +50,6 @@ from conformance.profile.overrides import overridden
 from conformance.profile.secrets import resolve_secret
 from conformance.profile.shares import share_of, unspent
 
-_PLANNED: Final = ("check", "requirement", "operation", "case", "outcome", "level", "reproduce")
 _WHOLE: Final = RunPart()
 _SPARE_LANES: Final = 4
 """Checks that wait for a fixture or a back-off leave their place in flight to these."""
@@ -144,7 +154,7 @@ class Session:
 
     def forget(self) -> None:
         """Takes back the folder of a run that never began."""
-        claimed = self.directory / journals.NAME
+        claimed = self.directory / NAME
         if self.directory == Path() or not claimed.is_file() or claimed.stat().st_size:
             return
         for path in (claimed, *parts_of(self.directory)):
@@ -157,44 +167,43 @@ class Session:
         `asked`: by what it was selected, as text.
         """
         if self.earlier:
-            part = {"part": self.earlier.part, "after": self.earlier.ended, "left": len(selected)}
-            self.journal.append("resumed", {**part, "run": self.run, "started_at": self._started_at})
-            self.planned = len(selected)
-            return
+            resumed = SegmentResumed(self.earlier.part, self.earlier.ended, len(selected), self.run, self._started_at)
+            self.journal.append(resumed)
+        else:
+            self.journal.append(self._head(selected, asked))
+        self.planned = len(selected)
+
+    def _head(self, selected: Sequence[Instance], asked: str) -> RunStarted:
         clean, again, path = self.secrets.clean, self.secrets.clean(self.again), _path_of(self.options).absolute()
         everything = {instance.id for instance in self.instances}
-        head = {
-            "schema_version": SCHEMA_VERSION,
-            "suite": to_json(Suite(suite_version(), self.contract.digest, check_set_digest())),
-            "target": clean(self.profile.base_url),
-            "profile": to_json(ProfileInfo(clean(self.profile.name), self.profile.digest, clean(str(path)))),
-            "seed": self.seed,
-            "examples": self.options.examples or EXAMPLES,
-            "options": self.secrets.deep(self.options.to_json()),
-            "again": again,
-            "run": self.run,
-            "started_at": self._started_at,
-            "filtered": everything != {instance.id for instance in selected},
-            "requirements": [to_json(requirement) for requirement in self.contract.requirements.values()],
-            "operations": [to_json(operation.info) for operation in self.contract.all],
-            "unreachable": {operation.id: unreachable(operation) for operation in self.contract.all},
-            "exclusions": {clean(key): clean(reason) for key, reason in self.profile.exclusions.items()},
-            "provokes": self.profile.rate_limit.provoke,
-            "answer_schemas": {operation.id: operation.response_schema for operation in self.contract.all},
-            "waivers": [to_json(waiver) for waiver in self.profile.waivers],
-            "planned": [_planned(instance, self.contract, again) for instance in selected],
-        }
-        number, of = self.options.shard_index
-        if of > 1:
-            number += 1
-            head["shard"] = {"number": number, "of": of, "all": len(everything), "asked": clean(asked)}
-        self.journal.append("run", head)
-        self.planned = len(selected)
+        number, shards = self.options.shard_index
+        return RunStarted(
+            schema_version=JOURNAL_VERSION,
+            suite=Suite(suite_version(), self.contract.digest, check_set_digest()),
+            target=clean(self.profile.base_url),
+            profile=ProfileInfo(clean(self.profile.name), self.profile.digest, clean(str(path))),
+            seed=self.seed,
+            run=self.run,
+            started_at=self._started_at,
+            requirements=tuple(self.contract.requirements.values()),
+            operations=tuple(operation.info for operation in self.contract.all),
+            planned=tuple(_planned(instance, self.contract, again) for instance in selected),
+            examples=self.options.examples or EXAMPLES,
+            filtered=everything != {instance.id for instance in selected},
+            again=again,
+            options=self.secrets.deep(self.options.to_json()),
+            unreachable={operation.id: unreachable(operation) for operation in self.contract.all},
+            exclusions={clean(key): clean(reason) for key, reason in self.profile.exclusions.items()},
+            provokes=self.profile.rate_limit.provoke,
+            answer_schemas={operation.id: operation.response_schema for operation in self.contract.all},
+            waivers=tuple(self.profile.waivers),
+            shard=Shard(number + 1, shards, len(everything), clean(asked)) if shards > 1 else None,
+        )
 
     @property
     def journal(self) -> Journal:
         if self._journal is None:
-            name = f"journal-{self.part.worker}.ndjson" if self.part.worker else journals.NAME
+            name = f"journal-{self.part.worker}.ndjson" if self.part.worker else NAME
             self._journal = Journal(self.directory / name)
         return self._journal
 
@@ -203,19 +212,23 @@ class Session:
         if not self.planned:
             return
         for path in parts_of(self.directory):
-            for record in journals.read(path):
-                kind = record.pop("kind")
-                self.journal.append(kind, self._cleaned_of_others(kind, record))
+            for line in read(path):
+                self.journal.append(self._redact(line))
             path.unlink()
 
-    def _cleaned_of_others(self, kind: str, record: dict[str, Any]) -> dict[str, Any]:
-        """A worker's line without what only the other workers knew for a secret: a target may echo one to all."""
-        told = {"exchange": TOLD, "result": runner.TOLD}.get(kind, ())
-        return {name: self.secrets.deep(value) if name in told else value for name, value in record.items()}
+    def _redact(self, line: Line) -> Line:
+        """A worker's line without what only the other workers knew for a secret: a target may repeat one to all."""
+        clean = self.secrets.clean_word
+        match line:
+            case ExchangeRecorded(exchange=exchange):
+                return ExchangeRecorded(redact_exchange(exchange, clean))
+            case CheckConcluded(result=result):
+                return CheckConcluded(runner.redact_result(result, clean))
+        return line
 
     def assembled(self) -> Run:
-        if isinstance(self._journal, journals.MemoryJournal):
-            return assemble(self._journal.records)
+        if isinstance(self._journal, MemoryJournal):
+            return assemble(self._journal.lines)
         return load(self.directory)
 
     # The part of whoever sends
@@ -314,14 +327,13 @@ class Session:
             return
         with contextlib.suppress(JournalError):
             self.journal.append(
-                "end",
-                {
-                    "finished_at": now(),
-                    **({"worker": self.part.worker} if self.part.worker else {}),
-                    "interrupted": self.secrets.clean_torn(interrupted),
-                    **(flow.borne if flow else {}),
-                    "fixtures": dict(self._runtime.fixtures.handed) if self._runtime else {},
-                },
+                SegmentEnded(
+                    finished_at=now(),
+                    interrupted=self.secrets.clean_torn(interrupted),
+                    worker=self.part.worker,
+                    traffic=flow.traffic_stats if flow else TrafficStats(),
+                    fixtures=dict(self._runtime.fixtures.handed) if self._runtime else {},
+                )
             )
 
 
@@ -331,10 +343,10 @@ def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         loop.default_exception_handler(context)
 
 
-def _planned(instance: Instance, contract: Contract, again: str) -> dict[str, Any]:
+def _planned(instance: Instance, contract: Contract, again: str) -> PlannedCheck:
     level = contract.requirements[instance.check.requirement].level
     blank = runner.blank_result(instance, level, again)
-    return {name: to_json(getattr(blank, name)) for name in _PLANNED}
+    return PlannedCheck(blank.check, blank.requirement, blank.operation, blank.case, blank.level, blank.reproduce)
 
 
 def _loaded(options: RunOptions) -> Profile:

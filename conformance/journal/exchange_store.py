@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,17 +9,17 @@ from pathlib import Path
 from sys import intern
 from typing import Any, BinaryIO, Final, NamedTuple, TypeVar, overload
 
-from conformance.core.codec import from_json
 from conformance.core.errors import JournalError
 from conformance.core.model import Exchange, Message
+from conformance.journal.lines import ExchangeRecorded, decode
 
 T = TypeVar("T")
-HELD: Final = 8 * 1024 * 1024
-"""So many bytes of the journal's lines are held as values: a run of the usual size, whole."""
-_SHARED_AT_MOST: Final = 1_000
-"""What many exchanges have in common comes again soon; of what does not, no more is remembered."""
+MEMORY_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of the journal's lines that are kept in memory as values: a run of the usual size, whole."""
+_MAX_SHARED: Final = 1_000
+"""Values that many exchanges have in common come again soon; no more than this are remembered."""
 _COMMON: Final = ("operation", "method", "check", "purpose", "credential")
-_NOTHING: Final = Message((), "", 0, False)
+_NO_MESSAGE: Final = Message()
 
 
 class Place(NamedTuple):
@@ -32,52 +31,53 @@ class Place(NamedTuple):
 
 
 class Exchanges(Sequence[Exchange]):
-    """In the order of the journal, each once. `held`: so many bytes of lines are kept in memory.
+    """In the order of the journal, each once. `memory`: the bytes of lines whose values are kept in memory.
 
-    Raises JournalError where the journal is gone when it is looked into again.
+    Raises JournalError where the journal is gone when it is read again.
     """
 
-    def __init__(self, held: int = HELD) -> None:
-        self._room = held
+    def __init__(self, memory: int = MEMORY_BYTES) -> None:
+        self._memory_left = memory
         self._numbers: dict[str, int] = {}
-        self._held: dict[int, Exchange] = {}
+        self._kept: dict[int, Exchange] = {}
         self._paths: list[Path] = []
         self._which = array("H")
         self._offsets = array("Q")
         self._lengths = array("Q")
         self._same: dict[Any, Any] = {}
 
-    def compact(self, line: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A line of the journal as JSON, with one copy of what many of them have in common.
-
-        What is missing stays so. Raises TypeError or AttributeError on a line of another shape.
-        """
-        known = {name: intern(line[name]) for name in _COMMON if name in line}
-        messages = {name: self._message(line[name]) for name in ("request", "response") if name in line}
-        return {**line, **known, **messages, "judged": self._shared(tuple(line.get("judged", ())))}
-
-    def _message(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        return {**told, "headers": [self._shared(tuple(header)) for header in told.get("headers", ())]}
-
     def add(self, exchange: Exchange, place: Place | None) -> Exchange:
-        """Takes one of the journal; gives what the judgement looks at: all of it, but for messages not held."""
-        number, held = self._placed(exchange.id, place)
-        if not held:
-            self._held.pop(number, None)
-            findings, status = self._shared(exchange.findings), self._shared(exchange.status)
-            return replace(
-                exchange, findings=findings, status=status, at=0.0, url="", request=_NOTHING, response=_NOTHING
-            )
-        self._held[number] = exchange
+        """Adds an exchange of the journal; gives it as the judgement needs it, without messages that are not kept."""
+        number, kept = self._placed(exchange.id, place)
+        if place is not None:
+            exchange = self._compacted(exchange, kept)
+        if kept:
+            self._kept[number] = exchange
+        else:
+            self._kept.pop(number, None)
         return exchange
+
+    def _compacted(self, exchange: Exchange, kept: bool) -> Exchange:
+        """The same with one copy of what many exchanges have in common, and without messages that are not kept."""
+        changes: dict[str, Any] = {name: intern(getattr(exchange, name)) for name in _COMMON}
+        if kept:
+            changes |= {"request": self._message(exchange.request), "response": self._message(exchange.response)}
+        else:
+            changes |= {"request": _NO_MESSAGE, "response": _NO_MESSAGE, "url": "", "at": 0.0}
+            changes |= {"status": self._shared(exchange.status), "findings": self._shared(exchange.findings)}
+        return replace(exchange, judged=self._shared(exchange.judged), **changes)
+
+    def _message(self, message: Message) -> Message:
+        headers = tuple([self._shared(header) for header in message.headers])
+        return Message(headers, message.body, message.body_bytes, message.truncated)
 
     def number(self, name: str) -> int:
         """The place of the exchange with this id. Raises KeyError."""
         return self._numbers[name]
 
     def _placed(self, name: str, place: Place | None) -> tuple[int, bool]:
-        """Its number, and whether it is held. One that comes again, since a joining of journals was cut short, takes
-        its own place."""
+        """Its number, and whether it is kept in memory. A line that comes again, since a joining of journals was cut
+        short, replaces the one before."""
         number = self._numbers.setdefault(name, len(self._lengths))
         if number == len(self._lengths):
             for column in (self._which, self._offsets, self._lengths):
@@ -87,8 +87,8 @@ class Exchanges(Sequence[Exchange]):
                 self._paths.append(place.path)
             self._which[number] = len(self._paths) - 1
             self._offsets[number], self._lengths[number] = place.offset, place.length
-        if place is None or place.length <= self._room:
-            self._room -= place.length if place else 0
+        if place is None or place.length <= self._memory_left:
+            self._memory_left -= place.length if place else 0
             return number, True
         return number, False
 
@@ -103,8 +103,8 @@ class Exchanges(Sequence[Exchange]):
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
         number = range(len(self))[index]
-        if number in self._held:
-            return self._held[number]
+        if number in self._kept:
+            return self._kept[number]
         with self._opened(self._which[number]) as file:
             return self._read(file, number)
 
@@ -112,8 +112,8 @@ class Exchanges(Sequence[Exchange]):
         file, which = None, -1
         try:
             for number in range(len(self)):
-                if number in self._held:
-                    yield self._held[number]
+                if number in self._kept:
+                    yield self._kept[number]
                     continue
                 if file is None or which != self._which[number]:
                     if file is not None:
@@ -136,7 +136,7 @@ class Exchanges(Sequence[Exchange]):
         return _Named(self, self._numbers)
 
     def _shared(self, value: T) -> T:
-        if len(self._same) >= _SHARED_AT_MOST:
+        if len(self._same) >= _MAX_SHARED:
             self._same.clear()
         known: T = self._same.setdefault(value, value)
         return known
@@ -151,10 +151,13 @@ class Exchanges(Sequence[Exchange]):
     def _read(self, file: BinaryIO, number: int) -> Exchange:
         file.seek(self._offsets[number])
         try:
-            return from_json(Exchange, json.loads(file.read(self._lengths[number])))
-        except (OSError, AttributeError, KeyError, TypeError, ValueError):
+            line = decode(file.read(self._lengths[number]))
+        except (OSError, ValueError, JournalError):
+            line = None
+        if not isinstance(line, ExchangeRecorded):
             where = str(self._paths[self._which[number]])
-            raise JournalError("has another line than before at the same place", where=where) from None
+            raise JournalError("has another line than before at the same place", where=where)
+        return line.exchange
 
 
 def named(exchanges: Sequence[Exchange]) -> Mapping[str, Exchange]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
-from conformance.journal.journal import Journal, line_of
+from conformance.journal.journal import Journal
+from conformance.journal.lines import Line, encode
 
 
 class Outbox(Journal):
@@ -15,11 +15,11 @@ class Outbox(Journal):
         self._lines: deque[bytes] = deque()
         self._failed = ""
 
-    def append(self, kind: str, record: Any) -> None:
-        self._lines.append(line_of(kind, record))
+    def append(self, line: Line) -> None:
+        self._lines.append(encode(line))
 
-    def drained(self) -> bytes:
-        """All lines since the last time."""
+    def drain(self) -> bytes:
+        """All lines since the last call."""
         return b"".join(self._lines.popleft() for _ in range(len(self._lines)))
 
     def close(self) -> None:

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from conformance.core.errors import JournalError, ReportDirError
-from conformance.journal import journal as journals
+from conformance.core.errors import ReportDirError
+from conformance.journal.exchange_store import Place
+from conformance.journal.journal import NAME
+from conformance.journal.lines import Line
+from conformance.journal.reader import read_with_places
 
 _PARTS: Final = "journal-*.ndjson"
 
@@ -28,7 +31,7 @@ def claim_directory(wanted: Path | None, target: str) -> tuple[Path, list[Path]]
         directory.mkdir(parents=True, exist_ok=True)
         if any(directory.iterdir()):
             raise ReportDirError("the report directory is not empty", where=str(directory), hint=hint)
-        (directory / journals.NAME).touch()
+        (directory / NAME).touch()
     except OSError as error:
         remove_empty(made)
         problem = f"the report directory cannot be used: {error.strerror}"
@@ -54,25 +57,17 @@ def remove_empty(directories: Iterable[Path]) -> None:
             path.rmdir()
 
 
-def records_of(directory: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a run's journal, and then those that the workers of a killed one left behind.
+def read_lines(directory: Path) -> Iterator[tuple[Line, Place]]:
+    """The lines of a run's journal, and then those that the workers of a killed run left behind.
 
-    Raises JournalError where one cannot be read.
+    `directory`: the run's, or a journal by itself. Raises JournalError where one cannot be read.
     """
-    own, *parts = journals_of(directory)
-    return chain(_headed(journals.read(own), own), chain.from_iterable(journals.read(path) for path in parts))
-
-
-def _headed(records: Iterator[dict[str, Any]], path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a run's own journal. Raises JournalError before the rest of something else is read."""
-    for number, record in enumerate(records):
-        if not number and record["kind"] != "run":
-            raise JournalError("has no first line that says which run it is", where=str(path))
-        yield record
+    paths = journals_of(directory) if directory.is_dir() else (directory,)
+    return chain.from_iterable(read_with_places(path) for path in paths)
 
 
 def journals_of(directory: Path) -> tuple[Path, ...]:
-    return (directory / journals.NAME, *parts_of(directory))
+    return (directory / NAME, *parts_of(directory))
 
 
 def parts_of(directory: Path) -> list[Path]:

@@ -5,27 +5,36 @@ A shard's first line says which part of how many it is. What the parts must have
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any, Final
 
-from conformance.core.errors import JournalError, UsageError
-from conformance.journal.segments import Ends, key
+import msgspec
 
-Record = Mapping[str, Any]
-_FILLER: Final = object()
-_COMMON: Final[tuple[tuple[str, Callable[[Record], Any]], ...]] = (
-    ("the target", lambda head: head["target"]),
-    ("the profile", lambda head: (head["profile"]["name"], head["profile"]["digest"])),
-    ("the set of checks", lambda head: head["suite"]["checks"]),
-    ("the contract", lambda head: head["suite"]["contract"]),
-    ("the version of the journal", lambda head: head["schema_version"]),
-    ("the seed", lambda head: head["seed"]),
-    ("the number of examples", lambda head: head["examples"]),
-    ("the selection", lambda head: (head["shard"]["asked"], head["shard"]["all"])),
-    ("the number of shards", lambda head: head["shard"]["of"]),
+from conformance.core.errors import JournalError, UsageError
+from conformance.journal.fold import JournalFold, key
+from conformance.journal.lines import (
+    ExchangeRecorded,
+    Line,
+    PlannedCheck,
+    RunStarted,
+    SegmentEnded,
+    SegmentResumed,
+    Shard,
+)
+from conformance.journal.segments import SegmentEnds
+
+_COMMON: Final[tuple[tuple[str, Callable[[_Part], Any]], ...]] = (
+    ("the target", lambda part: part.head.target),
+    ("the profile", lambda part: (part.head.profile.name, part.head.profile.digest)),
+    ("the set of checks", lambda part: part.head.suite.checks),
+    ("the contract", lambda part: part.head.suite.contract),
+    ("the seed", lambda part: part.head.seed),
+    ("the number of examples", lambda part: part.head.examples),
+    ("the selection", lambda part: (part.shard.asked, part.shard.all)),
+    ("the number of shards", lambda part: part.shard.of),
 )
 """What must be the same in all shards of a run."""
 
@@ -33,98 +42,87 @@ _COMMON: Final[tuple[tuple[str, Callable[[Record], Any]], ...]] = (
 @dataclass(frozen=True)
 class _Part:
     where: str
-    head: Record
-    ends: Ends
-    rest: Sequence[Record]
-
-    @property
-    def number(self) -> int:
-        return int(self.head["shard"]["number"])
+    lines: Callable[[], Iterable[Line]]
+    head: RunStarted
+    shard: Shard
+    ends: SegmentEnds
 
     @property
     def began(self) -> datetime:
-        return datetime.fromisoformat(self.head["started_at"])
+        return datetime.fromisoformat(self.head.started_at)
 
 
-def joined(journals: Iterable[tuple[str, Iterable[Record]]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The lines of one journal, each as its kind and the rest, out of those of all shards; with where each was read.
+def join_shards(journals: Iterable[tuple[str, Callable[[], Iterable[Line]]]]) -> Iterator[Line]:
+    """The lines of one journal out of those of all shards. Each journal: where it was read, and what reads it again.
 
     Raises UsageError where they are not all the shards of one run, JournalError where one is no journal.
     """
-    parts = [_part(where, records) for where, records in journals]
+    parts = [_part(where, lines) for where, lines in journals]
+    _require_one_run(parts)
+    parts.sort(key=lambda part: part.shard.number)
     try:
-        _require_one_run(parts)
-        parts.sort(key=lambda part: part.number)
-        return iter(list(_lines(parts)))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        first = min(parts, key=lambda part: part.began)
+        head = _head(parts, first)
+    except (TypeError, ValueError) as error:  # a time of another form, or without its zone
         raise JournalError(f"has a line of another shape: {error}", where="merge") from error
+    return _lines(head, parts, first)
 
 
-def _part(where: str, records: Iterable[Record]) -> _Part:
-    head: Record | None = None
-    ends, rest = Ends(), []
-    for record in records:
-        kind = record["kind"]
-        if kind == "run":
-            head = head or record
-        elif kind == "resumed":
-            ends.resumed()
-        elif kind == "end":
-            ends.add(record)
-        else:
-            rest.append(record)
-    if head is None:
-        raise JournalError("has no first line that says which run it is", where=where)
-    if not head.get("shard"):
+def _part(where: str, lines: Callable[[], Iterable[Line]]) -> _Part:
+    fold = JournalFold(where, memory=0)
+    fold.add_all((line, None) for line in lines() if not isinstance(line, ExchangeRecorded))
+    if fold.head.shard is None:
         raise UsageError("is no shard, but a run by itself", where=where, hint="`run --shard 1/4` makes one")
-    return _Part(where, head, ends, rest)
+    return _Part(where, lines, fold.head, fold.head.shard, fold.ends)
 
 
 def _require_one_run(parts: Sequence[_Part]) -> None:
     first = parts[0]
     for other in parts[1:]:
         for what, fact in _COMMON:
-            if (ours := fact(first.head)) != (theirs := fact(other.head)):
-                raise UsageError(f"{what} differs: {_shown(ours)} in {first.where}, {_shown(theirs)} in {other.where}")
-    count = int(first.head["shard"]["of"])
+            if (ours := fact(first)) != (theirs := fact(other)):
+                raise UsageError(
+                    f"{what} differs: {_format(ours)} in {first.where}, {_format(theirs)} in {other.where}"
+                )
+    count = first.shard.of
     seen: dict[int, str] = {}
     for part in parts:
-        if part.number in seen:
-            raise UsageError(f"both are shard {part.number} of {count}: {seen[part.number]} and {part.where}")
-        seen[part.number] = part.where
+        number = part.shard.number
+        if number in seen:
+            raise UsageError(f"both are shard {number} of {count}: {seen[number]} and {part.where}")
+        seen[number] = part.where
     if missing := [str(number) for number in range(1, count + 1) if number not in seen]:
-        told = f"{', '.join(missing)} of {count}"
-        what = f"shard {told} is missing" if len(missing) == 1 else f"shards {told} are missing"
+        names = f"{', '.join(missing)} of {count}"
+        what = f"shard {names} is missing" if len(missing) == 1 else f"shards {names} are missing"
         raise UsageError(what, hint="a run that lacks a part certifies nothing: name all folders")
 
 
-def _shown(value: Any) -> str:
-    return " ".join(str(one) for one in value if one != "") if isinstance(value, tuple) else str(value)
+def _format(value: Any) -> str:
+    return " ".join(str(item) for item in value if item != "") if isinstance(value, tuple) else str(value)
 
 
-def _lines(parts: Sequence[_Part]) -> Iterator[tuple[str, dict[str, Any]]]:
-    first = min(parts, key=lambda part: part.began)
-    yield "run", _head(parts, first)
+def _lines(head: RunStarted, parts: Sequence[_Part], first: _Part) -> Iterator[Line]:
+    yield head
     for part in parts:
         later_s = (part.began - first.began).total_seconds()
-        for record in part.rest:
-            told = {name: value for name, value in record.items() if name != "kind"}
-            if record["kind"] == "exchange":
-                told["at"] = round(told["at"] + later_s, 4)
-            yield record["kind"], told
+        for line in part.lines():
+            if isinstance(line, ExchangeRecorded):
+                yield ExchangeRecorded(replace(line.exchange, at=round(line.exchange.at + later_s, 4)))
+            elif not isinstance(line, RunStarted | SegmentResumed | SegmentEnded):
+                yield line
     for part in parts:
         why = part.ends.interrupted
-        interrupted = f"shard {part.number}: {why}" if why else ""
-        ended = {"finished_at": part.ends.finished_at, "interrupted": interrupted}
-        yield "end", {"worker": f"shard {part.number}", **ended, **part.ends.borne}
-    yield "end", {"finished_at": max(part.ends.finished_at for part in parts), "interrupted": ""}
+        name = f"shard {part.shard.number}"
+        interrupted = f"{name}: {why}" if why else ""
+        yield SegmentEnded(part.ends.finished_at, interrupted, name, part.ends.traffic_stats)
+    yield SegmentEnded(max(part.ends.finished_at for part in parts))
 
 
-def _head(parts: Sequence[_Part], first: _Part) -> dict[str, Any]:
-    """As the run's own would be: what was dealt out in turn is in its old order again."""
-    rounds = zip_longest(*(part.head["planned"] for part in parts), fillvalue=_FILLER)
-    planned = [item for turn in rounds for item in turn if item is not _FILLER]
-    if len({key(item) for item in planned}) != len(planned):
+def _head(parts: Sequence[_Part], first: _Part) -> RunStarted:
+    """As the run's own would be: the checks, which were dealt out in turn, are in their old order again."""
+    rounds = zip_longest(*(part.head.planned for part in parts))
+    planned: list[PlannedCheck] = [check for turn in rounds for check in turn if check is not None]
+    if len({key(check) for check in planned}) != len(planned):
         raise UsageError("two shards were to run the same check", hint="all must be made with the same selection")
-    head = {name: value for name, value in first.head.items() if name not in ("kind", "shard")}
-    return {**head, "planned": planned, "filtered": len(planned) != first.head["shard"]["all"], "shards": len(parts)}
+    whole = {"planned": tuple(planned), "filtered": len(planned) != first.shard.all}
+    return msgspec.structs.replace(first.head, shard=None, shards=len(parts), **whole)

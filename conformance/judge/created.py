@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from conformance.core.model import Created
+from conformance.journal.lines import ResourceCreated, ResourceRemoved
 
 
-def created(records: Iterable[Mapping[str, Any]]) -> tuple[Created, ...]:
+def created(lines: Iterable[ResourceCreated | ResourceRemoved]) -> tuple[Created, ...]:
     """One entry a kind and state, in the order in which they were first made."""
     made: dict[tuple[str, str], dict[str, None]] = {}
     gone: dict[str, set[str]] = {}
     troubles: dict[str, str] = {}
-    for record in records:
-        kind = str(record["of"])
-        if record["kind"] == "created":
-            made.setdefault((kind, str(record["state"])), {}).update(dict.fromkeys(map(str, record["ids"])))
+    for line in lines:
+        if isinstance(line, ResourceCreated):
+            made.setdefault((line.of, line.state), {}).update(dict.fromkeys(line.ids))
         else:
-            gone.setdefault(kind, set()).update(map(str, record["ids"]))
-            troubles[kind] = str(record["trouble"]) or troubles.get(kind, "")
+            gone.setdefault(line.of, set()).update(line.ids)
+            troubles[line.of] = line.trouble or troubles.get(line.of, "")
     return tuple(_entry(kind, state, ids, gone, troubles) for (kind, state), ids in made.items())
 
 

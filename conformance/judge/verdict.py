@@ -127,28 +127,27 @@ def unaccepted(unproven: Iterable[str], waivers: Iterable[Waiver]) -> list[str]:
 
 
 def verdict_of(
-    results: Sequence[Result], waivers: Iterable[Waiver] = (), *, whole: bool, unproven: Iterable[str] = ()
+    results: Sequence[Result],
+    waivers: Iterable[Waiver] = (),
+    *,
+    whole: bool,
+    unproven: Iterable[str] = (),
+    tiers: Mapping[str, Tier] | None = None,
 ) -> Verdict:
     """The verdict on results that know their waivers: the one place where it is decided.
 
     `whole`: every check that the profile calls for was run to its end. `unproven`: the operations of which no good
-    request was answered 200.
+    request was answered 200. `tiers`: of a verdict on all operations, which is conformant only where each tier is.
     """
     if any(result.outcome is Outcome.BROKEN for result in results):
         return Verdict.BROKEN
     if failures(results):
         return Verdict.NONCONFORMANT
     is_open = open_results(results) or unaccepted(unproven, waivers)
-    if not whole or is_open or not any(r.outcome is Outcome.PASSED for r in results):
+    open_tiers = any(tier.verdict is not Verdict.CONFORMANT for tier in (tiers or {}).values())
+    if not whole or is_open or open_tiers or not any(r.outcome is Outcome.PASSED for r in results):
         return Verdict.INCOMPLETE
     return Verdict.CONFORMANT
-
-
-def overall(verdict: Verdict, tiers: Mapping[str, Tier]) -> Verdict:
-    """The verdict of the whole, which is conformant only where each tier is: one of which nothing was judged is not."""
-    if verdict is Verdict.CONFORMANT and any(tier.verdict is not Verdict.CONFORMANT for tier in tiers.values()):
-        return Verdict.INCOMPLETE
-    return verdict
 
 
 def counts_of(results: Iterable[Result]) -> dict[str, int]:

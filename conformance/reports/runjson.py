@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from conformance.core import codec, model
+import msgspec
+
 from conformance.core.errors import JournalError
 from conformance.core.files import open_regular
-from conformance.core.model import Run
+from conformance.core.model import SCHEMA_VERSION, Run
 from conformance.reports.shaping.grouping import bounded
-from conformance.reports.shaping.text import dumps, mapped, utf8, write
+from conformance.reports.shaping.text import dumps, write
 
 FILE = "run.json"
 LARGEST = 500_000_000
@@ -22,17 +23,10 @@ SCHEMA = Path(__file__).with_name("run.schema.json")
 
 
 def render(run: Run) -> str:
-    return dumps(_plain(run))
-
-
-def to_json(run: Run) -> dict[str, Any]:
-    """The run as a JSON value that `run.schema.json` accepts; exchanges stay in the journal."""
-    return mapped(_plain(run), utf8)
-
-
-def _plain(run: Run) -> dict[str, Any]:
-    value: dict[str, Any] = codec.to_json(bounded(run))
-    return value
+    """The text of `run.json`, which `run.schema.json` accepts; exchanges stay in the journal."""
+    value: dict[str, Any] = msgspec.to_builtins(replace(bounded(run), exchanges=()))
+    del value["exchanges"]
+    return dumps(value)
 
 
 def write_file(run: Run, directory: Path) -> Path:
@@ -42,7 +36,7 @@ def write_file(run: Run, directory: Path) -> Path:
 @cache
 def schema() -> dict[str, Any]:
     """The published JSON Schema of `run.json`."""
-    loaded: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    loaded: dict[str, Any] = msgspec.json.decode(SCHEMA.read_bytes())
     return loaded
 
 
@@ -56,17 +50,27 @@ def load_run(path: Path) -> Run:
         with open_regular(path) as file:
             if os.fstat(file.fileno()).st_size > LARGEST:
                 raise JournalError(f"has more than {LARGEST:,} bytes: it is no run.json", where=str(path))
-            value = json.load(file)
+            text = file.read()
     except OSError as error:
         reason = error.strerror or "it cannot be read"
         raise JournalError(reason, where=str(path), hint="name a run.json or the folder that holds one") from error
-    except ValueError as error:
-        raise JournalError("not a JSON document", where=str(path), hint="was the run cut short?") from error
-    version = value.get("schema_version") if isinstance(value, dict) else None
-    if version != model.SCHEMA_VERSION:
-        what = f"schema_version is {version!r}, and this suite reads {model.SCHEMA_VERSION}"
-        raise JournalError(what, where=str(path), hint="use the suite version that wrote it")
     try:
-        return codec.from_json(Run, value)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        header = msgspec.json.decode(text, type=_Header)
+        if header.schema_version == SCHEMA_VERSION:
+            return msgspec.json.decode(text, type=Run)
+    except msgspec.ValidationError as error:
         raise JournalError(f"not the shape of a run: {error}", where=str(path)) from error
+    except (ValueError, RecursionError) as error:
+        raise JournalError("not a JSON document", where=str(path), hint="was the run cut short?") from error
+    writer = f", written by version {header.suite.version} of the suite" if header.suite.version else ""
+    what = f"schema_version is {header.schema_version!r}{writer}; this suite reads {SCHEMA_VERSION}"
+    raise JournalError(what, where=str(path), hint="use the suite version that wrote it")
+
+
+class _SuiteVersion(msgspec.Struct, frozen=True):
+    version: str = ""
+
+
+class _Header(msgspec.Struct):
+    schema_version: object = None
+    suite: _SuiteVersion = _SuiteVersion()

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final
 
+import msgspec
 import pytest
 
-from conformance.core.codec import from_json, to_json
 from conformance.core.errors import UsageError
 from conformance.core.option import Kind, Option
 from conformance.core.run_options import OPTIONS, RunOptions
 from conformance.engine.options import RunPart
 from conformance.engine.session import Session
-from conformance.journal.segments import Earlier
+from conformance.journal.segments import PreviousSegments
 
 _PREFIX: Final = "--conformance-"
 WORKER_INPUT: Final = "conformance"
@@ -64,13 +64,13 @@ def worker_input(session: Session, share: tuple[int, int]) -> dict[str, Any]:
     """What a worker needs to know of the run, as plain values that execnet sends."""
     options = replace(session.options, report_dir=session.directory, seed=session.seed)
     part = RunPart(share=share, run=session.run, again=session.again)
-    earlier = to_json(session.earlier) if session.earlier else None
+    earlier = msgspec.to_builtins(session.earlier) if session.earlier else None
     return {"options": options.to_json(), "part": {**asdict(part), "earlier": earlier}}
 
 
 def _options_of_worker(told: Mapping[str, Any], worker: str) -> tuple[RunOptions, RunPart]:
     part = RunPart(**{**told["part"], "worker": worker, "share": tuple(told["part"]["share"])})
-    earlier = from_json(Earlier, told["part"]["earlier"]) if part.earlier else None
+    earlier = msgspec.convert(told["part"]["earlier"], PreviousSegments) if part.earlier else None
     return RunOptions.from_json(told["options"]), replace(part, earlier=earlier)
 
 

@@ -205,7 +205,7 @@ def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> I
         last_word: dict[str, Any] = config.workeroutput  # type: ignore[attr-defined]
         last_word[SECRETS] = sorted(own.secrets.values)
         if isinstance(own.journal, Outbox):
-            last_word[LINES] = own.journal.drained()
+            last_word[LINES] = own.journal.drain()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -214,7 +214,7 @@ def pytest_report_to_serializable(config: pytest.Config) -> Iterator[None]:
     data: Any = yield
     own = config.stash.get(session_key, None)
     if own is not None and own.part.keys is not None and isinstance(own.journal, Outbox):
-        data[LINES] = own.journal.drained()
+        data[LINES] = own.journal.drain()
     return data  # type: ignore[no-any-return]
 
 

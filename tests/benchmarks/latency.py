@@ -12,6 +12,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from conformance.journal.lines import ExchangeRecorded
+from conformance.journal.reader import read
 from tests.benchmarks.common import (
     ROOT,
     Figure,
@@ -67,10 +69,10 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> 
 def critical_path(folder: Path) -> tuple[float, str]:
     """The seconds during which some request of one check was under way, of the check where that is longest."""
     spans: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for line in (folder / "journal.ndjson").read_text().splitlines():
-        record = json.loads(line)
-        if record["kind"] == "exchange" and not record["check"].startswith("check_rate_limit"):
-            spans[record["check"]].append((record["at"], record["at"] + record["duration_ms"] / 1000))
+    for line in read(folder / "journal.ndjson"):
+        if isinstance(line, ExchangeRecorded) and not line.exchange.check.startswith("check_rate_limit"):
+            exchange = line.exchange
+            spans[exchange.check].append((exchange.at, exchange.at + exchange.duration_ms / 1000))
     return max((_covered(found), f"{check}, {len(found)} requests") for check, found in spans.items())
 
 

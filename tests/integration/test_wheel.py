@@ -23,6 +23,7 @@ INSIDE = (
     "contract/requirements.yaml",
     "profile/facts.schema.json",
     "profile/profile.schema.json",
+    "journal/journal.schema.json",
     "reports/run.schema.json",
     "reports/page/templates/report.html.j2",
     "reports/page/templates/report.css",

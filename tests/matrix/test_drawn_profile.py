@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from conformance.core.model import Outcome, Run
+from conformance.core.model import Outcome, Result, Run
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile, merged
+from conformance.journal.lines import CheckConcluded
 from conformance.judge.assemble import assemble
 from conformance.profile.exclusions import exclusion_of
 from conformance.reference.drawn.choices import ALL_FACTS, CHOICES, Drawn, drawn_from
@@ -82,8 +83,7 @@ def test_a_small_profile_has_so_many_facts_and_loads(facts: int) -> None:
 
 def _run(outcome: Outcome) -> Run:
     lines = conformant_lines()
-    result = {"kind": "result", "check": "check_b::b", "requirement": "VER-1", "operation": "", "case": ""}
-    return assemble([*lines[:-1], {**result, "outcome": outcome.value}, {"kind": "end", **END}])
+    return assemble([*lines[:-1], CheckConcluded(Result("check_b::b", "VER-1", "", "", outcome)), END])
 
 
 @pytest.mark.parametrize(

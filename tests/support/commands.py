@@ -151,6 +151,12 @@ def run_json(directory: Path) -> dict[str, Any]:
     return loaded
 
 
+def journal_lines(directory: Path, kind: str) -> list[dict[str, Any]]:
+    """What the lines of this kind in a run's journal hold, as JSON."""
+    lines = map(json.loads, (directory / "journal.ndjson").read_text(encoding="ascii").splitlines())
+    return [line[kind] if kind in ("exchange", "result") else line for line in lines if line["kind"] == kind]
+
+
 def results(run: Mapping[str, Any]) -> dict[tuple[str, str, str], str]:
     """(check, operation, case) -> outcome."""
     return {(r["check"], r["operation"], r["case"]): r["outcome"] for r in run["results"]}

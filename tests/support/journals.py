@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from conformance.contract import load_contract
-from conformance.core.codec import to_json
-from conformance.core.model import (
-    SCHEMA_VERSION,
-    Exchange,
-    Finding,
-    Message,
-    Outcome,
-    Result,
-    Run,
+from conformance.core.model import Exchange, Finding, Message, Outcome, ProfileInfo, Result, Run, Suite
+from conformance.journal.lines import (
+    JOURNAL_VERSION,
+    CheckConcluded,
+    ExchangeRecorded,
+    Line,
+    PlannedCheck,
+    RunStarted,
+    SegmentEnded,
+    TrafficStats,
+    encode,
 )
 from conformance.judge.coverage import unreachable
 from conformance.judge.invariant_results import INVARIANTS
@@ -50,42 +53,42 @@ def result(name: str, outcome: Outcome = Outcome.PASSED, *, requirement: str = "
     return replace(Result(f"check_a::{name}", requirement, IDENTITY, "", outcome), **changes)
 
 
+def planned(of: Result) -> PlannedCheck:
+    return PlannedCheck(of.check, of.requirement, of.operation, of.case, of.level, of.reproduce)
+
+
 def journal(
     exchanges: Iterable[Exchange] = (),
     results: Iterable[Result] = (),
     *,
-    planned: Iterable[Result] = (),
-    end: Any = None,
+    left: Iterable[Result] = (),
+    end: SegmentEnded | None = None,
     **head: Any,
-) -> list[dict[str, Any]]:
-    """The lines of a run; `end` None means that it was killed."""
+) -> list[Line]:
+    """The lines of a run; `left` was planned and has no result; `end` None means that it was killed."""
     results = list(results)
-    first = {
-        "kind": "run",
-        "schema_version": SCHEMA_VERSION,
-        "suite": {"version": "1", "contract": "c", "checks": "d"},
-        "target": "http://t",
-        "profile": {"name": "p", "digest": "d"},
-        "seed": 7,
-        "started_at": "2030-01-15T00:00:00Z",
-        "filtered": False,
-        "requirements": [to_json(requirement) for requirement in CONTRACT.requirements.values()],
-        "operations": [to_json(operation.info) for operation in CONTRACT.all],
-        "unreachable": {operation.id: unreachable(operation) for operation in CONTRACT.all},
-        "exclusions": {},
-        "provokes": False,
-        "answer_schemas": {operation.id: operation.response_schema for operation in CONTRACT.all},
-        "waivers": [],
-        "planned": [to_json(one) for one in (*results, *planned)],
-        **head,
-    }
-    lines = [first]
-    lines += [{"kind": "exchange", **to_json(one)} for one in exchanges]
-    lines += [{"kind": "result", **to_json(one)} for one in results]
-    return [*lines, {"kind": "end", **end}] if end is not None else lines
+    first = RunStarted(
+        schema_version=JOURNAL_VERSION,
+        suite=Suite("1", "c", "d"),
+        target="http://t",
+        profile=ProfileInfo("p", "d"),
+        seed=7,
+        run="c1",
+        started_at="2030-01-15T00:00:00Z",
+        requirements=tuple(CONTRACT.requirements.values()),
+        operations=tuple(operation.info for operation in CONTRACT.all),
+        planned=tuple(planned(one) for one in (*results, *left)),
+        examples=8,
+        unreachable={operation.id: unreachable(operation) for operation in CONTRACT.all},
+        answer_schemas={operation.id: operation.response_schema for operation in CONTRACT.all},
+    )
+    lines: list[Line] = [msgspec.structs.replace(first, **head)]
+    lines += map(ExchangeRecorded, exchanges)
+    lines += map(CheckConcluded, results)
+    return [*lines, end] if end is not None else lines
 
 
-END = {"finished_at": "2030-01-15T00:01:00Z", "interrupted": "", "waited_s": 1.5}
+END = SegmentEnded("2030-01-15T00:01:00Z", traffic=TrafficStats(waited_s=1.5))
 
 
 def by_check(run: Run, check: str, operation: str = IDENTITY) -> Result:
@@ -93,7 +96,7 @@ def by_check(run: Run, check: str, operation: str = IDENTITY) -> Result:
     return found
 
 
-def conformant_lines(**head: Any) -> list[dict[str, Any]]:
+def conformant_lines(**head: Any) -> list[Line]:
     """The lines of a conformant run: a control of every operation was good, and every invariant looked at it."""
     good = [
         exchange(number, operation=operation.id, purpose="control", judged=ALL)
@@ -103,8 +106,8 @@ def conformant_lines(**head: Any) -> list[dict[str, Any]]:
     return journal(good, passed, end=END, **head)
 
 
-def write_journal(directory: Path, lines: Iterable[dict[str, Any]]) -> Path:
+def write_journal(directory: Path, lines: Iterable[Line]) -> Path:
     """A run folder that holds these lines, and nothing else."""
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "journal.ndjson").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (directory / "journal.ndjson").write_bytes(b"".join(map(encode, lines)))
     return directory

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, results, wait_until
+from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, journal_lines, results, wait_until
 
 SELECTION = "check_authentication and (Identity or quotePublicCart) or check_search"
 LIMITS = "check_rate_limit and (getApiKeyIdentity or quotePublicCart) or check_public"
@@ -42,7 +42,7 @@ def journals(desk: Desk) -> list[Path]:
 
 
 def lines(desk: Desk, kind: str) -> list[dict[str, Any]]:
-    return [line for line in desk.journal() if line["kind"] == kind]
+    return journal_lines(desk.place / "out", kind)
 
 
 def everything(folder: Path) -> dict[Path, bytes]:

@@ -21,8 +21,9 @@ from conformance.core.model import (
     Waiver,
 )
 from conformance.judge.assemble import assemble
+from conformance.judge.causes import with_causes
 from conformance.judge.scope import scope_of
-from conformance.judge.verdict import counts_of, overall, requirement_rows, tiers_of, verdict_of, with_waivers
+from conformance.judge.verdict import counts_of, requirement_rows, tiers_of, verdict_of, with_waivers
 from tests.support.journals import CONTRACT, END, journal
 
 OPERATIONS = tuple(operation.info for operation in CONTRACT.all)
@@ -71,15 +72,16 @@ def run_of(
     exchanges = tuple(exchanges)
     counted = assemble(journal(exchanges, end=END, filtered=True))
     unproven = [operation for operation in counted.coverage if operation not in proven]
-    results = with_waivers(results, waivers, unproven)
+    results = with_waivers(with_causes(results), waivers, unproven)
     tiers = tiers_of(results, REQUIREMENTS, OPERATIONS, waivers, proven, whole=True)
+    verdict = verdict_of(results, waivers, whole=True, unproven=unproven, tiers=tiers)
     run = replace(
         counted,
         suite=Suite("0.1.0", "a" * 64, "b" * 64),
         target=BASE,
         profile=ProfileInfo("staging", "c" * 64, "profiles/staging.toml"),
         filtered=False,
-        verdict=overall(verdict_of(results, waivers, whole=True, unproven=unproven), tiers),
+        verdict=verdict,
         scope=scope_of(results, REQUIREMENTS, OPERATIONS, proven),
         tiers=tiers,
         counts=counts_of(results),

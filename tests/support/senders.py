@@ -16,8 +16,9 @@ from conformance.client.request import Request
 from conformance.client.sender import Flow
 from conformance.client.transport import Transport
 from conformance.contract import load_contract
-from conformance.journal.journal import Journal, read
+from conformance.journal.journal import Journal
 from conformance.profile.model import Limits
+from tests.support.commands import journal_lines
 
 OPERATIONS = load_contract().operations
 IDENTITY = Request(OPERATIONS["getApiKeyIdentity"])
@@ -46,7 +47,7 @@ def through(scripted: Any, tmp_path: Path) -> Callable[..., Any]:
                     journal.close()
 
         given, target, flow = asyncio.run(main())
-        return given, target, flow, list(read(tmp_path / "journal.ndjson"))
+        return given, target, flow, journal_lines(tmp_path, "exchange")
 
     return run
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from conformance.core.model import Exchange, Message, Result, Run
+from conformance.core.model import BAD, Exchange, Message, Result, Run
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.curl import curl, variables
 from conformance.reports.shaping.marks import marks
@@ -110,7 +110,7 @@ def _told(result: Result, longest: int, known: Mapping[str, Exchange]) -> dict[s
     value = texts | {name: cut(getattr(result, name), max(20, longest // 4)) for name in names}
     value |= {"outcome": result.outcome.value, "level": result.level.value}
     value |= {"notes": [cut(note, max(20, longest // 4)) for note in result.notes[: 1 + longest // 400]]}
-    if result.outcome in grouping.BAD and result.exchanges and result.exchanges[-1] in known:
+    if result.outcome in BAD and result.exchanges and result.exchanges[-1] in known:
         value["marks"] = list(marks(result, known[result.exchanges[-1]]))
     value |= {"exchanges": list(result.exchanges[-CITED:]), "more": max(0, len(result.exchanges) - CITED)}
     return {name: item for name, item in value.items() if item}

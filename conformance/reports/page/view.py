@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.core.model import (
+    BAD,
     OPEN,
     STATUSES,
     Exchange,
@@ -226,7 +227,7 @@ def names(table: list[Row], member: str) -> list[str]:
 
 def has_rest(run: Run) -> bool:
     """Whether something neither passed nor failed."""
-    return any(run.counts.get(o) for o in OUTCOMES if o not in (Outcome.PASSED, *grouping.BAD))
+    return any(run.counts.get(o) for o in OUTCOMES if o not in (Outcome.PASSED, *BAD))
 
 
 def by_place(batch: list[tuple[Result, str]]) -> list[tuple[str, list[tuple[Result, str]]]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from conformance.core.model import Exchange, Outcome, RequirementRow, Result, Run, Verdict, Waiver
+from conformance.core.model import BAD, OPEN, Exchange, Outcome, RequirementRow, Result, Run, Verdict, Waiver
 from conformance.journal.exchange_store import named
 from conformance.reports.shaping.text import clean, cut, milliseconds, one_line, plural
 
@@ -22,7 +22,6 @@ TEXT_LIMIT = 8_000
 _LIMITS = {"message": TEXT_LIMIT, "expected": TEXT_LIMIT, "observed": TEXT_LIMIT, "case": 1_000}
 _LIMITS |= dict.fromkeys(("cause", "fact", "signature", "reproduce"), 2_000)
 NOTES, NOTE_LIMIT = 50, 1_000
-BAD = (Outcome.FAILED, Outcome.BROKEN)
 TOLD = frozenset({*BAD, Outcome.WARNED, Outcome.INCONCLUSIVE})
 """Outcomes whose exchanges are evidence that a reader would open."""
 SYMBOLS: Mapping[Outcome, str] = {
@@ -140,12 +139,14 @@ def waiver_of(run: Run, result: Result) -> Waiver | None:
 
 def failures(run: Run) -> tuple[Group, ...]:
     """What failed or broke, one group a cause; groups on which others rest come first, waived ones last."""
-    bad = [r for r in run.results if r.outcome in BAD]
     heads: dict[tuple[str, bool], list[Result]] = {}
-    for result in bad:
-        heads.setdefault((_cause_key(result), waiver_of(run, result) is not None), []).append(result)
-    resting = _resting(run, bad)
-    groups = [_group(run, key, members, resting.get(key, [])) for (key, _), members in heads.items()]
+    resting: dict[str, list[Result]] = {}
+    for result in run.results:
+        if result.outcome in BAD:
+            heads.setdefault((result.cause, result.waived_by is not None), []).append(result)
+        elif result.outcome in OPEN:
+            resting.setdefault(result.cause, []).append(result)
+    groups = [_group(run, cause, members, resting.get(cause, [])) for (cause, _), members in heads.items()]
     return tuple(sorted(groups, key=lambda g: (g.waiver is not None, g.results[0].outcome, -len(g.resting))))
 
 
@@ -176,26 +177,8 @@ def warnings(run: Run) -> tuple[Group, ...]:
     heads: dict[str, list[Result]] = {}
     for result in run.results:
         if result.outcome is Outcome.WARNED:
-            heads.setdefault(_cause_key(result), []).append(result)
+            heads.setdefault(result.cause, []).append(result)
     return tuple(_group(run, key, members, []) for key, members in heads.items())
-
-
-def _cause_key(result: Result) -> str:
-    return result.cause or f"{result.requirement} {result.check}"
-
-
-def _resting(run: Run, bad: list[Result]) -> dict[str, list[Result]]:
-    """Unjudged results by the key of the failure that they name as their cause."""
-    known = {r.cause: _cause_key(r) for r in bad if r.cause}
-    for result in bad:
-        known.setdefault(f"check:{result.check}", _cause_key(result))
-        if result.requirement == "STA-2":  # "success is 200": what a control proves of its operation
-            known.setdefault(f"control:{result.operation}", _cause_key(result))
-    found: dict[str, list[Result]] = {}
-    for result in run.results:
-        if result.cause in known and result.outcome not in BAD:
-            found.setdefault(known[result.cause], []).append(result)
-    return found
 
 
 def _group(run: Run, key: str, members: list[Result], resting: list[Result]) -> Group:

@@ -18,7 +18,8 @@ from conformance.core.model import Exchange
 from conformance.core.run_options import RunOptions
 from conformance.engine.open_context import open_context
 from conformance.engine.session import Session
-from conformance.journal.journal import MemoryJournal, value_of
+from conformance.journal.journal import MemoryJournal
+from conformance.journal.lines import ExchangeRecorded
 from conformance.setup.doctor import credentials as keys
 from conformance.setup.doctor import fixtures as stock
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
@@ -42,7 +43,7 @@ def examined(options: RunOptions, told: Told, *, spend: bool) -> tuple[list[Fact
     reach(session.profile)
     facts += [proven("base_url", f"{session.profile.base_url} answers"), *_hosts(session), *_tls(session)]
     facts += asyncio.run(_asked(session, told, spend=spend))
-    exchanges = [value_of(Exchange, record) for record in journal.records if record["kind"] == "exchange"]
+    exchanges = [line.exchange for line in journal.lines if isinstance(line, ExchangeRecorded)]
     facts += [*_schemas(session, exchanges), *_rate_limit(session, exchanges)]
     made = plan(session.profile, session.contract, session.instances, session.concurrency)
     clean = session.secrets.clean

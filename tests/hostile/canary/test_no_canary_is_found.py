@@ -164,7 +164,7 @@ main(sys.argv[1:])
     ("module", "name"),
     [
         ("conformance.engine.session", "opened"),
-        ("conformance.judge.assemble", "Growing.run"),
+        ("conformance.judge.assemble", "IncrementalReader.run"),
         ("conformance.engine.session", "instances"),
         ("conformance.runner.plugin", "_write_reports"),
         ("conformance.client.transport", "Transport.send"),

@@ -85,9 +85,9 @@ def test_what_a_run_would_write_is_found_in_every_format(tmp_path: Path) -> None
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     for line in lines:
         if line["kind"] == "exchange":
-            line["response"]["body"] = canary
+            line["exchange"]["response"]["body"] = canary
         if line["kind"] == "result":
-            line.update(outcome="failed", message=f"{canary} was seen")
+            line["result"].update(outcome="failed", message=f"{canary} was seen")
     journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
     done = desk.conformance("report", "out")
     assert done.code == 0, done.text

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from conformance.journal.journal import read
 from tests.hostile.load.manners import never_again
 from tests.hostile.load.test_a_target_under_load import Loaded, loaded
-from tests.support.commands import Desk, run_json, shared_reference
+from tests.support.commands import Desk, journal_lines, run_json, shared_reference
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=0)]
 
@@ -40,7 +39,7 @@ def test_the_first_failure_ends_the_run_sooner(after: int, tmp_path: Path, recor
     told = loaded(tmp_path, never_again(after), record_property, "--fail-fast")
     assert set(red(told)) == {"RATE-3"}
     assert told.seconds < 30  # 8 to 10 where nothing else runs beside it
-    exchanges = [line for line in read(tmp_path / "out" / "journal.ndjson") if line["kind"] == "exchange"]
+    exchanges = journal_lines(tmp_path / "out", "exchange")
     assert max(exchange["at"] for exchange in exchanges) < 15
 
 

@@ -18,7 +18,8 @@ import pytest
 
 import conformance.reports
 from conformance.contract import load_contract
-from tests.support.commands import Desk, Done, checks, run_json, shared_reference
+from conformance.journal.lines import json_schema
+from tests.support.commands import Desk, Done, checks, journal_lines, run_json, shared_reference
 
 pytestmark = pytest.mark.e2e
 
@@ -36,6 +37,9 @@ class Demo:
     place: Path
     run: dict[str, Any]
     journal: list[dict[str, Any]]
+
+    def lines(self, kind: str) -> list[dict[str, Any]]:
+        return journal_lines(self.place, kind)
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +64,7 @@ def test_the_reference_is_conformant(demo: Demo) -> None:
 def test_public_operations_are_called_without_credentials(demo: Demo) -> None:
     """Everywhere but in the check that is about a credential on them."""
     public = {operation.id for operation in load_contract().select("public")}
-    sent = [line for line in demo.journal if line["kind"] == "exchange" and line["operation"] in public]
+    sent = [line for line in demo.lines("exchange") if line["operation"] in public]
     named = {name.lower() for line in sent for name, _ in line["request"]["headers"]}
     keyed = [line for line in sent if any(name.lower() == "authorization" for name, _ in line["request"]["headers"])]
     assert {line["check"].partition("[")[0] for line in keyed} == {
@@ -98,10 +102,13 @@ def test_every_operation_is_exercised_and_nearly_every_answer_seen(demo: Demo) -
     assert [cell for cell in set(cells) - set(seen) if not reasons.get(cell[0], {}).get(cell[1])] == []
 
 
-def test_every_report_is_there_and_run_json_is_what_its_schema_says(demo: Demo) -> None:
+def test_every_report_is_there_and_what_is_published_as_a_schema_holds(demo: Demo) -> None:
+    """Of `run.json`, and of each line of the journal."""
     assert {path.name for path in demo.place.iterdir()} == REPORTS
     schema = json.loads(Path(conformance.reports.__file__).with_name("run.schema.json").read_text())
     jsonschema_rs.validator_for(schema).validate(demo.run)
+    line = jsonschema_rs.validator_for(json_schema())
+    assert [error.message for one in demo.journal for error in line.iter_errors(one)] == []
 
 
 def test_the_journal_makes_the_same_run_again(demo: Demo, tmp_path: Path) -> None:
@@ -120,10 +127,10 @@ def test_the_journals_counts_add_up(demo: Demo) -> None:
     assert demo.journal[-1]["kind"] == "end"
     assert (kinds["run"], kinds["end"]) == (1, 1)
     planned = {(p["check"], p["operation"], p["case"]) for p in demo.journal[0]["planned"]}
-    told = [(line["check"], line["operation"], line["case"]) for line in demo.journal if line["kind"] == "result"]
+    told = [(line["check"], line["operation"], line["case"]) for line in demo.lines("result")]
     assert len(told) == len(set(told)) == len(planned)
     assert set(told) == planned == set(checks(demo.run))
-    exchanges = [line for line in demo.journal if line["kind"] == "exchange"]
+    exchanges = demo.lines("exchange")
     assert kinds["exchange"] == demo.run["traffic"]["requests"] == sum(demo.run["traffic"]["by_operation"].values())
     assert sum(demo.run["counts"].values()) == len(demo.run["results"])
     ids = {exchange["id"] for exchange in exchanges}

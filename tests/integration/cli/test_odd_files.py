@@ -11,7 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.journal.journal import LONGEST_LINE, Journal, read
+from conformance.journal.journal import Journal
+from conformance.journal.lines import FixtureSpent, ResourceCreated
+from conformance.journal.reader import LONGEST_LINE, read
 from conformance.reports import runjson
 from tests.support.runs import run_of
 
@@ -106,11 +108,11 @@ def test_verify_refuses_them_as_files_of_a_run(tmp_path: Path, kind: str) -> Non
 def test_a_long_journal_is_read(tmp_path: Path) -> None:
     """With lines of some megabytes, and 100,000 of them."""
     journal = Journal(tmp_path / "journal.ndjson")
-    journal.append("exchange", {"planned": ["x" * 1000] * 9000})
+    journal.append(ResourceCreated("cart", "open", ("x" * 1000,) * 9000))
     for number in range(100_000):
-        journal.append("exchange", {"id": number})
+        journal.append(FixtureSpent("a", number))
     for length in range(4050, 4110):  # around the size in which lines are first looked at
-        journal.append("exchange", {"id": "x" * length})
+        journal.append(FixtureSpent("x" * length, 1))
     journal.close()
     assert sum(1 for _ in read(tmp_path / "journal.ndjson")) == 100_061
     assert LONGEST_LINE > 9_000_000

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import conformance
 from conformance.cli import main
 from conformance.decisions.gate_policy import load_policy
-from conformance.judge.assemble import recovered
+from conformance.judge.assemble import load
 from conformance.reports import write_reports
 from conformance.runner import embedded_reference as embedded
 from tests.support.commands import TIMEOUT_S
@@ -134,7 +134,7 @@ def test_no_example_is_green_without_a_conformant_run(
 def test_an_example_is_green_with_a_conformant_run(file: str, tmp_path: Path) -> None:
     """The commands are the same; the run is one that was made before."""
     folder = write_journal(tmp_path / "made", conformant_lines())
-    write_reports(recovered(folder), folder)
+    write_reports(load(folder), folder)
     program = tmp_path / "bin" / "conformance"
     program.parent.mkdir()
     program.write_text(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,9 +16,10 @@ from conformance.core.exit_codes import EXIT_CODES
 from conformance.core.model import Level, Outcome, Result, Run, Waiver
 from conformance.decisions import certificate
 from conformance.decisions.gate import ALL, Policy, decide
+from conformance.journal.lines import CheckConcluded, ExchangeRecorded
 from conformance.judge.assemble import assemble
 from conformance.reports import runjson
-from tests.support.journals import CONTRACT, conformant_lines, write_journal
+from tests.support.journals import CONTRACT, END, conformant_lines, write_journal
 from tests.unit.decisions.test_certificate import PRIVATE, PUBLIC
 
 DAY = "2030-01-15"
@@ -27,51 +28,49 @@ SOME = ("VER-1", "STA-2", "AUTH-1", "TEN-1", "AUTH-3")
 
 
 @st.composite
-def a_waiver(draw: st.DrawFn) -> dict[str, str]:
-    return {
-        "requirement": draw(st.sampled_from(SOME)),
-        "reason": "r",
-        "owner": "o",
-        "issue": "I-1",
-        "until": draw(st.sampled_from(["2030-01-14", "2031-01-01"])),
-        "operation": draw(st.sampled_from(["", *NAMES])),
-        "case": "",
-        "signature": draw(st.sampled_from(["", "s1"])),
-        "state": "",
-    }
+def a_waiver(draw: st.DrawFn) -> Waiver:
+    return Waiver(
+        requirement=draw(st.sampled_from(SOME)),
+        reason="r",
+        owner="o",
+        issue="I-1",
+        until=draw(st.sampled_from(["2030-01-14", "2031-01-01"])),
+        operation=draw(st.sampled_from(["", *NAMES])),
+        signature=draw(st.sampled_from(["", "s1"])),
+    )
 
 
 @st.composite
-def a_result(draw: st.DrawFn) -> dict[str, Any]:
+def a_result(draw: st.DrawFn) -> CheckConcluded:
     requirement = draw(st.sampled_from(SOME))
     level = CONTRACT.requirements[requirement].level
     outcome = draw(st.sampled_from([o for o in Outcome if o is not Outcome.FAILED or level is not Level.RECOMMENDED]))
     inapplicable = outcome is Outcome.INAPPLICABLE
-    return {
-        "kind": "result",
-        "check": f"check_b::{draw(st.integers(0, 2))}",
-        "requirement": requirement,
-        "operation": draw(st.sampled_from(["", *NAMES])),
-        "case": "",
-        "outcome": outcome.value,
-        "level": level.value,
-        "signature": "s1" if outcome is Outcome.FAILED else "",
-        "exclusion": "not there" if inapplicable and draw(st.booleans()) else "",
-        "further": inapplicable and draw(st.booleans()),
-    }
+    result = Result(
+        check=f"check_b::{draw(st.integers(0, 2))}",
+        requirement=requirement,
+        operation=draw(st.sampled_from(["", *NAMES])),
+        case="",
+        outcome=outcome,
+        level=level,
+        signature="s1" if outcome is Outcome.FAILED else "",
+        exclusion="not there" if inapplicable and draw(st.booleans()) else "",
+        further=inapplicable and draw(st.booleans()),
+    )
+    return CheckConcluded(result)
 
 
 @st.composite
 def a_run(draw: st.DrawFn) -> Run:
     """A conformant run, spoilt in some way or in none."""
-    waivers = draw(st.lists(a_waiver(), max_size=3))
-    lines = copy.deepcopy(conformant_lines(waivers=waivers, filtered=draw(st.sampled_from([False] * 4 + [True]))))
+    waivers = tuple(draw(st.lists(a_waiver(), max_size=3)))
+    lines = conformant_lines(waivers=waivers, filtered=draw(st.sampled_from([False] * 4 + [True])))
     unproven = draw(st.lists(st.sampled_from(NAMES), max_size=1))
-    for line in lines:
-        if line["kind"] == "exchange" and line["operation"] in unproven:
-            line["purpose"] = "no Authorization"
-    lines[-1]["interrupted"] = draw(st.sampled_from([""] * 5 + ["SIGINT"]))
-    return assemble([*lines[:-1], *draw(st.lists(a_result(), max_size=3)), lines[-1]])
+    for number, line in enumerate(lines):
+        if isinstance(line, ExchangeRecorded) and line.exchange.operation in unproven:
+            lines[number] = ExchangeRecorded(replace(line.exchange, purpose="no Authorization"))
+    end = msgspec.structs.replace(END, interrupted=draw(st.sampled_from([""] * 5 + ["SIGINT"])))
+    return assemble([*lines[:-1], *draw(st.lists(a_result(), max_size=3)), end])
 
 
 def _in_force(waivers: list[Waiver], requirement: str, operation: str) -> list[Waiver]:
@@ -139,10 +138,10 @@ def test_no_run_exits_with_0_that_leaves_something_open(run: Run) -> None:
 )
 @settings(max_examples=120, deadline=None)
 def test_no_gate_exits_with_0_that_leaves_something_open(
-    run: Run, tier: str, allowed: frozenset[str], waivers: list[dict[str, str]], baseline: Run | None, strict: bool
+    run: Run, tier: str, allowed: frozenset[str], waivers: list[Waiver], baseline: Run | None, strict: bool
 ) -> None:
     """Whatever the policy and the baseline: what it lets pass is what it says that it allows."""
-    further = tuple(Waiver(**one) for one in waivers)
+    further = tuple(waivers)
     decision = decide(run, Policy(tier, allowed, strict, further), baseline, today=DAY)
     if decision.exit_code == 0:
         assert complaint(run, tier, allowed, [*run.waivers, *further]) == ""

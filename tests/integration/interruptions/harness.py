@@ -8,15 +8,16 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-from conformance.journal import journal as journals
-from conformance.judge.assemble import recovered
+from conformance.journal.fold import key
+from conformance.journal.journal import NAME
+from conformance.journal.lines import CheckConcluded, ExchangeRecorded, RunStarted
+from conformance.journal.reader import read
+from conformance.judge.assemble import load
 from tests.support.commands import REFERENCE, Desk, results, run_json, wait_until
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
@@ -132,8 +133,8 @@ def cut_short(
         if stage == CHECKS and not again and number is not signal.SIGKILL and code == 130:
             last = [line for line in (out + err).splitlines() if line.strip()][-1]
             assert "go on: conformance run --resume" in last, out + err
-        assert [record["kind"] for record in journals.read(folder / journals.NAME)][:1] == ["run"]
-        recovered(folder)
+        assert isinstance(next(read(folder / NAME)), RunStarted)
+        load(folder)
         return stage
     return ""
 
@@ -142,12 +143,12 @@ def stage_of(folder: Path) -> str:
     """What the run in a folder is about to do: nothing has been written, checks are run, or all is judged."""
     if not _size(folder):
         return BEFORE
-    text = (folder / journals.NAME).read_bytes()
+    text = (folder / NAME).read_bytes()
     return REPORTS if b'"kind":"end"' in text[max(0, text.rfind(b'"kind":"resumed"')) :] else CHECKS
 
 
 def _size(folder: Path) -> int:
-    path = folder / journals.NAME
+    path = folder / NAME
     return path.stat().st_size if path.exists() else 0
 
 
@@ -157,18 +158,15 @@ def _ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def _results(folder: Path) -> dict[tuple[str, str, str], str]:
-    told = (record for record in journals.read(folder / journals.NAME) if record["kind"] == "result")
-    return {(record["check"], record["operation"], record["case"]): record["outcome"] for record in told}
-
-
-def _lines(folder: Path) -> Iterator[dict[str, Any]]:
-    return journals.read(folder / journals.NAME)
+    found = (line.result for line in read(folder / NAME) if isinstance(line, CheckConcluded))
+    return {key(result): result.outcome.value for result in found}
 
 
 def _expect_kept(folder: Path, kept: dict[tuple[str, str, str], str]) -> None:
     """What had a result was not run again, and nothing is told twice."""
-    told = [(line["check"], line["operation"], line["case"]) for line in _lines(folder) if line["kind"] == "result"]
-    sent = [line["id"] for line in _lines(folder) if line["kind"] == "exchange"]
+    lines = list(read(folder / NAME))
+    told = [key(line.result) for line in lines if isinstance(line, CheckConcluded)]
+    sent = [line.exchange.id for line in lines if isinstance(line, ExchangeRecorded)]
     assert len(told) == len(set(told))
     assert len(sent) == len(set(sent))
     assert kept.items() <= _results(folder).items()

@@ -63,10 +63,10 @@ conformance.reports.junit.write_file = write_file
 """
 
 ASSEMBLY_RAISES = """
-from conformance.judge.assemble import Growing
+from conformance.judge.assemble import IncrementalReader
 def run(self):
     raise KeyError("a bug of ours")
-Growing.run = run
+IncrementalReader.run = run
 """
 
 

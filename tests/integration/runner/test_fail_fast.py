@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from conformance.contract import load_contract
 from conformance.core.model import Exchange, Finding, Level, Message, Waiver
 from conformance.engine.first_failure import Alarm
 from conformance.judge.invariants import SHAPE_CODE
-from tests.support.commands import Desk, checks, run_json
+from tests.support.commands import Desk, checks, journal_lines, run_json
 
 pytestmark = pytest.mark.e2e
 
 LANES = 60
 """At most so many checks are under way at once, and may come to their end while the run is ended."""
-
-
-def lines(folder: Path) -> Iterator[dict[str, Any]]:
-    return map(json.loads, (folder / "journal.ndjson").read_text(encoding="utf-8").splitlines())
 
 
 @pytest.mark.slow
@@ -37,7 +28,7 @@ def test_a_fail_fast_run_ends_at_the_first_failure_wherever_it_stands(desk: Desk
     """What failed has its row and its message, what is left is untested, and next to nothing is run any more."""
     done = desk.conformance("run", *desk.target(fault), "--fail-fast", "--report-dir", "out")
     run = run_json(desk.place / "out")
-    outcomes = [line["outcome"] for line in lines(desk.place / "out") if line["kind"] == "result"]
+    outcomes = [line["outcome"] for line in journal_lines(desk.place / "out", "result")]
     failed = {key[0] for key, outcome in checks(run).items() if outcome == "failed"}
     assert (done.code, run["verdict"], run["complete"]) == (1, "nonconformant", False), done.text
     assert failed == {check}

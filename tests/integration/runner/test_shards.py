@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import Desk, results, run_json
+from tests.support.commands import Desk, journal_lines, results, run_json
 
 pytestmark = pytest.mark.e2e
 
@@ -17,6 +17,10 @@ def shard(desk: Desk, which: str, *given: str, prefix: str = "reference~shards",
     folder = f"s{which.replace('/', 'of')}"
     target = desk.target(prefix)
     return desk.conformance("run", *target, "-q", "--seed", seed, "--shard", which, "--report-dir", folder, *given)
+
+
+def journal(desk: Desk, folder: str, kind: str) -> list[dict[str, Any]]:
+    return journal_lines(desk.place / folder, kind)
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +55,10 @@ def test_the_shards_of_a_run_are_the_run(three: Desk) -> None:
 @pytest.mark.slow
 def test_each_check_ran_in_one_shard_only(three: Desk) -> None:
     """What must run alone ran in the last one; no two exchanges have one name."""
-    ran = [{line["check"] for line in three.journal(f"s{n}of3") if line["kind"] == "result"} for n in (1, 2, 3)]
+    ran = [{line["check"] for line in journal(three, f"s{n}of3", "result")} for n in (1, 2, 3)]
     assert [any(check.startswith("check_rate_limit") for check in shard) for shard in ran] == [False, False, True]
-    names = [line["id"] for line in three.journal("merged") if line["kind"] == "exchange"]
-    assert (
-        len(names)
-        == len(set(names))
-        == sum(line["kind"] == "exchange" for n in (1, 2, 3) for line in three.journal(f"s{n}of3"))
-    )
+    names = [line["id"] for line in journal(three, "merged", "exchange")]
+    assert len(names) == len(set(names)) == sum(len(journal(three, f"s{n}of3", "exchange")) for n in (1, 2, 3))
 
 
 @pytest.mark.slow

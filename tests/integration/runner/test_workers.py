@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from conformance.core.errors import UsageError
@@ -10,11 +12,15 @@ from conformance.engine.options import RunPart
 from conformance.engine.session import Session
 from conformance.profile.loader import load_profile
 from conformance.profile.shares import check_shareable
-from tests.support.commands import REFERENCE, Desk, results, run_json
+from tests.support.commands import REFERENCE, Desk, journal_lines, results, run_json
 
 pytestmark = pytest.mark.e2e
 
 SELECTION = "check_rate_limit or check_authentication and getApiKeyIdentity or check_search"
+
+
+def kinds(desk: Desk, folder: str) -> list[str]:
+    return [json.loads(line)["kind"] for line in (desk.place / folder / "journal.ndjson").read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +46,11 @@ def test_the_results_are_the_same(both: Desk) -> None:
 
 def test_the_workers_journals_are_one_journal(both: Desk) -> None:
     """The first line says what the run is, no id occurs twice, and no part is left over."""
-    lines = both.journal("two")
-    assert [line["kind"] for line in lines].count("run") == 1
-    assert lines[0]["kind"] == "run"
-    assert lines[-1]["kind"] == "end"
-    exchanges = [line["id"] for line in lines if line["kind"] == "exchange"]
-    told = [(line["check"], line["operation"], line["case"]) for line in lines if line["kind"] == "result"]
+    found = kinds(both, "two")
+    assert found.count("run") == 1
+    assert (found[0], found[-1]) == ("run", "end")
+    exchanges = [line["id"] for line in journal_lines(both.place / "two", "exchange")]
+    told = [(line["check"], line["operation"], line["case"]) for line in journal_lines(both.place / "two", "result")]
     assert len(exchanges) == len(set(exchanges))
     assert len(told) == len(set(told))
     assert not list((both.place / "two").glob("journal-*"))
@@ -54,10 +59,9 @@ def test_the_workers_journals_are_one_journal(both: Desk) -> None:
 @pytest.mark.parametrize("folder", ["one", "two"])
 def test_what_must_run_alone_runs_once_and_last(both: Desk, folder: str) -> None:
     """The bursts that provoke a 429 come from one process, when every other check has its result."""
-    lines = both.journal(folder)
-    order = [line for line in lines if line["kind"] == "result"]
+    order = journal_lines(both.place / folder, "result")
     limited = [line for line in order if line["check"].startswith("check_rate_limit")]
-    alone = {line["id"][:4] for line in lines if line["kind"] == "exchange" and line["status"] == 429}
+    alone = {line["id"][:4] for line in journal_lines(both.place / folder, "exchange") if line["status"] == 429}
     assert limited
     assert len(alone) == 1 or folder == "one"
     if folder == "one":

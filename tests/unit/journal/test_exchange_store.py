@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.core.codec import to_json
 from conformance.core.errors import JournalError
 from conformance.core.model import Exchange, Message
 from conformance.journal.exchange_store import Exchanges, named
-from conformance.journal.journal import located, value_of
+from conformance.journal.lines import ExchangeRecorded, encode
+from conformance.journal.reader import read_with_places
 
 COUNT = 200
 
 
-def line(number: int, **rest: Any) -> dict[str, Any]:
+def line(number: int, **rest: Any) -> ExchangeRecorded:
     message = Message((("Accept", "application/json"),), "é" * number, 2 * number)
     exchange = Exchange(
         id=f"x{number}",
@@ -32,17 +31,17 @@ def line(number: int, **rest: Any) -> dict[str, Any]:
         judged=("STA-1", "ENV-1"),
         **rest,
     )
-    return {"kind": "exchange", **to_json(exchange)}
+    return ExchangeRecorded(exchange)
 
 
 def journal(path: Path, numbers: range) -> Path:
-    path.write_text("".join(json.dumps(line(number)) + "\n" for number in numbers), encoding="utf-8")
+    path.write_bytes(b"".join(encode(line(number)) for number in numbers))
     return path
 
 
 def read(path: Path, held: int, into: Exchanges | None = None) -> tuple[Exchanges, list[Exchange]]:
     exchanges = Exchanges(held) if into is None else into
-    lines = ((value_of(Exchange, exchanges.compact(record)), place) for record, place in located(path))
+    lines = [(line.exchange, place) for line, place in read_with_places(path) if isinstance(line, ExchangeRecorded)]
     return exchanges, [exchanges.add(exchange, place) for exchange, place in lines]
 
 

@@ -11,14 +11,12 @@ from pathlib import Path
 import pytest
 
 from conformance.core.errors import JournalError
-from conformance.core.model import SCHEMA_VERSION
-from conformance.journal.journal import Journal, mend, read
+from conformance.journal.journal import Journal, repair
+from conformance.journal.lines import FixtureSpent, ResourceCreated, SegmentEnded, SegmentResumed
+from conformance.journal.reader import read
 
-LINES = [
-    {"kind": "run", "schema_version": SCHEMA_VERSION, "n": 1},
-    {"kind": "exchange", "text": "ä\n\"'{}"},
-    {"kind": "result", "n": [1, 2, 3]},
-]
+LINES = [FixtureSpent("a", 1), ResourceCreated("cart", "ä\n\"'{}", ("1", "2")), SegmentEnded("then")]
+RESUMED = SegmentResumed(2, "killed", 1, "c2", "now")
 
 
 @pytest.fixture
@@ -26,7 +24,7 @@ def whole(tmp_path: Path) -> Path:
     path = tmp_path / "journal.ndjson"
     journal = Journal(path)
     for line in LINES:
-        journal.append(str(line["kind"]), {name: value for name, value in line.items() if name != "kind"})
+        journal.append(line)
     journal.close()
     return path
 
@@ -38,33 +36,34 @@ def test_wherever_it_was_cut_off_it_is_read_and_goes_on(whole: Path) -> None:
         whole.write_bytes(raw[:cut])
         full = raw[:cut].count(b"\n") + (raw[cut : cut + 1] == b"\n")
         assert list(read(whole)) == LINES[:full]
-        mend(whole)
+        repair(whole)
         journal = Journal(whole)
-        journal.append("resumed", {"part": 2})
+        journal.append(RESUMED)
         journal.close()
-        assert list(read(whole)) == [*LINES[:full], {"kind": "resumed", "part": 2}]
+        assert list(read(whole)) == [*LINES[:full], RESUMED]
 
 
 def test_what_is_whole_stays_as_it_is(whole: Path) -> None:
     raw = whole.read_bytes()
-    mend(whole)
+    repair(whole)
     assert whole.read_bytes() == raw
 
 
 def test_what_cannot_be_mended_is_said(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="No such file"):
-        mend(tmp_path / "journal.ndjson")
+        repair(tmp_path / "journal.ndjson")
 
 
 WRITER = """
 import sys, time
 from pathlib import Path
 from conformance.journal.journal import Journal
+from conformance.journal.lines import FixtureSpent
 journal = Journal(Path(sys.argv[1]))
 number = 0
 while True:
     number += 1
-    journal.append("exchange", {"number": number, "body": "x" * 3000})
+    journal.append(FixtureSpent("x" * 3000, number))
     if number == 50:
         print("well begun", flush=True)
 """
@@ -83,7 +82,7 @@ def test_a_killed_writer_loses_at_most_the_line_that_it_was_at(tmp_path: Path, w
     seen = (tmp_path / "journal.ndjson").read_bytes().count(b"\n")
     writer.kill()
     writer.communicate()
-    numbers = [record["number"] for record in read(tmp_path / "journal.ndjson")]
+    numbers = [line.place for line in read(tmp_path / "journal.ndjson")]
     assert numbers == list(range(1, len(numbers) + 1))
     assert len(numbers) >= seen >= 50
 
@@ -96,7 +95,7 @@ def test_two_processes_never_write_one_journal(tmp_path: Path, writer: subproces
             Journal(path)
         started = time.monotonic()
         threading.Timer(0.3, writer.kill).start()
-        Journal(path, wait_s=60).append("end", {})
+        Journal(path, wait_s=60).append(SegmentEnded(""))
         assert 0.3 <= time.monotonic() - started < 50
     finally:
         writer.kill()

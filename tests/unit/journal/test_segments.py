@@ -4,70 +4,81 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from conformance.core.errors import JournalError
-from conformance.journal.segments import Ends, head_and_earlier
+from conformance.core.model import Outcome
+from conformance.journal.fold import JournalFold
+from conformance.journal.lines import (
+    CheckConcluded,
+    ExchangeRecorded,
+    FixtureSpent,
+    Line,
+    RunStarted,
+    SegmentEnded,
+    SegmentResumed,
+    TrafficStats,
+)
+from conformance.journal.segments import PreviousSegments, SegmentEnds
+from tests.support import journals as made
 
-NAMES = ("a", "b", "c")
-Line = dict[str, Any]
-
-
-def head() -> Line:
-    planned = [{"check": f"check_x::{name}", "operation": "getApiKeyIdentity", "case": ""} for name in NAMES]
-    return {"kind": "run", "run": "c1", "started_at": "2026-01-02T03:04:05Z", "planned": planned}
-
-
-def result(name: str, **rest: str) -> Line:
-    told = {"check": f"check_x::{name}", "operation": "getApiKeyIdentity", "case": "", "outcome": "passed"}
-    return {"kind": "result", **told, **rest}
-
-
-def exchange(name: str, check: str = "check_x::a[getApiKeyIdentity]") -> Line:
-    return {"kind": "exchange", "id": name, "check": check}
-
-
-def end(interrupted: str = "", **rest: object) -> Line:
-    return {"kind": "end", "finished_at": "2026-01-02T03:05:00Z", "interrupted": interrupted, **rest}
+HEAD: Line = made.journal(left=[made.result(name) for name in "abc"], started_at="2026-01-02T03:04:05Z")[0]
+RESUMED = SegmentResumed(2, "SIGINT", 1, "c2", "2026-01-02T04:00:00Z")
 
 
-RESUMED = {"kind": "resumed", "part": 2, "run": "c2", "started_at": "2026-01-02T04:00:00Z"}
+def result(name: str, outcome: Outcome = Outcome.PASSED, **rest: str) -> Line:
+    return CheckConcluded(made.result(name, outcome, **rest))
+
+
+def exchange(number: int, check: str = "check_a::a[getApiKeyIdentity]") -> Line:
+    return ExchangeRecorded(made.exchange(number, check=check))
+
+
+def end(interrupted: str = "", worker: str = "", **traffic: Any) -> SegmentEnded:
+    return SegmentEnded("2026-01-02T03:05:00Z", interrupted, worker, TrafficStats(**traffic))
+
+
+def previous(*lines: Line) -> PreviousSegments:
+    fold = JournalFold()
+    fold.add_all((line, None) for line in (HEAD, *lines))
+    return fold.previous_segments()
 
 
 def left(*lines: Line) -> list[str]:
-    return [check[-1] for check, _, _ in head_and_earlier([head(), *lines])[1].left]
+    return [check[-1] for check, _, _ in previous(*lines).left]
 
 
 def test_what_has_no_result_is_left() -> None:
-    """In the order planned, whatever the order of the results; and over all parts."""
+    """In the order planned, whatever the order of the results; and over all segments."""
     assert left() == ["a", "b", "c"]
     assert left(result("b")) == ["a", "c"]
     assert left(result("b"), end("SIGINT"), RESUMED, result("a")) == ["c"]
     assert left(result("c"), result("b"), result("a")) == []
 
 
-@pytest.mark.parametrize("outcome", ["failed", "warned", "inconclusive", "inapplicable", "untested", "broken"])
-def test_a_result_is_final_whatever_it_says(outcome: str) -> None:
+@pytest.mark.parametrize("outcome", set(Outcome) - {Outcome.PASSED})
+def test_a_result_is_final_whatever_it_says(outcome: Outcome) -> None:
     """A resumed run is no second chance."""
-    assert left(result("a", outcome=outcome)) == ["b", "c"]
+    assert left(result("a", outcome)) == ["b", "c"]
 
 
 def test_what_came_too_late_to_be_sent_is_left() -> None:
     """A check that was not finished because the target had stopped answering has said nothing of it."""
-    late = result("a", outcome="inconclusive", cause="budget:the target stopped answering")
+    late = result("a", Outcome.INCONCLUSIVE, cause="budget:the target stopped answering")
     assert left(late, result("b")) == ["a", "c"]
     assert left(late, end("the target stopped answering"), RESUMED, result("a")) == ["b", "c"]
 
 
-def test_what_counts_on_is_told() -> None:
-    """Requests once each, values of lists that were handed out, the names of the parts."""
-    lines = [exchange("x1"), exchange("x2"), exchange("x2"), {"kind": "fixture", "name": "cart.open", "place": 4}]
-    earlier = head_and_earlier([head(), *lines, end("SIGTERM"), RESUMED, exchange("r1x1")])[1]
-    assert (earlier.part, earlier.requests, earlier.names) == (3, 3, ("c1", "c2"))
-    assert earlier.spent == {"cart.open": (4,)}
-    assert earlier.began_at == "2026-01-02T03:04:05Z"
-    assert not earlier.limited
-    assert head_and_earlier([head(), exchange("x1", "check_rate_limit[quotePublicCart]")])[1].limited
+def test_what_the_next_segment_must_know() -> None:
+    """Requests once each, values of lists that were used, the names of the segments."""
+    lines = [exchange(1), exchange(2), exchange(2), FixtureSpent("cart.open", 4)]
+    found = previous(*lines, end("SIGTERM"), RESUMED, exchange(3))
+    assert (found.part, found.requests, found.names) == (3, 3, ("c1", "c2"))
+    assert found.spent == {"cart.open": (4,)}
+    assert found.began_at == "2026-01-02T03:04:05Z"
+    assert not found.limited
+    assert previous(exchange(1, "check_rate_limit[quotePublicCart]")).limited
 
 
 @pytest.mark.parametrize(
@@ -84,28 +95,37 @@ def test_what_counts_on_is_told() -> None:
         ([end(worker="gw0"), end()], ""),
     ],
 )
-def test_how_the_last_part_ended(lines: list[Line], ended: str) -> None:
+def test_how_the_last_segment_ended(lines: list[Line], ended: str) -> None:
     """Only its own end lines tell; where the controller wrote none, it was killed, whatever its workers wrote."""
-    assert head_and_earlier([head(), *lines])[1].ended == ended
+    assert previous(*lines).ended == ended
 
 
-def test_waiting_is_summed_over_parts_and_processes_each_once() -> None:
-    """A worker's end that stands twice, since a joining was cut short, counts once."""
-    ends = Ends()
-    for line in (end(worker="gw0", waited_s=1.0), end(worker="gw0", waited_s=1.0), end("SIGINT", waited_s=2.0)):
+def test_waiting_is_summed_over_segments_and_processes_each_once() -> None:
+    """A worker's end that stands twice, since a joining was cut short, counts once; the clock's is the longest's."""
+    ends = SegmentEnds()
+    for line in (
+        end(worker="gw0", waited_s=1.0, waited_clock_s=0.5, most_in_flight=3, slowest_rate=7.0),
+        end(worker="gw0", waited_s=1.0, waited_clock_s=0.5, most_in_flight=3, slowest_rate=7.0),
+        end("SIGINT", waited_s=2.0, waited_clock_s=0.75, most_in_flight=1),
+    ):
         ends.add(line)
-    ends.resumed()
-    ends.add(end(worker="gw0", waited_s=4.0))
-    assert ends.borne["waited_s"] == 7.0
-    assert ends.parts == 2
+    ends.resume()
+    ends.add(end(worker="gw0", waited_s=4.0, waited_clock_s=1.0, most_in_flight=2, slowest_rate=9.0, limited=1, lost=2))
+    assert ends.traffic_stats == TrafficStats(7.0, 1.75, 1, 2, 4, 7.0)
+    assert ends.count == 2
 
 
-@pytest.mark.parametrize("lines", [[], [exchange("x1")]])
+@pytest.mark.parametrize("lines", [[], [exchange(1)], [end(), HEAD]])
 def test_without_a_first_line_there_is_no_run(lines: list[Line]) -> None:
-    with pytest.raises(JournalError, match=r"journal: the run was ended before it had begun"):
-        head_and_earlier(lines)
+    """Nobody knows which run such lines are of."""
+    fold = JournalFold("there")
+    with pytest.raises(JournalError, match="there: has no first line"):
+        fold.add_all((line, None) for line in lines)
+        fold.previous_segments()
 
 
-def test_a_line_of_another_shape_is_said() -> None:
-    with pytest.raises(JournalError, match="a line of another shape"):
-        head_and_earlier([head(), {"kind": "result"}])
+def test_the_first_head_counts() -> None:
+    """A second one says nothing."""
+    assert isinstance(HEAD, RunStarted)
+    other = msgspec.structs.replace(HEAD, run="c9", planned=())
+    assert previous(other).names == ("c1",)

@@ -2,61 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.core.errors import JournalError, UsageError
-from conformance.journal.shards import joined
+from conformance.core.model import ProfileInfo, Suite
+from conformance.journal.lines import (
+    ExchangeRecorded,
+    Line,
+    RunStarted,
+    SegmentEnded,
+    SegmentResumed,
+    Shard,
+    TrafficStats,
+)
+from conformance.journal.shards import join_shards
+from tests.support import journals as made
 
-Line = dict[str, Any]
-
-
-def planned(name: str) -> Line:
-    return {"check": f"check_x::{name}", "operation": "getApiKeyIdentity", "case": ""}
-
-
-def head(number: int, names: str, of: int = 2, **rest: Any) -> Line:
-    asked = {"number": number, "of": of, "all": 5, "asked": "", **rest.pop("shard", {})}
-    return {
-        "kind": "run",
-        "schema_version": 1,
-        "run": f"c{number}",
-        "target": "http://127.0.0.1:9",
-        "profile": {"name": "mine", "digest": "d1", "path": "mine.toml"},
-        "suite": {"version": "1", "contract": "k1", "checks": "s1"},
-        "seed": 7,
-        "examples": 8,
-        "limits": {},
-        "filtered": True,
-        "started_at": f"2026-01-02T03:04:0{number}Z",
-        "planned": [planned(name) for name in names],
-        "shard": asked,
-        **rest,
-    }
+RESUMED = SegmentResumed(2, "SIGINT", 1, "c9", "2026-01-02T04:00:00Z")
 
 
-def end(**rest: Any) -> Line:
-    return {"kind": "end", "finished_at": "2026-01-02T03:05:00Z", "interrupted": "", **rest}
+def head(number: int, names: Sequence[str], of: int = 2, shard: dict[str, Any] | None = None, **rest: Any) -> Line:
+    first = made.journal(left=[made.result(name) for name in names])[0]
+    assert isinstance(first, RunStarted)
+    own = Shard(**{"number": number, "of": of, "all": 5, **(shard or {})})
+    told = {"run": f"c{number}", "filtered": True, "started_at": f"2026-01-02T03:04:0{number}Z", "shard": own}
+    return msgspec.structs.replace(first, **{**told, **rest})
+
+
+def end(interrupted: str = "", **traffic: Any) -> Line:
+    return SegmentEnded("2026-01-02T03:05:00Z", interrupted, traffic=TrafficStats(**traffic))
 
 
 def journal(number: int, names: str, *lines: Line, **rest: Any) -> tuple[str, list[Line]]:
     return f"shard{number}", [head(number, names, **rest), *lines, end()]
 
 
-def told(*journals: tuple[str, list[Line]]) -> list[tuple[str, Line]]:
-    return list(joined(journals))
+def joined(*journals: tuple[str, list[Line]]) -> list[Line]:
+    return list(join_shards((where, lines.copy) for where, lines in journals))
+
+
+def whole_head(*journals: tuple[str, list[Line]]) -> RunStarted:
+    first = joined(*journals)[0]
+    assert isinstance(first, RunStarted)
+    return first
+
+
+def ends(*journals: tuple[str, list[Line]]) -> list[SegmentEnded]:
+    return [line for line in joined(*journals) if isinstance(line, SegmentEnded)]
 
 
 def test_what_was_dealt_out_is_in_its_old_order_again() -> None:
     """Whatever the order in which the folders are named; what must run alone was the last shard's, and is last."""
-    ((_, whole), *_) = told(journal(2, "bdE"), journal(1, "ac"))
-    assert [item["check"][-1] for item in whole["planned"]] == ["a", "b", "c", "d", "E"]
-    assert "shard" not in whole
-    assert whole["filtered"] is False
-    assert whole["started_at"] == "2026-01-02T03:04:01Z"
+    whole = whole_head(journal(2, "bdE"), journal(1, "ac"))
+    assert [check.check[-1] for check in whole.planned] == ["a", "b", "c", "d", "E"]
+    assert (whole.shard, whole.shards, whole.filtered) == (None, 2, False)
+    assert whole.started_at == "2026-01-02T03:04:01Z"
 
 
 @given(st.integers(1, 9), st.integers(0, 60), st.integers(0, 5))
@@ -67,48 +73,48 @@ def test_any_number_of_shards_gives_the_order_of_one(count: int, ordinary: int, 
         (
             f"shard{number}",
             [
-                {
-                    **head(number + 1, "", of=count),
-                    "started_at": "2026-01-02T03:04:05Z",
-                    "planned": [planned(n) for n in [*names[number::count], *(last if number == count - 1 else [])]],
-                },
+                head(
+                    number + 1,
+                    [*names[number::count], *(last if number == count - 1 else [])],
+                    of=count,
+                    started_at="2026-01-02T03:04:05Z",
+                ),
                 end(),
             ],
         )
         for number in range(count)
     ]
-    ((_, whole), *_) = told(*reversed(parts))
-    assert [item["check"] for item in whole["planned"]] == [f"check_x::{name}" for name in [*names, *last]]
+    whole = whole_head(*reversed(parts))
+    assert [check.check for check in whole.planned] == [f"check_a::{name}" for name in [*names, *last]]
 
 
 def test_less_than_all_checks_stays_a_selection() -> None:
-    ((_, whole), *_) = told(journal(1, "a"), journal(2, "b"))
-    assert whole["filtered"] is True
+    assert whole_head(journal(1, "a"), journal(2, "b")).filtered is True
 
 
 def test_exchanges_are_put_at_their_time_of_the_whole() -> None:
     """The second shard began a second later."""
-    lines = told(
-        journal(1, "ac", {"kind": "exchange", "id": "s1x1", "at": 0.5}),
-        journal(2, "bdE", {"kind": "exchange", "id": "s2x1", "at": 0.25}),
+    lines = joined(
+        journal(1, "ac", ExchangeRecorded(made.exchange(1, at=0.5))),
+        journal(2, "bdE", ExchangeRecorded(made.exchange(2, at=0.25))),
     )
-    assert {line["id"]: line["at"] for kind, line in lines if kind == "exchange"} == {"s1x1": 0.5, "s2x1": 1.25}
+    at = {line.exchange.id: line.exchange.at for line in lines if isinstance(line, ExchangeRecorded)}
+    assert at == {"x1": 0.5, "x2": 1.25}
 
 
 def test_one_shard_that_was_cut_short_cuts_the_whole_short() -> None:
     """It is said which; a part that was cut short and resumed to its end cuts nothing short."""
-    cut = ("two", [head(2, "bdE"), end(interrupted="SIGINT", waited_s=1.0)])
-    ends = [line for kind, line in told(journal(1, "ac"), cut) if kind == "end"]
-    assert [line["interrupted"] for line in ends] == ["", "shard 2: SIGINT", ""]
-    cut[1].extend([{"kind": "resumed", "part": 2}, end(waited_s=2.0)])
-    ends = [line for kind, line in told(journal(1, "ac"), cut) if kind == "end"]
-    assert [line["interrupted"] for line in ends] == ["", "", ""]
-    assert ends[1]["waited_s"] == 3.0
+    cut = ("two", [head(2, "bdE"), end("SIGINT", waited_s=1.0)])
+    assert [line.interrupted for line in ends(journal(1, "ac"), cut)] == ["", "shard 2: SIGINT", ""]
+    cut[1].extend([RESUMED, end(waited_s=2.0)])
+    found = ends(journal(1, "ac"), cut)
+    assert [line.interrupted for line in found] == ["", "", ""]
+    assert found[1].traffic.waited_s == 3.0
 
 
 def test_a_killed_shard_is_not_taken_for_whole() -> None:
-    lines = told(journal(1, "ac"), ("two", [head(2, "bdE")]))
-    assert [line["interrupted"] for kind, line in lines if kind == "end"] == ["", "shard 2: killed", ""]
+    found = ends(journal(1, "ac"), ("two", [head(2, "bdE")]))
+    assert [line.interrupted for line in found] == ["", "shard 2: killed", ""]
 
 
 @pytest.mark.parametrize(
@@ -116,42 +122,47 @@ def test_a_killed_shard_is_not_taken_for_whole() -> None:
     [
         ({"seed": 8}, "the seed differs: 7 in shard1, 8 in shard2"),
         ({"target": "http://127.0.0.1:8"}, "the target differs"),
-        ({"profile": {"name": "mine", "digest": "d2", "path": "mine.toml"}}, "the profile differs: mine d1 in shard1"),
-        ({"suite": {"version": "1", "contract": "k1", "checks": "s2"}}, "the set of checks differs: s1 in shard1, s2"),
-        ({"suite": {"version": "1", "contract": "k2", "checks": "s1"}}, "the contract differs"),
-        ({"schema_version": 2}, "the version of the journal differs"),
+        ({"profile": ProfileInfo("p", "d2", "mine.toml")}, "the profile differs: p d in shard1, p d2 in shard2"),
+        ({"suite": Suite("1", "c", "s2")}, "the set of checks differs: d in shard1, s2"),
+        ({"suite": Suite("1", "k2", "d")}, "the contract differs"),
         ({"examples": 80}, "the number of examples differs: 8 in shard1, 80 in shard2"),
         ({"shard": {"asked": "-k AUTH"}}, "the selection differs"),
         ({"shard": {"of": 3}}, "the number of shards differs"),
         ({"shard": {"number": 1}}, "both are shard 1 of 2: shard1 and shard2"),
-        ({"shard": {"of": 2, "number": 2}, "planned": [planned("a")]}, "two shards were to run the same check"),
+        ({"planned": (made.planned(made.result("a")),)}, "two shards were to run the same check"),
         ({"limits": {"rate": "5"}}, None),
     ],
 )
-def test_parts_of_different_runs_are_no_run(other: Line, what: str | None) -> None:
+def test_parts_of_different_runs_are_no_run(other: dict[str, Any], what: str | None) -> None:
     """The first difference is named, with both values."""
     shards = [journal(1, "ac"), journal(2, "bdE", **other)]
     if what is None:
-        assert told(*shards)
+        assert joined(*shards)
         return
     with pytest.raises(UsageError) as refused:
-        told(*shards)
+        joined(*shards)
     assert what in str(refused.value)
 
 
 def test_what_is_missing_is_said() -> None:
     with pytest.raises(UsageError, match="shard 2 of 2 is missing"):
-        told(journal(1, "ac"))
+        joined(journal(1, "ac"))
     with pytest.raises(UsageError, match="shards 1, 3 of 4 are missing"):
-        told(journal(2, "b", of=4), journal(4, "d", of=4))
+        joined(journal(2, "b", of=4), journal(4, "d", of=4))
 
 
 def test_a_whole_run_is_no_shard() -> None:
     with pytest.raises(UsageError, match="shard2: is no shard, but a run by itself"):
-        told(journal(1, "ac"), ("shard2", [{**head(2, "bd"), "shard": None}, end()]))
+        joined(journal(1, "ac"), ("shard2", made.journal(end=made.END)))
 
 
-@pytest.mark.parametrize("lines", [[], [{"kind": "end"}], [{**head(1, "a"), "planned": [{}]}], [{"kind": "run"}]])
-def test_no_journal_is_no_traceback(lines: list[Line]) -> None:
-    with pytest.raises((JournalError, UsageError)):
-        told(("shard1", lines), journal(2, "bdE"))
+@pytest.mark.parametrize("lines", [[], [end()], [ExchangeRecorded(made.exchange(1)), end()]])
+def test_without_a_first_line_there_is_no_shard(lines: list[Line]) -> None:
+    with pytest.raises(JournalError, match="shard1: has no first line"):
+        joined(("shard1", lines), journal(2, "bdE"))
+
+
+@pytest.mark.parametrize("moment", ["", "yesterday", "2026-01-02T03:04:05"])
+def test_a_time_that_cannot_be_compared_is_said(moment: str) -> None:
+    with pytest.raises(JournalError, match="a line of another shape"):
+        joined(journal(1, "ac", started_at=moment), journal(2, "bdE"))

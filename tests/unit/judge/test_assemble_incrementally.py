@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,19 +10,20 @@ from hypothesis import strategies as st
 
 from conformance.core.errors import JournalError
 from conformance.core.model import Outcome
-from conformance.judge.assemble import Growing, assemble, load
+from conformance.journal.lines import Line, encode
+from conformance.judge.assemble import IncrementalReader, assemble, load
 from tests.support.journals import END, exchange, journal, result
 
 LINES = journal(
     [exchange(1), exchange(2, 401), exchange(3, None, retry_of="x2"), exchange(2, 400)],
     [result("a"), result("b", Outcome.FAILED), result("a", Outcome.WARNED)],
-    planned=[result("c")],
+    left=[result("c")],
     end=END,
 )
 
 
-def text(lines: list[dict[str, Any]]) -> bytes:
-    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+def text(lines: list[Line]) -> bytes:
+    return b"".join(map(encode, lines))
 
 
 WHOLE = text(LINES)
@@ -34,10 +33,10 @@ WHOLE = text(LINES)
 def test_wherever_it_had_come_to_when_it_was_read(tmp_path_factory: pytest.TempPathFactory, cuts: list[int]) -> None:
     """In the middle of a line, too."""
     path = tmp_path_factory.mktemp("growing") / "journal.ndjson"
-    growing = Growing(path)
+    growing = IncrementalReader(path)
     for cut in sorted(cuts):
         path.write_bytes(WHOLE[:cut])
-        growing.go_on()
+        growing.read_on()
     path.write_bytes(WHOLE)
     run = growing.run()
     assert run == load(path)
@@ -47,16 +46,16 @@ def test_wherever_it_had_come_to_when_it_was_read(tmp_path_factory: pytest.TempP
 def test_what_is_wrong_is_told_in_the_end_as_it_would_be_at_once(tmp_path: Path) -> None:
     """With its place; also where it was read before, and was wrong then."""
     path = tmp_path / "journal.ndjson"
-    growing = Growing(path)
+    growing = IncrementalReader(path)
     with pytest.raises(JournalError):
-        growing.go_on()
+        growing.read_on()
     path.write_bytes(text(LINES[:3]))
-    growing.go_on()
+    growing.read_on()
     path.write_bytes(text(LINES[:3]) + b'{"kind": "res\n' + text(LINES[3:]))
-    for read in (growing.go_on, growing.run):
+    for read in (growing.read_on, growing.run):
         with pytest.raises(JournalError, match="line 4 is no JSON"):
             read()
-    path.write_bytes(text([*LINES[:3], {"kind": "result"}, *LINES[3:]]))
+    path.write_bytes(text(LINES[:3]) + b'{"kind": "result"}\n' + text(LINES[3:]))
     with pytest.raises(JournalError) as told:
         growing.run()
     with pytest.raises(JournalError) as at_once:

@@ -32,10 +32,10 @@ def test_the_schema_is_itself_valid_2020_12() -> None:
 @pytest.mark.parametrize("member", ["verdict", "tiers", "results", "coverage", "seed", "filtered"])
 def test_the_schema_refuses_a_run_that_lacks_a_member(small: Run, member: str) -> None:
     """The schema is not so loose that it accepts anything."""
-    value = runjson.to_json(small)
+    value = json.loads(runjson.render(small))
     del value[member]
     assert not VALIDATOR.is_valid(value)
-    assert not VALIDATOR.is_valid(runjson.to_json(small) | {"surprise": 1})
+    assert not VALIDATOR.is_valid(json.loads(runjson.render(small)) | {"surprise": 1})
 
 
 def test_a_run_comes_back_as_it_went(small: Run, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_hostile_run_comes_back_bounded(hostile: Run, tmp_path: Path) -> None:
     [
         (None, "No such file"),
         ("{", "not a JSON"),
-        ("[]", "schema_version"),
+        ("[]", "shape"),
         ('{"schema_version":9}', "9"),
         ('{"schema_version":2}', "shape"),
     ],

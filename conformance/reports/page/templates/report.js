@@ -79,7 +79,7 @@
     if (result.message) box.append(el("p", { class: "said" }, result.message));
     if (result.expected || result.observed) box.append(el("dl", { class: "versus" }, pair("expected", result.expected), pair("observed", result.observed)));
     const more = el("dl", { class: "more" });
-    const labels = { level: "Judged as", cause: "Rests on", fact: "Profile key that would enable it", signature: "Signature" };
+    const labels = { level: "Judged as", cause: "Cause", fact: "Profile key that would enable it", signature: "Signature" };
     for (const [name, label] of Object.entries(labels)) if (result[name]) more.append(el("dt", null, label), el("dd", null, el("code", null, result[name])));
     for (const note of result.notes || []) more.append(el("dt", null, "Note"), el("dd", null, note));
     box.append(more);

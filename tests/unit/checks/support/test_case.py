@@ -22,13 +22,14 @@ from conformance.contract import load_contract
 from conformance.core.errors import FixtureError, JournalError
 from conformance.core.model import Level, Outcome
 from conformance.engine.open_context import open_context
-from conformance.journal.journal import Journal, read
+from conformance.journal.journal import Journal
 from conformance.profile.model import (
     Credential,
     Fixture,
     OperationFacts,
     SecretSource,
 )
+from tests.support.commands import journal_lines
 
 CONTRACT = load_contract()
 IDENTITY = CONTRACT.operations["getApiKeyIdentity"]
@@ -111,7 +112,7 @@ def test_each_negative_is_its_control_plus_one_defect(judged: Any, answer: Any, 
     drop = lambda arrived: [pair for pair in arrived.headers if pair[0].lower() != "authorization"]
     assert drop(control) == drop(negative) == drop(again)
     assert (negative.all("Authorization"), again.all("Authorization")) == ([], [f"Bearer {KEY}"])
-    purposes = [line["purpose"] for line in read(tmp_path / "journal.ndjson") if line["kind"] == "exchange"]
+    purposes = [line["purpose"] for line in journal_lines(tmp_path, "exchange")]
     assert purposes == ["control", "no Authorization", "control again"]
 
 
@@ -208,7 +209,7 @@ def test_every_end_of_a_check_is_one_outcome(
     result, _ = judged(Shop(answer), check)
     assert (result.outcome, result.cause) == (outcome, cause)
     assert message in result.message
-    (line,) = [line for line in read(tmp_path / "journal.ndjson") if line["kind"] == "result"]
+    (line,) = journal_lines(tmp_path, "result")
     assert (line["outcome"], line["message"], line["case"]) == (outcome.value, result.message, "case")
     assert (result.fact == "oauth") == (outcome is Outcome.UNSTATED)
     assert (result.notes == ("seen",)) == (check in (_passes, _warns))

@@ -1,0 +1,102 @@
+"""Folds the lines of a journal: the judge, resumed runs and the joining of shards all start from what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from conformance.core.errors import JournalError
+from conformance.core.model import Exchange, Result
+from conformance.journal.exchange_store import MEMORY_BYTES, Exchanges, Place
+from conformance.journal.lines import (
+    CheckConcluded,
+    ExchangeRecorded,
+    FixtureSpent,
+    Line,
+    PlannedCheck,
+    ResourceCreated,
+    ResourceRemoved,
+    RunStarted,
+    SegmentEnded,
+    SegmentResumed,
+)
+from conformance.journal.segments import Key, PreviousSegments, SegmentEnds
+
+_UNFINISHED: Final = "budget:"
+"""The cause of a result that only says that no more requests were allowed when its check was due."""
+_LIMITS: Final = "check_rate_limit["
+
+
+def key(value: Result | PlannedCheck) -> Key:
+    """What a result, or a planned check, is about."""
+    return value.check, value.operation, value.case
+
+
+class JournalFold:
+    """What the lines of a journal say, added one after the other.
+
+    `memory`: as in `Exchanges`. Raises JournalError where the lines are those of no run.
+    """
+
+    def __init__(self, where: str = "journal", memory: int = MEMORY_BYTES) -> None:
+        self._where = where
+        self._head: RunStarted | None = None
+        self._names: list[str] = []
+        self._spent: dict[str, dict[int, None]] = {}
+        self.ends = SegmentEnds()
+        self.exchanges = Exchanges(memory)
+        self.judged_exchanges: list[Exchange] = []
+        """All exchanges as the judgement needs them, whether or not their messages are kept in memory."""
+        self.results: dict[Key, Result] = {}
+        """The last result of each check."""
+        self.resources: list[ResourceCreated | ResourceRemoved] = []
+
+    @property
+    def head(self) -> RunStarted:
+        if self._head is None:
+            raise self._headless()
+        return self._head
+
+    def _headless(self) -> JournalError:
+        return JournalError("has no first line that says which run it is", where=self._where)
+
+    def add_all(self, lines: Iterable[tuple[Line, Place | None]]) -> None:
+        for line, place in lines:
+            self.add(line, place)
+
+    def add(self, line: Line, place: Place | None = None) -> None:
+        """`place`: where an exchange can be read again, if it can: it need not be kept in memory."""
+        if self._head is None:
+            if not isinstance(line, RunStarted):
+                raise self._headless()
+            self._head = line
+        match line:
+            case ExchangeRecorded(exchange=exchange):
+                judged = self.exchanges.add(exchange, place)
+                number = self.exchanges.number(exchange.id)
+                self.judged_exchanges[number : number + 1] = [judged]  # at the end, unless it comes again
+            case CheckConcluded(result=result):
+                self.results[key(result)] = result
+            case ResourceCreated() | ResourceRemoved():
+                self.resources.append(line)
+            case FixtureSpent(name=name, place=number):
+                self._spent.setdefault(name, {})[number] = None
+            case SegmentResumed(run=run):
+                self.ends.resume()
+                self._names.append(run)
+            case SegmentEnded():
+                self.ends.add(line)
+
+    def previous_segments(self) -> PreviousSegments:
+        """What the run leaves to do for the segment that resumes it."""
+        finished = {about for about, result in self.results.items() if not result.cause.startswith(_UNFINISHED)}
+        return PreviousSegments(
+            part=self.ends.count + 1,
+            left=tuple(key(check) for check in self.head.planned if key(check) not in finished),
+            ended=self.ends.interrupted,
+            began_at=self.head.started_at,
+            requests=len(self.exchanges),
+            spent={name: tuple(places) for name, places in self._spent.items()},
+            names=(self.head.run, *self._names),
+            limited=any(exchange.check.startswith(_LIMITS) for exchange in self.judged_exchanges),
+        )

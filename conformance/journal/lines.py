@@ -1,0 +1,243 @@
+"""The lines of a journal: one type for each kind, their JSON, and the version of the format.
+
+A line is one JSON object in ASCII, whose member `kind` names its type. Its JSON Schema is `journal.schema.json`, which
+`python -m conformance.journal.lines` writes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+import msgspec
+
+from conformance.core.errors import JournalError
+from conformance.core.model import Exchange, Level, OperationInfo, ProfileInfo, Requirement, Result, Suite, Waiver
+from conformance.core.strict_json import as_unicode
+
+JOURNAL_VERSION: Final = 3
+"""Raised whenever a reader of the version before would misread a line."""
+SCHEMA: Final = Path(__file__).with_name("journal.schema.json")
+
+
+class _Line(msgspec.Struct, frozen=True, tag_field="kind"):
+    """One line."""
+
+
+class PlannedCheck(msgspec.Struct, frozen=True):
+    """One check that a run is going to judge."""
+
+    check: str
+    requirement: str
+    operation: str
+    case: str
+    level: Level = Level.REQUIRED
+    reproduce: str = ""
+
+
+class Shard(msgspec.Struct, frozen=True):
+    """Which part of a run a journal holds: number `number` of `of`, from 1."""
+
+    number: int
+    of: int
+    all: int
+    """How many checks the profile calls for."""
+    asked: str = ""
+    """The selection, as text."""
+
+
+class RunStarted(_Line, frozen=True, tag="run"):
+    """The first line: which run this is, and everything that is going to be judged."""
+
+    schema_version: Literal[3]
+    suite: Suite
+    target: str
+    profile: ProfileInfo
+    seed: int
+    run: str
+    """Everything that the run creates at the target begins with this name."""
+    started_at: str
+    requirements: tuple[Requirement, ...]
+    operations: tuple[OperationInfo, ...]
+    planned: tuple[PlannedCheck, ...]
+    examples: int
+    filtered: bool = False
+    again: str = ""
+    """The command that runs this profile against this target once more."""
+    options: Mapping[str, Any] = {}
+    """What the run was asked for, as `RunOptions.to_json` gives it."""
+    unreachable: Mapping[str, Mapping[str, str]] = {}
+    """operationId -> declared status -> why no caller can bring it about."""
+    exclusions: Mapping[str, str] = {}
+    """The profile's exclusions: dotted key -> reason."""
+    provokes: bool = False
+    """Whether the profile lets a rate limit be provoked."""
+    answer_schemas: Mapping[str, str] = {}
+    """operationId -> the interface's name of the schema of its 200."""
+    waivers: tuple[Waiver, ...] = ()
+    shard: Shard | None = None
+    shards: int = 0
+    """Of how many shards this journal was merged; 0 where it was not."""
+
+
+class ExchangeRecorded(_Line, frozen=True, tag="exchange"):
+    """A request was sent, and this is what came back."""
+
+    exchange: Exchange
+
+
+class CheckConcluded(_Line, frozen=True, tag="result"):
+    """A check came to its end. The last line about a check counts."""
+
+    result: Result
+
+
+class ResourceCreated(_Line, frozen=True, tag="created"):
+    """The run created resources of one kind in one state."""
+
+    of: str
+    state: str
+    ids: tuple[str, ...]
+
+
+class ResourceRemoved(_Line, frozen=True, tag="removed"):
+    """The run removed resources of one kind. `trouble`: why some of them could not be removed."""
+
+    of: str
+    ids: tuple[str, ...]
+    trouble: str = ""
+
+
+class FixtureSpent(_Line, frozen=True, tag="fixture"):
+    """The value at `place` of a static list was used; no later segment of the run may use it again."""
+
+    name: str
+    place: int
+
+
+class SegmentResumed(_Line, frozen=True, tag="resumed"):
+    """The run goes on after it was cut short. `after`: how the previous segment ended."""
+
+    part: int
+    """The number of the segment that begins; 2 for the first that is resumed."""
+    after: str
+    left: int
+    """How many checks it is going to judge."""
+    run: str
+    started_at: str
+
+
+class TrafficStats(msgspec.Struct, frozen=True):
+    """What a process sent and waited for; the members are those of `model.Traffic`."""
+
+    waited_s: float = 0.0
+    waited_clock_s: float = 0.0
+    limited: int = 0
+    lost: int = 0
+    most_in_flight: int = 0
+    slowest_rate: float | None = None
+
+
+class SegmentEnded(_Line, frozen=True, tag="end"):
+    """A process of a segment ended. A segment without such a line of the controller (no `worker`) was killed."""
+
+    finished_at: str
+    interrupted: str = ""
+    """What cut it short; empty where it went to its end."""
+    worker: str = ""
+    traffic: TrafficStats = TrafficStats()
+    fixtures: Mapping[str, int] = {}
+    """Fixture -> how many values were handed out."""
+
+
+Line: TypeAlias = (
+    RunStarted
+    | ExchangeRecorded
+    | CheckConcluded
+    | ResourceCreated
+    | ResourceRemoved
+    | FixtureSpent
+    | SegmentResumed
+    | SegmentEnded
+)
+KINDS: Final = frozenset(str(line.__struct_config__.tag) for line in get_args(Line))
+_ENCODER: Final = msgspec.json.Encoder()
+_DECODER: Final = msgspec.json.Decoder(Line)
+_ESCAPE: Final = "conformance.json-escape"
+codecs.register_error(_ESCAPE, lambda error: (json.dumps(error.object[error.start : error.end])[1:-1], error.end))  # type: ignore[attr-defined]
+
+
+def encode(line: Line) -> bytes:
+    """The line as JSON in ASCII, so that no terminal obeys what a target wrote; with its newline."""
+    try:
+        text = _ENCODER.encode(line)
+    except UnicodeEncodeError:  # a lone surrogate in a value that the suite generated, or of the command line
+        text = _ENCODER.encode(as_unicode(msgspec.to_builtins(line)))
+    if not text.isascii():
+        text = text.decode().encode("ascii", _ESCAPE)
+    return text + b"\n"
+
+
+class NoJson(ValueError):
+    """The text of a line is no JSON; the last line of a killed run may be."""
+
+
+def decode(text: bytes, where: str = "journal", number: int = 1) -> Line:
+    """The line of a text. `where` and `number` name the file and the line in errors.
+
+    Raises NoJson, and JournalError where the version or the kind is unknown, or the line has another shape.
+    """
+    try:
+        line: Line = _DECODER.decode(text)
+    except msgspec.ValidationError as error:
+        raise _refusal(text, number, where, str(error)) from None
+    except (ValueError, RecursionError):
+        raise NoJson from None
+    return line
+
+
+def _refusal(text: bytes, number: int, where: str, problem: str) -> JournalError:
+    try:
+        value: Any = msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        raise NoJson from None
+    if not isinstance(value, dict) or "kind" not in value:
+        return JournalError(f"line {number} is no journal line", where=where)
+    kind, version = value["kind"], value.get("schema_version")
+    if kind == "run" and version != JOURNAL_VERSION:
+        suite = value.get("suite")
+        return _other_version(version, suite.get("version") if isinstance(suite, dict) else None, where)
+    if kind not in KINDS:
+        what = f"line {number} is of the kind {kind!r}, which version {JOURNAL_VERSION} of the journal does not have"
+        return JournalError(what, where=where, hint="read it with the version of the suite that wrote it")
+    return JournalError(f"line {number} has another shape: {problem}", where=where)
+
+
+def _other_version(version: Any, suite: Any, where: str) -> JournalError:
+    writer = f", written by version {suite} of the suite" if suite else ""
+    what = f"is a journal of version {version}{writer}; this suite reads version {JOURNAL_VERSION}"
+    hint = "run it again, or read it with the version of the suite that wrote it"
+    return JournalError(what, where=where, hint=hint)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of one line, generated from the types."""
+    schema = msgspec.json.schema(Line)
+    schema.pop("discriminator", None)  # OpenAPI's
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"A line of a conformance journal, version {JOURNAL_VERSION}",
+        **schema,
+    }
+
+
+def render_schema() -> str:
+    """The text of `journal.schema.json`."""
+    return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(render_schema(), encoding="utf-8")

@@ -1,0 +1,61 @@
+"""Reads journals: the lines of a file as typed values, each with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from conformance.core.errors import JournalError
+from conformance.core.files import open_regular
+from conformance.journal.exchange_store import Place
+from conformance.journal.lines import Line, NoJson, decode
+
+LONGEST_LINE: Final = 64_000_000
+"""Bytes. A longer line is no line of a journal: this is ten times the longest that a run can write."""
+_CHUNK: Final = 4096
+_MAX_BLANK: Final = 1_000
+
+
+def read(path: Path) -> Iterator[Line]:
+    """The lines of a journal, in order. A torn last line, which a killed run leaves, is left out.
+
+    Raises JournalError on a file that cannot be read, on a line in the middle that is no JSON, and as `lines.decode`.
+    """
+    return (line for line, _ in read_with_places(path))
+
+
+def read_with_places(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[tuple[Line, Place]]:
+    """As `read`, each line with its place. `start`: the bytes, and the lines, to skip."""
+    try:
+        with open_regular(path) as file:
+            offset, torn, blank = file.seek(start[0]), 0, 0
+            for number, text in enumerate(_texts(file), start[1] + 1):
+                if len(text) > LONGEST_LINE or (len(text) >= _CHUNK and not text.startswith(b"{")):
+                    raise JournalError(f"line {number} is too long to be one of a journal", where=str(path))
+                if torn:  # it was not the last one
+                    raise JournalError(f"line {torn} is no JSON", where=str(path))
+                place, offset = Place(path, offset, len(text)), offset + len(text)
+                if not text.strip():
+                    blank += 1
+                    if blank > _MAX_BLANK:
+                        raise JournalError("holds blank lines only: this is no journal", where=str(path))
+                    continue
+                try:
+                    line = decode(text, str(path), number)
+                except NoJson:
+                    torn = number
+                    continue
+                yield line, place
+            if torn and text.endswith(b"\n"):
+                raise JournalError(f"line {torn} is no JSON", where=str(path))
+    except OSError as error:
+        raise JournalError(error.strerror or "cannot be read", where=str(path)) from None
+
+
+def _texts(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file; of one that is no line of a journal as much as shows that."""
+    while text := file.readline(_CHUNK):
+        if text.startswith(b"{") and not text.endswith(b"\n"):
+            text += file.readline(LONGEST_LINE)
+        yield text
