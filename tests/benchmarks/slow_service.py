@@ -11,7 +11,7 @@ import sys
 from collections.abc import MutableMapping
 from typing import Any
 
-from conformance.reference import server
+from conformance.reference import command, server
 from conformance.reference.app import PublicApp, Receive, Scope, Send
 
 _LATENCY_S = int(sys.argv[1]) / 1000
@@ -29,4 +29,4 @@ class Distant(PublicApp):
 
 if __name__ == "__main__":
     server.PublicApp = Distant  # type: ignore[misc]
-    sys.exit(server.serve(0, 0, as_json=True))
+    sys.exit(command.serve(0, 0, as_json=True))

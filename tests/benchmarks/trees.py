@@ -26,9 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("after", type=Path)
     parser.add_argument("-r", "--rounds", type=int, default=5)
     parser.add_argument("--latency", type=int, default=0, metavar="MS")
-    parser.add_argument("more", nargs="*", help="options of both runs, after --")
-    given = parser.parse_args(arguments)
-    for line in compare((given.before, given.after), given.rounds, given.latency, given.more):
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    end = words.index("--") if "--" in words else len(words)
+    given = parser.parse_args(words[:end])
+    for line in compare((given.before, given.after), given.rounds, given.latency, words[end + 1 :]):
         print(line)
 
 
