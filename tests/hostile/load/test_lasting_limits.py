@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conformance.journal.journal import read
-from tests.hostile.load.manners import never_again
+from tests.hostile.load.behaviours import never_again
 from tests.hostile.load.test_a_target_under_load import Loaded, loaded
 from tests.support.commands import Desk, run_json, shared_reference
 
