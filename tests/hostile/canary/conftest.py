@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.canary.desk import Canaries, canaries
+from tests.hostile.canary.canaries import Canaries, canaries
 
 
 class Tally:

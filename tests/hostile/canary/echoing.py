@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from tests.hostile.canary.spelling import FORMS
+from tests.hostile.canary.search import FORMS
 from tests.support.proxy import Forward, Message
 
 ODD = "/+=&\"<~'%7A"

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.hostile.canary.canaries import Canaries, echoing, wait_for
 from tests.hostile.canary.conftest import Tally, kept
-from tests.hostile.canary.desk import Canaries, echoing, wait_for
 from tests.support.commands import TIMEOUT_S
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=6)]

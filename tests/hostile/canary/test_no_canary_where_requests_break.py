@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from tests.hostile.canary.breaking import MANNERS, breaking
+from tests.hostile.canary.canaries import Canaries
 from tests.hostile.canary.conftest import Tally
-from tests.hostile.canary.desk import Canaries
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=6)]
 

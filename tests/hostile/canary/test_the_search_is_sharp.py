@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.canary.spelling import FORMS, PART, PIECE, Search
+from tests.hostile.canary.search import FORMS, PART, PIECE, Search
 from tests.support.commands import Desk, shared_reference
 
 pytestmark = pytest.mark.e2e

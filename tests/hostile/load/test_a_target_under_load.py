@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.load.manners import at_most, by_chance, dropping, slow
+from tests.hostile.load.behaviours import at_most, by_chance, dropping, slow
 from tests.support.commands import Desk, Done, run_json, shared_reference
 from tests.support.proxy import Behaviour, Proxy
 

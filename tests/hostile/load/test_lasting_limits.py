@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.load.manners import never_again
+from tests.hostile.load.behaviours import never_again
 from tests.hostile.load.test_a_target_under_load import Loaded, loaded
 from tests.support.commands import Desk, journal_lines, run_json, shared_reference
 

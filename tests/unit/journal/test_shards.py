@@ -130,7 +130,7 @@ def test_a_killed_shard_is_not_taken_for_whole() -> None:
         ({"shard": {"of": 3}}, "the number of shards differs"),
         ({"shard": {"number": 1}}, "both are shard 1 of 2: shard1 and shard2"),
         ({"planned": (made.planned(made.result("a")),)}, "two shards were to run the same check"),
-        ({"limits": {"rate": "5"}}, None),
+        ({"options": {"limits": {"rate": "5"}}}, None),
     ],
 )
 def test_parts_of_different_runs_are_no_run(other: dict[str, Any], what: str | None) -> None:

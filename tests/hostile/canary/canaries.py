@@ -16,7 +16,7 @@ from pathlib import Path
 from keyrings.alt.file import PlaintextKeyring
 
 from tests.hostile.canary.echoing import ODD, Echo
-from tests.hostile.canary.spelling import Search
+from tests.hostile.canary.search import Search
 from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, shared_reference, wait_until
 from tests.support.proxy import Forward, Message, Proxy
 
