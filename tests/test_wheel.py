@@ -19,7 +19,6 @@ INSIDE = (
     "profiles/reference.schemas.yaml",
     "contract/openapi.yaml",
     "contract/requirements.yaml",
-    "profile/facts.schema.json",
     "profile/profile.schema.json",
     "reports/run.schema.json",
     "reports/page/templates/report.html.j2",

@@ -36,7 +36,7 @@ from conformance.judge.assemble import assemble, load
 from conformance.judge.coverage import unreachable
 from conformance.profile.loader import load_profile
 from conformance.profile.model import Profile
-from conformance.profile.overrides import overridden
+from conformance.profile.overrides import override_limits
 from conformance.profile.secrets import resolve_secret
 from conformance.profile.shares import share_of, unspent
 
@@ -55,7 +55,7 @@ class Session:
     def __init__(self, options: Options, profile: Profile | None = None, journal: Journal | None = None) -> None:
         self.options = options
         whole = profile or load_profile(options.profile, base_url=options.base_url, variables=options.variables)
-        whole = replace(whole, limits=overridden(whole.limits, options.limits))
+        whole = replace(whole, limits=override_limits(whole.limits, options.limits))
         self.earlier = options.earlier
         self.profile: Profile = share_of(unspent(whole, self.earlier.spent if self.earlier else {}), *self.share)
         self.contract: Contract = load_contract()

@@ -66,8 +66,9 @@ def _load(
     document["variables"] = {**document.get("variables", {}), **(variables or {})}
     substitution = Substitution(document["variables"], os.environ)
     filled = substitution.fill(document)
-    rules = rule_problems(filled, directory=directory, contract=load_contract())
-    raise_first([*exposure_problems(document), *substitution.problems, *rules], document, path, text)
+    problems = [*exposure_problems(document), *substitution.problems, *structure_problems(filled)]
+    problems += rule_problems(filled, directory=directory, contract=load_contract())
+    raise_first(problems, document, path, text)
     filled["base_url"] = filled["base_url"].rstrip("/")
     schemas = _schemas(filled.get("schemas", {}), directory)
     digest = _digest([filled, schemas, taken.exclusions, taken.credentials])

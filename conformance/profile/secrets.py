@@ -28,7 +28,7 @@ def resolve_secret(credential: Credential) -> str:
     elif source.file is not None:
         secret = _from_file(source.file, where)
     elif source.keyring is not None:
-        secret = from_keyring(*source.keyring, where)
+        secret = from_keyring(source.keyring.service, source.keyring.username, where)
     else:
         secret = _from_command(source.command, where)
     if trouble := unusable(secret):
