@@ -89,6 +89,7 @@ Pointer = Annotated[
     _placeholders("never"),
 ]
 Pointers = tuple[Pointer, ...]
+Members = Mapping[str, Pointer]
 Strings = Mapping[str, str]
 Template = Annotated[JsonValue, _placeholders("run")]
 TextTemplate = Annotated[Text, _placeholders("run")]
@@ -131,7 +132,7 @@ Algorithm = Annotated[
     str,
     _one_of(
         "ES256", "ES384", "ES512", "ES256K", "EdDSA", "Ed25519", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"
-    ),
+    )
 ]  # fmt: skip
 Algorithms = Annotated[tuple[Algorithm, ...], Meta(min_length=1), expected("at least one algorithm")]
 

@@ -30,6 +30,7 @@ from conformance.profile.facts import (
     FunctionName,
     JsonValue,
     KeyFormat,
+    Members,
     Method,
     MissingKey,
     OperationId,
@@ -68,9 +69,7 @@ class Limits:
     max_requests: Annotated[Count, fact("In one run.")] = 50_000
     concurrency: Annotated[Count | None, fact("Requests in flight at once.")] = None
     deadline_s: Annotated[Positive | None, fact("For the whole run, in seconds.")] = None
-    patience_s: Annotated[
-        Seconds, fact("How long one request may be repeated while it is answered 429, in seconds.")
-    ] = 60.0
+    patience_s: Annotated[Seconds, fact("How long a request is repeated while it is answered 429, in seconds.")] = 60.0
     read_only: Annotated[bool, fact("Send only what cannot change state.")] = False
     proxy: Annotated[Text, fact("The URL of an HTTP proxy to the target.")] = ""
     """Only for requests to the target; nothing is read from the environment."""
@@ -92,6 +91,8 @@ class SecretSource:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
+    """An API key."""
+
     name: str
     source: Annotated[
         SecretSource,
@@ -147,7 +148,7 @@ FOREIGN: Final = "foreign"
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """One kind in one state, and how to get it. Exactly one of values, http, command, python, call, origin is set."""
+    """One kind in one state, with exactly one of values, http, command, python, call and from."""
 
     kind: str
     state: str
@@ -158,9 +159,7 @@ class Fixture:
     call: Annotated[OperationId, fact("An operation of the interface.")] = ""
     origin: Annotated[Text, fact("Another state of the same kind.", key="from")] = ""
     via: Annotated[tuple[OperationId, ...], fact("The operations that lead here from there.")] = ()
-    members: Annotated[Mapping[str, Pointer], fact("Member name to JSON pointer into what came.")] = field(
-        default_factory=dict
-    )
+    members: Annotated[Members, fact("Member name to JSON pointer into what came.")] = field(default_factory=dict)
     items: Annotated[Pointer | None, fact("An array in what came: each element is one fixture.")] = None
     """None: the provider gives one at a time."""
     reusable: Annotated[bool, fact("Using one does not use it up.")] = False
@@ -177,12 +176,7 @@ class Fixture:
         return tuple(range(len(self.values))) if self.left is None else self.left
 
 
-States = Annotated[
-    Mapping[str, Excludable[Fixture]],
-    Meta(min_length=1),
-    expected("at least one state"),
-    excludable(),
-]
+States = Annotated[Mapping[str, Excludable[Fixture]], Meta(min_length=1), expected("at least one state"), excludable()]
 
 
 def default_state(states: Iterable[str]) -> str | None:
@@ -192,17 +186,14 @@ def default_state(states: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class OperationFacts:
+    """What one operation needs."""
+
     body: Annotated[Template, fact("A valid body.")] = None
-    bodies: Annotated[
-        tuple[Template, ...],
-        fact("Other valid bodies, which differ in meaning.", exclusion=True),
-    ] = ()
+    bodies: Annotated[tuple[Template, ...], fact("Other valid bodies, which differ in meaning.", exclusion=True)] = ()
     path: Annotated[Templates, fact("Path parameters.", exclusion=True)] = field(default_factory=dict)
     query: Annotated[TemplateTable, fact("Query parameters.")] = field(default_factory=dict)
     headers: Annotated[Templates, fact("Sent with every request of the operation.")] = field(default_factory=dict)
-    unknown: Annotated[Templates, fact("Well-formed path values that name nothing.", exclusion=True)] = field(
-        default_factory=dict
-    )
+    unknown: Annotated[Templates, fact("Path values that name nothing.", exclusion=True)] = field(default_factory=dict)
     volatile: Annotated[Pointers, fact("Adds to [idempotency] volatile.")] = ()
 
 
@@ -215,9 +206,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    query: Annotated[TemplateTable, fact("A query that is answered 200, with several pages.")] = field(
-        default_factory=dict
-    )
+    query: Annotated[TemplateTable, fact("One that is answered 200, with several pages.")] = field(default_factory=dict)
     page_base: Annotated[int | None, fact("The number of the first page.")] = None
     page_size_min: Annotated[Count | None, fact("The smallest pageSize.")] = None
     page_size_max: Annotated[Count | None, fact("The largest pageSize.")] = None
@@ -253,7 +242,7 @@ class Hosted:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How to see that an operation took effect: the value at `pointer`, in another operation's answer or a call's."""
+    """The value at `pointer`, in the answer of another operation on the same fixture or of a call to a test API."""
 
     pointer: Annotated[Pointer, fact("The value that changes.")]
     operation: Annotated[OperationId, fact("By operationId.")] = ""
@@ -264,6 +253,8 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Cleanup:
+    """How one kind is removed."""
+
     http: Annotated[HttpCall, fact("The call that removes one.")]
 
 
@@ -281,14 +272,10 @@ class RateLimit:
     max_requests: Annotated[Count, fact("In one burst, for one operation.")] = 60
     limit: Annotated[Count | None, fact("How many requests pass in `window_s`.")] = None
     window_s: Annotated[Positive | None, fact("The length of the window, in seconds.")] = None
-    tolerance: Annotated[
-        Factor, fact("How many times that may pass at most: windows meet, processes count for themselves.")
-    ] = 2.0
+    tolerance: Annotated[Factor, fact("How many times that may pass: windows meet, each process counts alone.")] = 2.0
     per: Annotated[CountedBy, fact("What is counted separately.")] = ""
     """Empty where not stated."""
-    retry_after: Annotated[
-        bool | None, fact("Whether a 429 says in Retry-After when the request is answered again.")
-    ] = None
+    retry_after: Annotated[bool | None, fact("Whether a 429 says in Retry-After when it is answered again.")] = None
     recovery_s: Annotated[Seconds | None, fact("After how many seconds at most it answers again.")] = None
     prepare: Annotated[HttpCall | None, fact("Sent before the burst.")] = None
     restore: Annotated[HttpCall | None, fact("Sent after the burst.")] = None
@@ -300,9 +287,7 @@ class OAuth:
     redirect_uri: Annotated[str, fact("The redirect URI that codes are issued for.")] = ""
     other_client_id: Annotated[str, fact("Another client that exists.")] = ""
     other_redirect_uri: Annotated[str, fact("Registered for client_id as well.")] = ""
-    algorithms: Annotated[Algorithms, fact("Accepted for DPoP proofs; the first one is used, and each is tried.")] = (
-        "ES256",
-    )
+    algorithms: Annotated[Algorithms, fact("Accepted for DPoP proofs; the first is used, each is tried.")] = ("ES256",)
     token_url: Annotated[str, fact("The token endpoint as the target sees it, for htu; empty: as requested.")] = ""
     clock_allowance_s: Annotated[Seconds | None, fact("How far iat may be off, in seconds.")] = None
     codes_single_use: Annotated[bool | None, fact("A second exchange of a code is refused.")] = None
@@ -332,10 +317,9 @@ class Schemas:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    name: Annotated[ProfileName, fact("In reports and folder names.", placeholders="never", exclusion=False)]
+    name: Annotated[ProfileName, fact("In reports and folder names.", exclusion=False)]
     base_url: Annotated[
-        str,
-        fact("An http or https URL, with a path prefix if there is one; /api/v1 follows it.", exclusion=False),
+        str, fact("An http or https URL, with a path prefix if there is one; /api/v1 follows it.", exclusion=False)
     ]
     """Without a trailing slash."""
     authorization: Annotated[
@@ -375,8 +359,7 @@ class Profile:
     fixtures: Annotated[
         Mapping[str, States],
         fact(
-            "Where things come from that must exist: kind, then state; the first state is the default.",
-            exclusion=False,
+            "Where things come from that must exist: kind, then state; the first state is the default.", exclusion=False
         ),
     ] = field(default_factory=dict)
     """kind -> state -> fixture, in the file's order."""

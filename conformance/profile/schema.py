@@ -40,7 +40,8 @@ def _path(kind: type) -> Schema:
 
 
 def _table(kind: type, parts: Mapping[str, Any]) -> Schema:
-    table = _empty_table()
+    about = parts[kind.__name__].get("description", "").partition("\n")[0]
+    table = ({"description": about} if about else {}) | _empty_table()
     for one in declarations(kind):
         place, fact = table, _fact(parts[kind.__name__]["properties"][one.attribute])
         for name in one.path[:-1]:
@@ -59,7 +60,7 @@ def _empty_table() -> Schema:
 def _fact(generated: Any) -> Any:
     """The schema of a fact as the file has it: what is not stated is left out, never null; order is no matter."""
     if not isinstance(generated, dict):
-        return generated
+        return list(generated) if isinstance(generated, tuple) else generated
     schema = {name: _fact(item) for name, item in generated.items() if name not in ("uniqueItems", "anyOf")}
     for option in generated.get("anyOf", ()):
         schema |= _fact(option) if option != {"type": "null"} else {}

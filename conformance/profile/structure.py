@@ -23,7 +23,7 @@ _ARTICLES = {
     "boolean": "true or false",
     "object": "a table",
     "array": "an array",
-    "null": "nothing",
+    "any": "any value",
 }
 
 
@@ -93,7 +93,8 @@ def _about(table: Mapping[str, Any], name: str, root: dict[str, Any]) -> str:
 
 
 def type_in_words(declared: Mapping[str, Any]) -> str:
-    types = declared["type"]
+    """`an integer`, `a string or a table`; any value where nothing is declared."""
+    types = declared.get("type", "string" if "enum" in declared else "any")
     return " or ".join(_ARTICLES[t] for t in ([types] if isinstance(types, str) else types))
 
 

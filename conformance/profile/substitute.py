@@ -48,7 +48,8 @@ class Substitution:
         return render_known(text, self.known)
 
     def _plain(self, text: str, key: Key, *, free: bool) -> str:
-        filled = _KNOWN.sub(lambda match: self._look_up(match[1], key) or match[0], text)
+        known = {match[1]: self._look_up(match[1], key) for match in _KNOWN.finditer(text)}
+        filled = _KNOWN.sub(lambda match: match[0] if known[match[1]] is None else str(known[match[1]]), text)
         rest = _KNOWN.sub("", text)
         if not free and ("{" in rest or "}" in rest):
             what = "only {var.NAME} and {env.NAME} can stand here"
