@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.profile.exclusions import Taken
+from conformance.profile.exclusions import Exclusions
 from conformance.profile.facts import attributes_of
 from conformance.profile.model import Credential, Fixture, Profile
 
@@ -16,13 +16,19 @@ Table = Mapping[str, Any]
 
 
 def build(
-    document: Table, *, directory: Path, path: Path | None, schemas: Table, digest: str, taken: Taken | None = None
+    document: Table,
+    *,
+    directory: Path,
+    path: Path | None,
+    schemas: Table,
+    digest: str,
+    exclusions: Exclusions | None = None,
 ) -> Profile:
     """The profile that a document states. It must have passed `structure` and `rules`, its URLs normalized.
 
-    `taken`: the exclusions that were taken out of it.
+    `exclusions` were taken out of it.
     """
-    taken = taken or Taken()
+    exclusions = exclusions or Exclusions()
     found = attributes_of(Profile, document) | {
         "credentials": _credentials(document.get("credentials", {}), directory),
         "fixtures": {
@@ -31,9 +37,9 @@ def build(
         },
         "schemas": {**document.get("schemas", {}), "by_name": schemas},
         "absent_credentials": _credentials(
-            {name: {"secret": {}, "scopes": [], **table} for name, table in taken.credentials.items()}, directory
+            {name: {"secret": {}, "scopes": [], **table} for name, table in exclusions.credentials.items()}, directory
         ),
-        "exclusions": taken.exclusions,
+        "exclusions": exclusions.reasons,
         "digest": digest,
         "path": path,
         "directory": directory,

@@ -22,41 +22,41 @@ _EXCLUDED = object()
 
 
 @dataclass
-class Taken:
-    """What was taken out of a document."""
+class Exclusions:
+    """The exclusions of a document, and what is wrong with them."""
 
-    exclusions: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
     """Dotted key -> the profile's reason."""
     credentials: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Of credentials that do not exist: what sort they would be."""
     problems: list[Problem] = field(default_factory=list)
 
 
-def take_exclusions(document: Mapping[str, Any]) -> tuple[dict[str, Any], Taken]:
+def take_exclusions(document: Mapping[str, Any]) -> tuple[dict[str, Any], Exclusions]:
     """The document without its exclusions, and these. Anything else stays where it is, for others to judge."""
-    taken = Taken()
-    members = _without_excluded(document.items(), (), facts_schema(), taken)
-    return dict(members), taken
+    exclusions = Exclusions()
+    members = _without_excluded(document.items(), (), facts_schema(), exclusions)
+    return dict(members), exclusions
 
 
-def _without(value: Any, key: Key, declared: Mapping[str, Any], taken: Taken) -> Any:
+def _without(value: Any, key: Key, declared: Mapping[str, Any], exclusions: Exclusions) -> Any:
     """A part of the document without what it excludes; `_EXCLUDED` where it is excluded itself."""
     if instead := _exclusion(value, declared):
-        _take(value, key, instead, taken)
+        _take(value, key, instead, exclusions)
         return _EXCLUDED
     if isinstance(value, Mapping):
-        rest = dict(_without_excluded(value.items(), key, declared, taken))
+        rest = dict(_without_excluded(value.items(), key, declared, exclusions))
         return rest if rest or not value else _EXCLUDED  # a kind all of whose states are excluded has none
     if isinstance(value, list):
-        return [item for _, item in _without_excluded(enumerate(value), key, declared, taken)]
+        return [item for _, item in _without_excluded(enumerate(value), key, declared, exclusions)]
     return value
 
 
 def _without_excluded(
-    members: Iterable[tuple[Any, Any]], key: Key, declared: Mapping[str, Any], taken: Taken
+    members: Iterable[tuple[Any, Any]], key: Key, declared: Mapping[str, Any], exclusions: Exclusions
 ) -> Iterator[tuple[Any, Any]]:
     for name, value in members:
-        rest = _without(value, (*key, name), below(declared, name), taken)
+        rest = _without(value, (*key, name), below(declared, name), exclusions)
         if rest is not _EXCLUDED:
             yield name, rest
 
@@ -72,14 +72,14 @@ def _exclusion(value: Any, declared: Mapping[str, Any]) -> Mapping[str, Any]:
     return schema if isinstance(value.get("operation", ""), str) and {*schema.get("required", ())} <= {*value} else {}
 
 
-def _take(value: Mapping[str, Any], key: Key, schema: Mapping[str, Any], taken: Taken) -> None:
+def _take(value: Mapping[str, Any], key: Key, schema: Mapping[str, Any], exclusions: Exclusions) -> None:
     if problems := list(_problems(value, key, schema)):
-        taken.problems += problems
+        exclusions.problems += problems
         return
     facts = {name: item for name, item in value.items() if name != WORD}
     if key[0] == "credentials":
-        taken.credentials[str(key[1])] = facts
-    taken.exclusions[f"transitions.{facts['operation']}" if "operation" in facts else dotted(key)] = value[WORD]
+        exclusions.credentials[str(key[1])] = facts
+    exclusions.reasons[f"transitions.{facts['operation']}" if "operation" in facts else dotted(key)] = value[WORD]
 
 
 def _problems(value: Mapping[str, Any], key: Key, schema: Mapping[str, Any]) -> Iterator[Problem]:

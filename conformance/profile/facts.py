@@ -165,7 +165,7 @@ def _declarations(kind: type) -> Iterator[Declaration]:
 
 def attributes_of(kind: type, table: Mapping[str, Any]) -> dict[str, Any]:
     """What a table states, by the attributes of the frozen value that it is made into."""
-    found = ((one.attribute, _at(table, one.path)) for one in declarations(kind))
+    found = ((fact.attribute, _at(table, fact.path)) for fact in declarations(kind))
     return {attribute: value for attribute, value in found if value is not None}
 
 

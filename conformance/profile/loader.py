@@ -48,7 +48,7 @@ def profile_from_document(
 
 
 def _load(
-    given: Mapping[str, Any],
+    source: Mapping[str, Any],
     *,
     text: str,
     directory: Path,
@@ -56,9 +56,9 @@ def _load(
     base_url: str | None,
     variables: Mapping[str, str] | None,
 ) -> Profile:
-    whole: dict[str, Any] = _as_json(given)
-    document, taken = take_exclusions(whole)
-    raise_first([*taken.problems, *structure_problems(document)], whole, path, text)
+    whole: dict[str, Any] = _as_json(source)
+    document, exclusions = take_exclusions(whole)
+    raise_first([*exclusions.problems, *structure_problems(document)], whole, path, text)
     if base_url is not None:
         if trouble := base_url_trouble(base_url):
             raise ProfileError(trouble, where="--base-url")
@@ -71,8 +71,8 @@ def _load(
     raise_first(problems, document, path, text)
     filled["base_url"] = filled["base_url"].rstrip("/")
     schemas = _schemas(filled.get("schemas", {}), directory)
-    digest = _digest([filled, schemas, taken.exclusions, taken.credentials])
-    return build(filled, directory=directory, path=path, schemas=schemas, digest=digest, taken=taken)
+    digest = _digest([filled, schemas, exclusions.reasons, exclusions.credentials])
+    return build(filled, directory=directory, path=path, schemas=schemas, digest=digest, exclusions=exclusions)
 
 
 def _as_json(value: Any) -> Any:

@@ -25,10 +25,10 @@ def fixture_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _fixture(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[Problem]:
-    given = [name for name in PROVIDERS if name in table]
-    if len(given) != 1:
-        what = "two ways to get it: " + " and ".join(given) if given else "no way to get it"
-        yield Problem((*key, given[1]) if given else key, what, f"exactly one of {', '.join(PROVIDERS)}")
+    providers = [name for name in PROVIDERS if name in table]
+    if len(providers) != 1:
+        what = "two ways to get it: " + " and ".join(providers) if providers else "no way to get it"
+        yield Problem((*key, providers[1]) if providers else key, what, f"exactly one of {', '.join(PROVIDERS)}")
     if ("from" in table) != bool(table.get("via")):
         missing = "via" if "from" in table else "from"
         yield Problem(

@@ -42,14 +42,14 @@ def _path(kind: type) -> Schema:
 def _table(kind: type, parts: Mapping[str, Any]) -> Schema:
     about = parts[kind.__name__].get("description", "").partition("\n")[0]
     table = ({"description": about} if about else {}) | _empty_table()
-    for one in declarations(kind):
-        place, fact = table, _fact(parts[kind.__name__]["properties"][one.attribute])
-        for name in one.path[:-1]:
+    for declaration in declarations(kind):
+        place, fact = table, _fact(parts[kind.__name__]["properties"][declaration.attribute])
+        for name in declaration.path[:-1]:
             marks = {"x-excludable": fact["x-excludable"]} if "x-excludable" in fact else {}
-            place["required"] += [name] if one.required else []
-            place = place["properties"].setdefault(name, {"description": one.table, **marks, **_empty_table()})
-        place["required"] += [one.path[-1]] if one.required else []
-        place["properties"][one.path[-1]] = fact
+            place["required"] += [name] if declaration.required else []
+            place = place["properties"].setdefault(name, {"description": declaration.table, **marks, **_empty_table()})
+        place["required"] += [declaration.path[-1]] if declaration.required else []
+        place["properties"][declaration.path[-1]] = fact
     return table
 
 
@@ -77,8 +77,8 @@ def facts_schema() -> Schema:
     schema = document_schema(Profile)
     for table in schema["properties"].values():
         if table.setdefault("x-excludable", "exclusion"):
-            for one in resolved(table, schema).get("properties", {}).values():
-                one.setdefault("x-excludable", "exclusion")
+            for fact in resolved(table, schema).get("properties", {}).values():
+                fact.setdefault("x-excludable", "exclusion")
     schema["$defs"] |= {name: _instead(schema, facts) for name, facts in _OWN_FACTS.items()}
     return schema
 

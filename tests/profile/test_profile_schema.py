@@ -110,8 +110,8 @@ def test_whatever_the_published_schema_lets_exclude_is_taken_as_an_exclusion() -
         document: dict[str, Any] = {"none": "why"}
         for name in reversed(path):
             document = {name: document}
-        rest, taken = take_exclusions({**base, **document})
-        assert list(taken.exclusions) == [".".join(path)], path
+        rest, exclusions = take_exclusions({**base, **document})
+        assert list(exclusions.reasons) == [".".join(path)], path
         assert not structure_problems(rest), path
 
 
