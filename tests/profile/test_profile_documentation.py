@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from importlib import resources
+from typing import Annotated
 
 import pytest
 
@@ -11,8 +13,11 @@ from conformance.checks.catalog import explanation
 from conformance.contract import load_contract
 from conformance.core.errors import UsageError
 from conformance.profile.documentation import all_facts, fact_documentation
+from conformance.profile.facts import Positive, Text, attributes_of, fact
 from conformance.profile.model import Limits
 from conformance.profile.overrides import override_limits
+from conformance.profile.schema import document_schema
+from conformance.profile.structure import structure_problems
 
 FACTS = {one.key: one for one in all_facts()}
 
@@ -86,3 +91,24 @@ def test_a_limit_of_the_command_line_takes_the_place_of_the_profiles() -> None:
     """As the type that its fact declares; the others stay."""
     limits = override_limits(Limits(rate=5.0), {"read_only": "true", "max_requests": "7", "patience_s": "0"})
     assert limits == Limits(rate=5.0, read_only=True, max_requests=7, patience_s=0.0)
+
+
+@dataclass(frozen=True)
+class Shelf:
+    width_m: Annotated[Positive, fact("How wide it is.")]
+    shop: Annotated[Text, fact("Where it stands.", key="place.shop", table="Where it is.")] = "any"
+
+
+def test_a_fact_is_one_declaration() -> None:
+    """Schema, messages and values follow from a field: its key, its bounds, its default, what it says of itself."""
+    schema = document_schema(Shelf)
+    assert schema["required"] == ["width_m"]
+    assert schema["properties"]["place"]["description"] == "Where it is."
+    assert schema["properties"]["place"]["properties"]["shop"]["default"] == "any"
+    (lacking,) = structure_problems({}, schema)
+    assert (lacking.what, lacking.hint) == ("lacks the key width_m", "how wide it is")
+    (bounds,) = structure_problems({"width_m": 0}, schema)
+    assert bounds.what == "must be more than 0, not 0"
+    (unknown,) = structure_problems({"width_m": 1, "place": {"shpo": "x"}}, schema)
+    assert (unknown.key, unknown.hint) == (("place", "shpo"), "did you mean shop?")
+    assert attributes_of(Shelf, {"width_m": 1, "place": {"shop": "x"}}) == {"width_m": 1, "shop": "x"}
