@@ -13,6 +13,7 @@ from conformance.contract import load_contract
 from conformance.core.errors import UsageError
 from conformance.core.model import Requirement
 from conformance.judge.invariant_results import INVARIANTS
+from conformance.profile.documentation import FactDocumentation, fact_documentation
 
 KILLS: Final = Path(__file__).with_name("kills.json")
 """Which requirement finds which seeded fault, as `conformance faults --record` last wrote it."""
@@ -64,8 +65,11 @@ def _titles() -> dict[str, str]:
 
 
 def explanation(name: str) -> Iterator[str]:
-    """A requirement by its id, or a check by its name. Raises UsageError with the nearest names else."""
+    """A requirement by its id, a check by its name, or a fact as `profile.KEY`. Raises UsageError with the nearest."""
     contract = load_contract()
+    if name.startswith("profile."):
+        yield from _fact(fact_documentation(name.removeprefix("profile.")))
+        return
     by_id = {identifier.lower(): requirement for identifier, requirement in contract.requirements.items()}
     if requirement := by_id.get(name.lower()):
         yield from _requirement(requirement)
@@ -81,6 +85,20 @@ def explanation(name: str) -> Iterator[str]:
         yield f"  on {', '.join(operation.id for operation in check.operations(contract))}"
         yield ""
         yield from _requirement(contract.requirements[check.requirement])
+
+
+def _fact(fact: FactDocumentation) -> Iterator[str]:
+    requirements = [name for name, one in load_contract().requirements.items() if fact.key in one.facts]
+    yield f"{fact.key}  {fact.description}"
+    yield f"  type          {fact.type}"
+    yield f"  default       {'none' if fact.default is None else json.dumps(fact.default)}"
+    yield f"  required      {'yes' if fact.required else 'no'}"
+    yield "  excluded      " + ('with none = "the reason" in its place' if fact.excludable else "it cannot be")
+    yield f"  overridden    {fact.limit or 'by no option'}"
+    yield f"  placeholders  {'filled in during a run' if fact.placeholders else '{var.NAME} and {env.NAME} only'}"
+    if fact.facts:
+        yield f"  facts         {', '.join(fact.facts)}"
+    yield f"  requirements  {', '.join(requirements) or 'none needs it by itself'}"
 
 
 def _requirement(requirement: Requirement) -> Iterator[str]:

@@ -224,6 +224,8 @@ def list_(words: tuple[str, ...], level: str | None, operation: str | None, chec
 def explain(name: str, run_dir: Path | None) -> None:
     """Explain a requirement or a check: statement, section, level, how it is checked, the facts that it needs.
 
+    With profile.KEY: a fact of the profile, its type, bounds and default.
+
     With --run: what of it did not pass there, with clause, exchanges, a curl line and the command to see it again.
     ID may then also be a row's id or a failure's signature from the report.
 
@@ -231,6 +233,7 @@ def explain(name: str, run_dir: Path | None) -> None:
     Examples:
       conformance explain IDEM-4
       conformance explain a_ticket_is_consumed_once
+      conformance explain profile.idempotency.format
       conformance explain IDEM-4 --run reports/mine-20260102-030405
     """
     from conformance.checks.catalog import explanation

@@ -35,7 +35,7 @@ class Ledger:
         self._made: dict[str, dict[str, Mapping[str, Any]]] = {}
         """kind -> id -> its members."""
         names = {name for facts in profile.operations.values() for name in placeholders(dict(facts.path))}
-        names |= {name for calls in profile.cleanup.values() for name in placeholders(_texts(calls))}
+        names |= {name for how in profile.cleanup.values() for name in placeholders(_texts(how.http))}
         self._members: dict[str, str] = {}
         """kind -> the member that names one in a path."""
         for name in sorted(names):
@@ -82,7 +82,7 @@ class Ledger:
         try:
             async with asyncio.timeout(WITHIN_S):
                 for kind, how in self._profile.cleanup.items():
-                    await self._remove(kind, how, call)
+                    await self._remove(kind, how.http, call)
         except TimeoutError:
             pass
 

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from conformance.contract import load_contract
 from conformance.core.errors import UsageError
 from conformance.core.model import Waiver
-from conformance.profile.rules import waiver_problems
-from conformance.profile.source import Problem, nearest, raise_first, read_toml
-from conformance.profile.structure import policy_schema, structure_problems
+from conformance.profile.facts import RequirementId, Tier, fact
+from conformance.profile.rules import reference_problems
+from conformance.profile.schema import document_schema
+from conformance.profile.source import nearest, raise_first, read_toml
+from conformance.profile.structure import structure_problems
+from conformance.profile.waivers import waiver_problems
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the file may state."""
+
+    tier: Annotated[Tier, fact("stable, candidate or all.")] = ""
+    allow_incomplete: Annotated[tuple[RequirementId, ...], fact("Requirements that need not reach a verdict.")] = ()
+    strict_waivers: Annotated[bool, fact("Whether a waiver that excuses nothing fails.")] = False
+    waivers: Annotated[tuple[Waiver, ...], fact("Accepted failures.")] = ()
 
 
 def load_policy(path: Path) -> dict[str, Any]:
@@ -24,8 +38,10 @@ def load_policy(path: Path) -> dict[str, Any]:
     for table in document.get("waivers", ()):
         if isinstance(table, dict) and isinstance(table.get("until"), datetime.date):
             table["until"] = table["until"].isoformat()
-    raise_first(structure_problems(document, policy_schema()), document, path, text)
-    raise_first(_rules(document), document, path, text)
+    schema = document_schema(Policy)
+    raise_first(structure_problems(document, schema), document, path, text)
+    references = reference_problems(document, load_contract(), schema=schema)
+    raise_first([*references, *waiver_problems(document)], document, path, text)
     return {**document, "waivers": tuple(Waiver(**table) for table in document.get("waivers", ()))}
 
 
@@ -37,13 +53,3 @@ def known_requirements(names: Iterable[str]) -> tuple[str, ...]:
             hint = nearest(name, contract.requirements) or "`conformance list` shows them"
             raise UsageError(f"there is no requirement {name!r}", where="--allow-incomplete", hint=hint)
     return tuple(names)
-
-
-def _rules(document: Mapping[str, Any]) -> Iterator[Problem]:
-    contract = load_contract()
-    for index, name in enumerate(document.get("allow_incomplete", ())):
-        if name not in contract.requirements:
-            yield Problem(
-                ("allow_incomplete", index), f"unknown requirement {name}", nearest(name, contract.requirements)
-            )
-    yield from waiver_problems(document, contract)

@@ -46,7 +46,7 @@ from conformance.judge.assemble import assemble, load
 from conformance.judge.coverage import unreachable
 from conformance.profile.loader import load_profile
 from conformance.profile.model import Profile
-from conformance.profile.overrides import overridden
+from conformance.profile.overrides import override_limits
 from conformance.profile.secrets import resolve_secret
 from conformance.profile.shares import share_of, unspent
 
@@ -72,7 +72,7 @@ class Session:
         self.options = options
         self.part = part
         whole = profile or _loaded(options)
-        whole = replace(whole, limits=overridden(whole.limits, options.limit_overrides))
+        whole = replace(whole, limits=override_limits(whole.limits, options.limit_overrides))
         self.earlier = part.earlier
         self.profile: Profile = share_of(unspent(whole, self.earlier.spent if self.earlier else {}), *self.share)
         self.contract: Contract = load_contract()

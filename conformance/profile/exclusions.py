@@ -3,109 +3,94 @@
 A whole table (`[oauth] none = "..."`), one fact (`item_id = { none = "..." }`), a credential of some sort
 (`[credentials.revoked] none = "..."`, beside its status, scopes or installation) and the conflicts of one operation
 (`[[transitions]] operation = "..."` with `none`) can be excluded. An exclusion is taken out of the document before
-anything else reads it, so that every other reader finds the fact absent.
+anything else reads it, so that every other reader finds the fact absent. The schema says where one may stand.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.profile.model import Credential, Profile
+from conformance.profile.schema import below, facts_schema
 from conformance.profile.source import Key, Problem, dotted
+from conformance.profile.structure import structure_problems
 
 WORD = "none"
-NEVER = ("name", "base_url", "description", "variables", "tls", "limits", "authorization", "waivers")
-"""Top-level keys without which there is no target, or which state nothing about it."""
-_EXCLUDABLE = re.compile(
-    r"""(?!fixtures|credentials)[^/]+               # a table
-    |(?!fixtures|credentials)[^/]+/[^/]+            # one of its facts, or all that is said of one operation
-    |operations/[^/]+/(bodies|path|unknown)         # `body` is any JSON value, and may itself have a member `none`
-    |fixtures/[^/]+(/[^/]+)?                         # a kind, or one of its states
-    |schemas/names/[^/]+""",
-    re.VERBOSE,
-)
-_OF_CREDENTIALS = frozenset({WORD, "scopes", "installation", "status"})
+_EXCLUDED = object()
 
 
 @dataclass
-class Taken:
-    """What was taken out of a document."""
+class Exclusions:
+    """The exclusions of a document, and what is wrong with them."""
 
-    exclusions: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
     """Dotted key -> the profile's reason."""
     credentials: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Of credentials that do not exist: what sort they would be."""
     problems: list[Problem] = field(default_factory=list)
 
 
-def take_exclusions(document: Mapping[str, Any]) -> tuple[dict[str, Any], Taken]:
-    """The document without its exclusions, and these. Anything that is none stays where it is, for others to judge."""
-    taken = Taken()
-    rest: dict[str, Any] = {}
-    for name, value in document.items():
-        if name in NEVER:
-            rest[name] = value
-        elif name == "credentials" and isinstance(value, Mapping):
-            rest[name] = _credentials(value, taken)
-        elif name == "transitions" and isinstance(value, list):
-            rest[name] = _transitions(value, taken)
-        elif (left := _without(value, (name,), taken)) is not None:
-            rest[name] = left
-    return rest, taken
+def take_exclusions(document: Mapping[str, Any]) -> tuple[dict[str, Any], Exclusions]:
+    """The document without its exclusions, and these. Anything else stays where it is, for others to judge."""
+    exclusions = Exclusions()
+    members = _without_excluded(document.items(), (), facts_schema(), exclusions)
+    return dict(members), exclusions
 
 
-def _without(value: Any, key: Key, taken: Taken) -> Any:
-    """A part of the document without what it excludes; None where it is excluded itself."""
-    if not isinstance(value, Mapping):
-        return value
-    if _says_none(value) and _EXCLUDABLE.fullmatch("/".join(str(part) for part in key)):
-        if _is_reason(value, key, taken):
-            taken.exclusions[dotted(key)] = value[WORD]
-        return None
-    if len(key) > 2:
-        return value
-    rest = {name: left for name, item in value.items() if (left := _without(item, (*key, name), taken)) is not None}
-    return rest if rest or not value else None  # a kind all of whose states are excluded has none
+def _without(value: Any, key: Key, declared: Mapping[str, Any], exclusions: Exclusions) -> Any:
+    """A part of the document without what it excludes; `_EXCLUDED` where it is excluded itself."""
+    if instead := _exclusion(value, declared):
+        _take(value, key, instead, exclusions)
+        return _EXCLUDED
+    if isinstance(value, Mapping):
+        rest = dict(_without_excluded(value.items(), key, declared, exclusions))
+        return rest if rest or not value else _EXCLUDED  # a kind all of whose states are excluded has none
+    if isinstance(value, list):
+        return [item for _, item in _without_excluded(enumerate(value), key, declared, exclusions)]
+    return value
 
 
-def _says_none(table: Mapping[str, Any]) -> bool:
-    """Whether a table excludes itself: `none` may also be the name of a credential, a kind or a state."""
-    return WORD in table and not isinstance(table[WORD], Mapping)
+def _without_excluded(
+    members: Iterable[tuple[Any, Any]], key: Key, declared: Mapping[str, Any], exclusions: Exclusions
+) -> Iterator[tuple[Any, Any]]:
+    for name, value in members:
+        rest = _without(value, (*key, name), below(declared, name), exclusions)
+        if rest is not _EXCLUDED:
+            yield name, rest
 
 
-def _is_reason(value: Mapping[str, Any], key: Key, taken: Taken, allowed: frozenset[str] = frozenset({WORD})) -> bool:
+def _exclusion(value: Any, declared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema of the exclusion that a value is; an empty one where it is none, or none may stand there.
+
+    `none` may also be the name of a credential, a kind or a state.
+    """
+    if not isinstance(value, Mapping) or isinstance(value.get(WORD, {}), Mapping):
+        return {}
+    schema: Mapping[str, Any] = facts_schema()["$defs"].get(declared.get("x-excludable"), {})
+    return schema if isinstance(value.get("operation", ""), str) and {*schema.get("required", ())} <= {*value} else {}
+
+
+def _take(value: Mapping[str, Any], key: Key, schema: Mapping[str, Any], exclusions: Exclusions) -> None:
+    if problems := list(_problems(value, key, schema)):
+        exclusions.problems += problems
+        return
+    facts = {name: item for name, item in value.items() if name != WORD}
+    if key[0] == "credentials":
+        exclusions.credentials[str(key[1])] = facts
+    exclusions.reasons[f"transitions.{facts['operation']}" if "operation" in facts else dotted(key)] = value[WORD]
+
+
+def _problems(value: Mapping[str, Any], key: Key, schema: Mapping[str, Any]) -> Iterator[Problem]:
     reason = value[WORD]
     if not isinstance(reason, str) or not reason.strip():
-        taken.problems.append(Problem((*key, WORD), "must be a reason, in words", f'{WORD} = "why it is not there"'))
-    elif others := [name for name in value if name not in allowed]:
+        yield Problem((*key, WORD), "must be a reason, in words", f'{WORD} = "why it is not there"')
+    elif others := [name for name in value if name not in schema["properties"]]:
         what = f"stands beside {WORD}: what is not there has no other facts"
-        taken.problems.append(Problem((*key, others[0]), what, f"remove {WORD}, or everything else"))
-    return not taken.problems
-
-
-def _credentials(table: Mapping[str, Any], taken: Taken) -> dict[str, Any]:
-    rest = {}
-    for name, value in table.items():
-        key: Key = ("credentials", name)
-        if not isinstance(value, Mapping) or not _says_none(value):
-            rest[name] = value
-        elif _is_reason(value, key, taken, _OF_CREDENTIALS):
-            taken.exclusions[dotted(key)] = value[WORD]
-            taken.credentials[name] = {fact: item for fact, item in value.items() if fact != WORD}
-    return rest
-
-
-def _transitions(entries: list[Any], taken: Taken) -> list[Any]:
-    rest = []
-    for index, entry in enumerate(entries):
-        if not isinstance(entry, Mapping) or WORD not in entry or not isinstance(entry.get("operation"), str):
-            rest.append(entry)
-        elif _is_reason(entry, ("transitions", index), taken, frozenset({WORD, "operation"})):
-            taken.exclusions[f"transitions.{entry['operation']}"] = entry[WORD]
-    return rest
+        yield Problem((*key, others[0]), what, f"remove {WORD}, or everything else")
+    else:
+        yield from (replace(p, key=(*key, *p.key)) for p in structure_problems(value, dict(schema)))
 
 
 def exclusion_of(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from conformance.profile.render import MalformedPlaceholder, placeholders
+from conformance.profile.schema import facts_schema, walk
 from conformance.profile.source import Key, Problem
 
 _SECRET_NAMES: Final = ("pkce.verifier", "oauth.code")
@@ -20,8 +21,8 @@ def exposure_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
     stated = document.get("credentials", {})
     sources = {name: table.get("secret", {}) for name, table in stated.items() if isinstance(table, Mapping)}
     variables = {source["env"]: name for name, source in sources.items() if "env" in source}
-    for key, text in _strings(document, ()):
-        for variable in _ENV.findall(text):
+    for key, text, _ in walk(document, facts_schema()):
+        for variable in _ENV.findall(text) if isinstance(text, str) else ():
             if variable in variables and not _SENT.fullmatch("/".join(map(str, key))):
                 what = f"{{env.{variable}}} is the secret of {variables[variable]!r}, which everybody could see here"
                 yield Problem(key, what, "name another variable")
@@ -39,14 +40,3 @@ def _arguments(key: Key, words: Any) -> Iterator[Problem]:
         if secret:
             hint = "the program finds it in its environment, in CONFORMANCE_CONTEXT"
             yield Problem((*key, index), f"{{{secret[0]}}} would stand in the process list", hint)
-
-
-def _strings(value: Any, key: Key) -> Iterator[tuple[Key, str]]:
-    if isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from _strings(item, (*key, name))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _strings(item, (*key, index))
-    elif isinstance(value, str):
-        yield key, value

@@ -48,7 +48,7 @@ def profile_from_document(
 
 
 def _load(
-    given: Mapping[str, Any],
+    source: Mapping[str, Any],
     *,
     text: str,
     directory: Path,
@@ -56,9 +56,9 @@ def _load(
     base_url: str | None,
     variables: Mapping[str, str] | None,
 ) -> Profile:
-    whole: dict[str, Any] = _as_json(given)
-    document, taken = take_exclusions(whole)
-    raise_first([*taken.problems, *structure_problems(document)], whole, path, text)
+    whole: dict[str, Any] = _as_json(source)
+    document, exclusions = take_exclusions(whole)
+    raise_first([*exclusions.problems, *structure_problems(document)], whole, path, text)
     if base_url is not None:
         if trouble := base_url_trouble(base_url):
             raise ProfileError(trouble, where="--base-url")
@@ -66,12 +66,13 @@ def _load(
     document["variables"] = {**document.get("variables", {}), **(variables or {})}
     substitution = Substitution(document["variables"], os.environ)
     filled = substitution.fill(document)
-    rules = rule_problems(filled, directory=directory, contract=load_contract())
-    raise_first([*exposure_problems(document), *substitution.problems, *rules], document, path, text)
+    problems = [*exposure_problems(document), *substitution.problems, *structure_problems(filled)]
+    problems += rule_problems(filled, directory=directory, contract=load_contract())
+    raise_first(problems, document, path, text)
     filled["base_url"] = filled["base_url"].rstrip("/")
     schemas = _schemas(filled.get("schemas", {}), directory)
-    digest = _digest([filled, schemas, taken.exclusions, taken.credentials])
-    return build(filled, directory=directory, path=path, schemas=schemas, digest=digest, taken=taken)
+    digest = _digest([filled, schemas, exclusions.reasons, exclusions.credentials])
+    return build(filled, directory=directory, path=path, schemas=schemas, digest=digest, exclusions=exclusions)
 
 
 def _as_json(value: Any) -> Any:

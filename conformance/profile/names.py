@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.contract import Contract
 from conformance.profile.model import FOREIGN, default_state
 from conformance.profile.render import MalformedPlaceholder, placeholders
+from conformance.profile.schema import facts_schema, walk
 from conformance.profile.source import Key, Problem, did_you_mean, nearest
-from conformance.profile.substitute import is_template
 
 PROVIDERS = ("values", "http", "command", "python", "call", "from")
 SUITE_NAMES = ("unique", "pkce.verifier", "pkce.challenge", "pkce.method", "dpop.jkt")
@@ -17,32 +16,19 @@ SUITE_NAMES = ("unique", "pkce.verifier", "pkce.challenge", "pkce.method", "dpop
 _OAUTH_MEMBERS = ("client_id", "redirect_uri")
 
 
-def unknown_operation(key: Key, name: str, contract: Contract) -> Problem | None:
-    """What is wrong with `name` at `key`, if it is no operationId."""
-    if name in contract.operations:
-        return None
-    what = "unknown operation" if key[-1] == name else f"unknown operation {name}"
-    return Problem(key, what, nearest(name, contract.operations))
-
-
-def fixture_problems(document: Mapping[str, Any], contract: Contract) -> Iterator[Problem]:
+def fixture_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
     for kind, states in document.get("fixtures", {}).items():
         if kind in ("unique", "var", "env", "pkce", "dpop"):
             yield Problem(("fixtures", kind), "cannot be a kind: it begins placeholders of the suite's own")
         for state, table in states.items():
-            yield from _fixture(("fixtures", kind, state), table, states, contract)
+            yield from _fixture(("fixtures", kind, state), table, states)
 
 
-def _fixture(key: Key, table: Mapping[str, Any], states: Mapping[str, Any], contract: Contract) -> Iterator[Problem]:
-    given = [name for name in PROVIDERS if name in table]
-    if len(given) != 1:
-        what = "two ways to get it: " + " and ".join(given) if given else "no way to get it"
-        yield Problem((*key, given[1]) if given else key, what, f"exactly one of {', '.join(PROVIDERS)}")
-    if "call" in table and (problem := unknown_operation((*key, "call"), table["call"], contract)):
-        yield problem
-    for index, name in enumerate(table.get("via", ())):
-        if problem := unknown_operation((*key, "via", index), name, contract):
-            yield problem
+def _fixture(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[Problem]:
+    providers = [name for name in PROVIDERS if name in table]
+    if len(providers) != 1:
+        what = "two ways to get it: " + " and ".join(providers) if providers else "no way to get it"
+        yield Problem((*key, providers[1]) if providers else key, what, f"exactly one of {', '.join(PROVIDERS)}")
     if ("from" in table) != bool(table.get("via")):
         missing = "via" if "from" in table else "from"
         yield Problem(
@@ -68,7 +54,9 @@ def _origin(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> It
 
 def placeholder_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
     """Placeholders that nothing will ever fill in. Malformed ones were reported when the document was filled."""
-    for key, text in _templates(document, ()):
+    for key, text, declared in walk(document, facts_schema()):
+        if not isinstance(text, str) or declared.get("x-placeholders") != "run":
+            continue
         try:
             names = sorted(placeholders(text), key=text.index)
         except MalformedPlaceholder:
@@ -76,17 +64,6 @@ def placeholder_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
         for name in names:
             if problem := _placeholder(key, name, document) or _misplaced(key, name):
                 yield problem
-
-
-def _templates(value: Any, key: Key) -> Iterator[tuple[Key, str]]:
-    if isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from _templates(item, (*key, name))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _templates(item, (*key, index))
-    elif isinstance(value, str) and is_template(key):
-        yield key, value
 
 
 def _placeholder(key: Key, name: str, document: Mapping[str, Any]) -> Problem | None:

@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
+
+import msgspec
 
 from conformance.core.errors import UsageError
 from conformance.profile.model import Limits
 from conformance.profile.rules import proxy_trouble
-
-_NUMBERS: Final[Mapping[str, type]] = {
-    "timeout_s": float,
-    "rate": float,
-    "max_requests": int,
-    "patience_s": float,
-    "concurrency": int,
-    "deadline_s": float,
-}
+from conformance.profile.schema import facts_schema
+from conformance.profile.source import nearest
+from conformance.profile.structure import type_in_words
 
 
-def overridden(limits: Limits, given: Mapping[str, str]) -> Limits:
-    """The limits with those of `given`, as text, in their place. Raises UsageError for one that makes no sense."""
-    return replace(limits, **{name: _value(name, text) for name, text in given.items()})
+def override_limits(limits: Limits, texts: Mapping[str, str]) -> Limits:
+    """The limits with those of `texts` in their place. Raises UsageError for one that makes no sense."""
+    return replace(limits, **{name: _value(name, text) for name, text in texts.items()})
 
 
 def _value(name: str, text: str) -> Any:
-    where = f"limits.{name}"
-    if name == "read_only":
-        if text not in ("true", "false"):
-            raise UsageError(f"{text!r} is neither true nor false", where=where)
-        return text == "true"
+    where, facts = f"limits.{name}", facts_schema()["$defs"]["Limits"]["properties"]
+    if name not in facts:
+        raise UsageError("there is no such limit", where=where, hint=nearest(name, facts))
     if name == "proxy":
         if trouble := proxy_trouble(text):
             raise UsageError(trouble, where=where)
         return text
-    if name not in _NUMBERS:
-        known = ", ".join((*_NUMBERS, "proxy", "read_only"))
-        raise UsageError("there is no such limit", where=where, hint=f"one of {known}")
     try:
-        number = _NUMBERS[name](text)
+        value = getattr(msgspec.convert({name: text}, Limits, strict=False), name)
+        if value in (None, math.inf):
+            raise ValueError
+        return value
     except ValueError:
-        raise UsageError(f"{text!r} is no number", where=where) from None
-    if not 0 < number < 2**32:
-        raise UsageError(f"{text} is out of bounds", where=where, hint="more than 0")
-    return number
+        what = f"must be {type_in_words(facts[name])}, not {text!r}"
+        raise UsageError(what, where=where, hint=facts[name].get("x-expected", "")) from None

@@ -5,17 +5,18 @@ Every function takes the whole document, in the shape that `structure` guarantee
 
 from __future__ import annotations
 
-import datetime
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from conformance.contract import Contract
-from conformance.profile.names import fixture_problems, placeholder_problems, unknown_operation
+from conformance.profile.names import fixture_problems, placeholder_problems
+from conformance.profile.schema import facts_schema, walk
 from conformance.profile.source import Key, Problem, nearest
+from conformance.profile.waivers import waiver_problems
 
 Document = Mapping[str, Any]
 _BEGINS_A_URL = re.compile(r"https?://[^/\s]|\{[^{}.]+\.[^{}]+\}")
@@ -28,18 +29,17 @@ def rule_problems(document: Document, *, directory: Path, contract: Contract) ->
     yield from _urls(document)
     if trouble := proxy_trouble(document.get("limits", {}).get("proxy", "")):
         yield Problem(("limits", "proxy"), trouble)
-    yield from _files(document, directory)
+    yield from reference_problems(document, contract, directory=directory)
     yield from _authorization(document)
     yield from _idempotency(document)
     yield from _operations(document, contract)
     yield from _schema_names(document, contract)
     yield from _search(document, contract)
-    yield from _transitions(document, contract)
+    yield from _transitions(document)
     yield from _effects(document, contract)
-    yield from _rate_limit(document)
     yield from _cleanup(document)
-    yield from waiver_problems(document, contract)
-    yield from fixture_problems(document, contract)
+    yield from waiver_problems(document)
+    yield from fixture_problems(document)
     yield from placeholder_problems(document)
 
 
@@ -107,11 +107,22 @@ def _http_calls(document: Document) -> Iterator[tuple[Key, Mapping[str, Any]]]:
     yield from ((("rate_limit", name), rate_limit[name]) for name in ("prepare", "restore") if name in rate_limit)
 
 
-def _files(document: Document, directory: Path) -> Iterator[Problem]:
-    for key in (("tls", "ca_file"), ("schemas", "file")):
-        name = document.get(key[0], {}).get(key[1])
-        if name is not None and not (directory / name).is_file():
+def reference_problems(
+    document: Document, contract: Contract, *, directory: Path = Path(), schema: dict[str, Any] | None = None
+) -> Iterator[Problem]:
+    """Names that lead nowhere, wherever the schema, else a profile's, says whose names they are."""
+    known: dict[str, Iterable[str]] = {
+        "operation": contract.operations,
+        "requirement": contract.requirements,
+        "credential": document.get("credentials", {}),
+    }
+    for key, name, declared in walk(document, schema or facts_schema(), schema):
+        kind = declared.get("x-refers-to", "")
+        if kind == "file" and not (directory / name).is_file():
             yield Problem(key, f"{directory / name} is no file")
+        elif name and kind in known and name not in known[kind]:
+            hint = nearest(name, known[kind]) or ("add it to [credentials]" if kind == "credential" else "")
+            yield Problem(key, f"unknown {kind} {name}", hint)
 
 
 def _authorization(document: Document) -> Iterator[Problem]:
@@ -144,8 +155,8 @@ def _idempotency(document: Document) -> Iterator[Problem]:
 def _operations(document: Document, contract: Contract) -> Iterator[Problem]:
     for name, table in document.get("operations", {}).items():
         key: Key = ("operations", name)
-        if problem := unknown_operation(key, name, contract):
-            yield problem
+        if name not in contract.operations:
+            yield Problem(key, "unknown operation", nearest(name, contract.operations))
             continue
         operation = contract.operations[name]
         for facts in ("path", "unknown"):
@@ -178,12 +189,9 @@ def _search(document: Document, contract: Contract) -> Iterator[Problem]:
         yield Problem(("search", "page_size_max"), "is less than page_size_min")
 
 
-def _transitions(document: Document, contract: Contract) -> Iterator[Problem]:
+def _transitions(document: Document) -> Iterator[Problem]:
     for index, table in enumerate(document.get("transitions", ())):
         key: Key = ("transitions", index)
-        named = [((*key, "operation"), table["operation"])]
-        named += [((*key, "after", i), name) for i, name in enumerate(table.get("after", ()))]
-        yield from (p for at, name in named if (p := unknown_operation(at, name, contract)))
         states = [f"{k}.{s}" for k, kind in document.get("fixtures", {}).items() for s in kind]
         for member in ("fixture", "leads_to"):
             name = table.get(member)
@@ -199,14 +207,12 @@ def _transitions(document: Document, contract: Contract) -> Iterator[Problem]:
 def _effects(document: Document, contract: Contract) -> Iterator[Problem]:
     for name, table in document.get("effects", {}).items():
         key: Key = ("effects", name)
-        if problem := unknown_operation(key, name, contract):
-            yield problem
+        if name not in contract.operations:
+            yield Problem(key, "unknown operation", nearest(name, contract.operations))
         if ("operation" in table) == ("http" in table):
             yield Problem(key, "needs exactly one of operation and http")
         if table.get("step") == 0:
             yield Problem((*key, "step"), "must not be 0", "leave it out where the value only changes")
-        if "operation" in table and (problem := unknown_operation((*key, "operation"), table["operation"], contract)):
-            yield problem
 
 
 def _cleanup(document: Document) -> Iterator[Problem]:
@@ -214,31 +220,3 @@ def _cleanup(document: Document) -> Iterator[Problem]:
     for kind in document.get("cleanup", {}):
         if kind not in kinds:
             yield Problem(("cleanup", kind), "no kind of [fixtures]", nearest(kind, kinds))
-
-
-def _rate_limit(document: Document) -> Iterator[Problem]:
-    table, credentials = document.get("rate_limit", {}), document.get("credentials", {})
-    name = table.get("credential")
-    if name is not None and name not in credentials:
-        hint = nearest(name, credentials) or "add it to [credentials]"
-        yield Problem(("rate_limit", "credential"), f"unknown credential {name}", hint)
-
-
-def waiver_problems(document: Document, contract: Contract) -> Iterator[Problem]:
-    for index, table in enumerate(document.get("waivers", ())):
-        key: Key = ("waivers", index)
-        if table["requirement"] not in contract.requirements:
-            hint = nearest(table["requirement"], contract.requirements)
-            yield Problem((*key, "requirement"), f"unknown requirement {table['requirement']}", hint)
-        operation = table.get("operation", "")
-        if operation and (problem := unknown_operation((*key, "operation"), operation, contract)):
-            yield problem
-        if not _is_date(table["until"]):
-            yield Problem((*key, "until"), f"{table['until']!r} is no date", "YYYY-MM-DD")
-
-
-def _is_date(text: str) -> bool:
-    try:
-        return datetime.date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False

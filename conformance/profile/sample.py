@@ -87,34 +87,34 @@ def _objects(flat: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
     lacking = int(flat.get("minProperties", 0)) - len(names)
     if lacking > 0:
         names += optional[:lacking] + [f"member{index}" for index in range(lacking - len(optional))]
-    made: dict[str, JsonValue] = {}
+    members: dict[str, JsonValue] = {}
     for name in names:
         below = properties.get(name, more if isinstance(more, Mapping) else {"type": "string"})
         found = next(_valid(below, root, depth + 1), _NOTHING)
         if found is _NOTHING:
             return
-        made[name] = found
-    yield made
+        members[name] = found
+    yield members
 
 
 def _arrays(flat: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
     prefix = flat.get("prefixItems", [])
     items = flat.get("items", {})
     wanted = int(flat.get("minItems", 0))
-    made = [next(_valid(below, root, depth + 1), None) for below in prefix[:wanted]]
-    first = next(_valid(items, root, depth + 1), _NOTHING) if wanted > len(made) else _NOTHING
-    while wanted > len(made) and first is not _NOTHING:
-        made.append(first if first not in made else _unlike(first, made, items, root))
-    yield made
+    elements = [next(_valid(below, root, depth + 1), None) for below in prefix[:wanted]]
+    first = next(_valid(items, root, depth + 1), _NOTHING) if wanted > len(elements) else _NOTHING
+    while wanted > len(elements) and first is not _NOTHING:
+        elements.append(first if first not in elements else _unlike(first, elements, items, root))
+    yield elements
 
 
-def _unlike(first: JsonValue, made: list[JsonValue], items: Schema, root: Root) -> JsonValue:
+def _unlike(first: JsonValue, elements: list[JsonValue], items: Schema, root: Root) -> JsonValue:
     """Another item, for `uniqueItems`; the same one where there is no other."""
     check = root.validator(items)
-    for known in made:
+    for known in elements:
         for at, leaf in pointer.leaves(known):
             bodies = _changed(known, at, leaf, root.enums(items, at))
-            fresh = [body for body in bodies if body not in made and check.is_valid(body)]
+            fresh = [body for body in bodies if body not in elements and check.is_valid(body)]
             if fresh:
                 return fresh[0]
     return first

@@ -28,7 +28,7 @@ def resolve_secret(credential: Credential) -> str:
     elif source.file is not None:
         secret = _from_file(source.file, where)
     elif source.keyring is not None:
-        secret = from_keyring(*source.keyring, where)
+        secret = from_keyring(source.keyring.service, source.keyring.username, where)
     else:
         secret = _from_command(source.command, where)
     if trouble := unusable(secret):
@@ -44,7 +44,7 @@ def unusable(secret: str) -> str:
     if "\n" in secret or "\r" in secret or "\0" in secret:
         return "has more than one line"
     if len(secret) < SHORTEST:
-        return f"has fewer than {SHORTEST} characters: too few to be told from other text and kept out of the reports"
+        return f"has fewer than {SHORTEST} characters: too few to be place from other text and kept out of the reports"
     if not secret.isascii() or not secret.isprintable():
         return "has characters beyond visible ASCII: which bytes they are in a header is not settled"
     if secret != secret.strip():
@@ -75,8 +75,8 @@ def _from_file(path: Path, where: str) -> str:
     except UnicodeDecodeError:
         raise ProfileError(f"{path} is not UTF-8", where=where) from None
     except OSError as error:
-        told = path if path.suffix or path.exists() else "the file named there"  # it may be the secret itself
-        raise ProfileError(f"{told} cannot be read: {error.strerror}", where=where) from None
+        place = path if path.suffix or path.exists() else "the file named there"  # it may be the secret itself
+        raise ProfileError(f"{place} cannot be read: {error.strerror}", where=where) from None
     if not secret:
         raise ProfileError(f"{path} is empty", where=where)
     return secret
@@ -95,8 +95,8 @@ def _from_command(command: tuple[str, ...], where: str) -> str:
     except UnicodeDecodeError:
         raise ProfileError(f"{program} printed what is not UTF-8", where=where) from None
     except OSError as error:
-        told = program if len(command) > 1 else "the program named there"  # it may be the secret itself
-        raise ProfileError(f"{told} cannot be run: {error.strerror}", where=where) from None
+        place = program if len(command) > 1 else "the program named there"  # it may be the secret itself
+        raise ProfileError(f"{place} cannot be run: {error.strerror}", where=where) from None
     if done.returncode != 0:
         hint = "run it by hand to see what it says"
         raise ProfileError(f"{program} ended with exit code {done.returncode}", where=where, hint=hint)

@@ -40,9 +40,9 @@ def unspent(profile: Profile, spent: Mapping[str, tuple[int, ...]]) -> Profile:
     return _with_places(profile, lambda f: tuple(place for place in f.places if place not in spent.get(f.name, ())))
 
 
-def _with_places(profile: Profile, left: Callable[[Fixture], tuple[int, ...]]) -> Profile:
+def _with_places(profile: Profile, places: Callable[[Fixture], tuple[int, ...]]) -> Profile:
     changed = {
-        kind: {state: replace(one, left=left(one)) if _is_spent(one) else one for state, one in states.items()}
+        kind: {state: replace(f, left=places(f)) if _is_spent(f) else f for state, f in states.items()}
         for kind, states in profile.fixtures.items()
     }
     return replace(profile, fixtures=changed)

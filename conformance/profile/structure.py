@@ -1,16 +1,16 @@
-"""The shape of a profile: its keys and types, as `facts.schema.json` states them."""
+"""The keys and types of a document: what is wrong with them by its schema, in words."""
 
 from __future__ import annotations
 
-import json
 import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib import resources
 from typing import Any
 
 import jsonschema_rs
 
+from conformance.profile.schema import below, facts_schema, resolved, walk
 from conformance.profile.source import Key, Problem, nearest
 
 _UNKNOWN = "unknown key"
@@ -23,73 +23,55 @@ _ARTICLES = {
     "boolean": "true or false",
     "object": "a table",
     "array": "an array",
-    "null": "nothing",
+    "any": "any value",
 }
 
 
 @cache
-def profile_schema() -> dict[str, Any]:
-    """The JSON Schema of a profile's facts, out of which the exclusions were taken (`published` has both)."""
-    loaded: dict[str, Any] = json.loads((resources.files(__package__) / "facts.schema.json").read_bytes())
-    return loaded
-
-
-@cache
 def _validator() -> jsonschema_rs.Draft202012Validator:
-    return jsonschema_rs.Draft202012Validator(profile_schema())
-
-
-@cache
-def policy_schema() -> dict[str, Any]:
-    """The JSON Schema of a gate's policy: what a profile says of waivers, and what a release is held to."""
-    listed = {"type": "array", "items": {"$ref": "#/$defs/text"}}
-    own = {
-        "tier": {"description": "stable, candidate or all.", "enum": ["stable", "candidate", "all"]},
-        "allow_incomplete": {"description": "Requirements that need not reach a verdict.", **listed},
-        "strict_waivers": {"description": "Whether a waiver that excuses nothing fails.", "type": "boolean"},
-        "waivers": profile_schema()["properties"]["waivers"],
-    }
-    shape = {"type": "object", "additionalProperties": False, "properties": own}
-    return {"$schema": profile_schema()["$schema"], **shape, "$defs": profile_schema()["$defs"]}
+    return jsonschema_rs.Draft202012Validator(facts_schema())
 
 
 def structure_problems(document: Mapping[str, Any], schema: dict[str, Any] | None = None) -> list[Problem]:
     """What is wrong with a document's keys and types, in no particular order; of a profile, without a `schema`."""
-    if problems := list(_not_finite(document)):
+    root = schema or facts_schema()
+    if problems := list(_out_of_range(document, root)):
         return problems
     validator = jsonschema_rs.Draft202012Validator(schema) if schema else _validator()
     for error in validator.iter_errors(document):
         key = _key_of(document, error.instance_path)
-        problems += _problems(key, error, _subschema(schema or profile_schema(), key))
+        declared: Mapping[str, Any] = root
+        for part in key:
+            declared = below(declared, part, root)
+        problems += _problems(key, error, declared, root)
     misspelt = {(p.key[:-1], p.hint) for p in problems if p.what == _UNKNOWN}
     return [p for p in problems if (p.key, f"did you mean {p.what.removeprefix(_LACKS)}?") not in misspelt]
 
 
-def _not_finite(value: Any, key: Key = ()) -> Iterator[Problem]:
-    if isinstance(value, float) and not math.isfinite(value):
-        yield Problem(key, f"{value} is no JSON number")
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from _not_finite(item, (*key, name))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _not_finite(item, (*key, index))
+def _out_of_range(document: Mapping[str, Any], root: dict[str, Any]) -> Iterator[Problem]:
+    for key, value, declared in walk(document, root, root):
+        if isinstance(value, float) and not math.isfinite(value):
+            yield Problem(key, f"{value} is no JSON number")
+        elif isinstance(value, int) and declared.get("type") == "number" and abs(value) > sys.float_info.max:
+            yield Problem(key, "is too large for a number")
 
 
-def _problems(key: Key, error: jsonschema_rs.ValidationError, subschema: Mapping[str, Any]) -> Iterator[Problem]:
+def _problems(
+    key: Key, error: jsonschema_rs.ValidationError, declared: Mapping[str, Any], root: dict[str, Any]
+) -> Iterator[Problem]:
     kind: Any = error.kind
-    expected = subschema.get("x-expected", "")
+    expected = declared.get("x-expected", "")
     match kind.name:
         case "additionalProperties":
-            names = list(subschema.get("properties", ()))
+            names = list(declared.get("properties", ()))
             for unknown in kind.unexpected:
                 yield Problem((*key, unknown), _UNKNOWN, nearest(unknown, names))
         case "required":
-            yield Problem(key, f"{_LACKS}{kind.property}", _about(subschema, kind.property))
+            yield Problem(key, f"{_LACKS}{kind.property}", _about(declared, kind.property, root))
         case "type":
-            yield Problem(key, f"must be {_types(subschema)}, not {_type_of(error.instance)}", expected)
+            yield Problem(key, f"must be {type_in_words(declared)}, not {_type_of(error.instance)}", expected)
         case "enum":
-            options = [str(option) for option in subschema["enum"]]
+            options = [str(option) for option in declared["enum"]]
             yield Problem(key, f"{_quoted(error.instance)} is not allowed", nearest(str(error.instance), options))
         case "pattern" | "minimum" | "exclusiveMinimum":
             yield Problem(key, f"must be {expected}, not {_quoted(error.instance)}")
@@ -105,13 +87,14 @@ def _quoted(value: Any) -> str:
     return text if len(text) <= _QUOTED_AT_MOST else f"{text[:4]}…{text[-1]}"
 
 
-def _about(subschema: Mapping[str, Any], name: str) -> str:
-    about = str(_resolved(subschema["properties"][name]).get("description", ""))
+def _about(table: Mapping[str, Any], name: str, root: dict[str, Any]) -> str:
+    about = str(resolved(table["properties"][name], root).get("description", ""))
     return (about if about[1:2].isupper() else about[:1].lower() + about[1:]).rstrip(".")
 
 
-def _types(subschema: Mapping[str, Any]) -> str:
-    types = subschema["type"]
+def type_in_words(declared: Mapping[str, Any]) -> str:
+    """`an integer`, `a string or a table`; any value where nothing is declared."""
+    types = declared.get("type", "string" if "enum" in declared else "any")
     return " or ".join(_ARTICLES[t] for t in ([types] if isinstance(types, str) else types))
 
 
@@ -132,18 +115,3 @@ def _type_of(value: Any) -> str:
         return "a boolean"
     kinds = ((str, "a string"), (int, "an integer"), (float, "a float"), (dict, "a table"), (list, "an array"))
     return next((name for kind, name in kinds if isinstance(value, kind)), type(value).__name__)
-
-
-def _subschema(schema: Mapping[str, Any], key: Key) -> Mapping[str, Any]:
-    schema = _resolved(schema)
-    for part in key:
-        below = schema["items"] if isinstance(part, int) else schema.get("properties", {}).get(part)
-        schema = _resolved(schema["additionalProperties"] if below is None else below)
-    return schema
-
-
-def _resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    if "$ref" not in schema:
-        return schema
-    target = _resolved(profile_schema()["$defs"][schema["$ref"].rpartition("/")[2]])
-    return {**target, **{name: item for name, item in schema.items() if name != "$ref"}}

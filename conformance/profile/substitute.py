@@ -7,31 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.profile.render import MalformedPlaceholder, parse, render_known
+from conformance.profile.schema import below, facts_schema
 from conformance.profile.source import Key, Problem, nearest
 
-_TEMPLATES = re.compile(
-    r"""operations/[^/]+/(body|bodies|path|query|headers|unknown)(/.*)?
-    |fixtures/[^/]+/[^/]+/(values|http|command)(/.*)?
-    |(effects|cleanup)/[^/]+/http(/.*)?
-    |rate_limit/(prepare|restore)(/.*)?
-    |webhooks/patch(/.*)?
-    |search/query(/.*)?""",
-    re.VERBOSE,
-)
-_FREE = re.compile(
-    r"description|name|authorization/format|idempotency/.*|waivers/.*|.*/(pointer|kept|volatile|members)(/.*)?"
-    r"|search/item_.*|webhooks/id|credentials/.*"
-)
 _KNOWN = re.compile(r"\{((?:var|env)\.[^{}]*)\}")
-
-
-def is_template(key: Key) -> bool:
-    """Whether the string at `key` is rendered in the course of a run."""
-    return _TEMPLATES.fullmatch(_slashed(key)) is not None
-
-
-def _slashed(key: Key) -> str:
-    return "/".join(str(part).replace("/", "-") for part in key)
 
 
 class Substitution:
@@ -44,17 +23,19 @@ class Substitution:
         for name, value in variables.items():
             self.known[f"var.{name}"] = self._plain(value, ("variables", name), free=False)
 
-    def fill(self, value: Any, key: Key = ()) -> Any:
-        """A copy of `value`, the part of the document at `key`, filled."""
+    def fill(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """A copy of the document, filled."""
+        return {name: self._filled(item, (name,), below(facts_schema(), name)) for name, item in document.items()}
+
+    def _filled(self, value: Any, key: Key, declared: Mapping[str, Any]) -> Any:
         if isinstance(value, Mapping):
-            return {name: self.fill(item, (*key, name)) for name, item in value.items()}
+            return {name: self._filled(item, (*key, name), below(declared, name)) for name, item in value.items()}
         if isinstance(value, list):
-            return [self.fill(item, (*key, index)) for index, item in enumerate(value)]
+            return [self._filled(item, (*key, index), below(declared, index)) for index, item in enumerate(value)]
         if not isinstance(value, str) or ("{" not in value and "}" not in value):
             return value
-        if is_template(key):
-            return self._template(value, key)
-        return self._plain(value, key, free=_FREE.fullmatch(_slashed(key)) is not None)
+        when = declared.get("x-placeholders")
+        return self._template(value, key) if when == "run" else self._plain(value, key, free=when == "never")
 
     def _template(self, text: str, key: Key) -> str:
         try:
@@ -67,7 +48,8 @@ class Substitution:
         return render_known(text, self.known)
 
     def _plain(self, text: str, key: Key, *, free: bool) -> str:
-        filled = _KNOWN.sub(lambda match: self._look_up(match[1], key) or match[0], text)
+        known = {match[1]: self._look_up(match[1], key) for match in _KNOWN.finditer(text)}
+        filled = _KNOWN.sub(lambda match: match[0] if known[match[1]] is None else str(known[match[1]]), text)
         rest = _KNOWN.sub("", text)
         if not free and ("{" in rest or "}" in rest):
             what = "only {var.NAME} and {env.NAME} can stand here"

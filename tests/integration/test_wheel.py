@@ -21,7 +21,6 @@ INSIDE = (
     "profiles/reference.schemas.yaml",
     "contract/openapi.yaml",
     "contract/requirements.yaml",
-    "profile/facts.schema.json",
     "profile/profile.schema.json",
     "journal/journal.schema.json",
     "reports/run.schema.json",

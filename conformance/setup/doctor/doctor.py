@@ -85,7 +85,7 @@ def _hosts(session: Session) -> Iterator[Fact]:
     calls = [f.http.url for states in profile.fixtures.values() for f in states.values() if f.http]
     calls += [effect.http.url for effect in profile.effects.values() if effect.http]
     calls += [call.url for call in (profile.rate_limit.prepare, profile.rate_limit.restore) if call]
-    calls += [call.url for call in profile.cleanup.values()]
+    calls += [how.http.url for how in profile.cleanup.values()]
     others = sorted({urlsplit(url).netloc for url in calls} - {urlsplit(profile.base_url).netloc})
     yield note("hosts", f"{urlsplit(profile.base_url).netloc} and {', '.join(others) or 'no other'}")
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from conformance.contract import load_contract
-from conformance.profile.structure import profile_schema
+from conformance.profile.schema import below, facts_schema, resolved
 from tests.support.commands import REFERENCE
 
 OPERATIONS: Final = tuple(load_contract().operations)
@@ -119,7 +119,7 @@ class Drawing:
 
     def _place(self, document: dict[str, Any]) -> tuple[list[Any], Mapping[str, Any]]:
         """A place in the document, or a table that it lacks, with its schema."""
-        schema = resolved(profile_schema())
+        schema: Mapping[str, Any] = facts_schema()
         if self._random.random() < 0.15:
             name = self._random.choice(sorted(schema["properties"]))
             document.setdefault(name, self.value(schema["properties"][name], [name], required_only=True))
@@ -128,10 +128,10 @@ class Drawing:
         value: Any = document
         while isinstance(value, (dict, list)) and value and (not at or self._random.random() < 0.8):
             name = self._random.choice(sorted(value) if isinstance(value, dict) else range(len(value)))
-            below = below_of(schema, name)
-            if below is None:
+            declared = below(schema, name)
+            if not declared.keys() - {"x-placeholders"}:
                 break
-            at, schema, value = [*at, name], below, value[name]
+            at, schema, value = [*at, name], declared, value[name]
         return at or ["name"], schema
 
     def value(self, schema: Mapping[str, Any], at: list[Any], *, required_only: bool) -> Any:
@@ -225,18 +225,3 @@ class Drawing:
         if draw < 0.8:
             return self._random.choice(TEXTS + PLACEHOLDERS)
         return self._random.choice((True, False, *NUMBERS))
-
-
-def resolved(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A subschema of the profile's without its `$ref`."""
-    if "$ref" not in schema:
-        return dict(schema)
-    below = resolved(profile_schema()["$defs"][schema["$ref"].rpartition("/")[2]])
-    return {**below, **{name: item for name, item in schema.items() if name != "$ref"}}
-
-
-def below_of(schema: Mapping[str, Any], name: Any) -> dict[str, Any] | None:
-    """The subschema of a member or an element; None where the schema says nothing of it."""
-    below = schema.get("items") if isinstance(name, int) else schema.get("properties", {}).get(name)
-    below = schema.get("additionalProperties") if below is None else below
-    return resolved(below) if isinstance(below, Mapping) else None

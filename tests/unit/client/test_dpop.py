@@ -9,7 +9,6 @@ import json
 import time
 import uuid
 from dataclasses import replace
-from importlib import resources
 from typing import Any
 
 import pytest
@@ -22,10 +21,10 @@ from joserfc import jws
 from joserfc.jwk import import_key
 
 from conformance.client.dpop import Proof, ProofKey, challenge_of, encode
+from conformance.profile.schema import facts_schema
 
 URL = "https://shop.example/prefix/api/v1/oauth/token"
-_SCHEMA = json.loads(resources.files("conformance.profile").joinpath("facts.schema.json").read_bytes())
-ALGORITHMS = _SCHEMA["properties"]["oauth"]["properties"]["algorithms"]["items"]["enum"]
+ALGORITHMS = facts_schema()["$defs"]["OAuth"]["properties"]["algorithms"]["items"]["enum"]
 """All that a profile may declare."""
 KEYS = {name: ProofKey.new(name) for name in ALGORITHMS}
 KEY = KEYS["ES256"]

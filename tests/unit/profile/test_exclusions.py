@@ -131,8 +131,8 @@ def test_an_exclusion_needs_a_reason_and_stands_alone(tmp_path: Path, text: str,
 )
 def test_what_merely_has_that_name_is_no_exclusion(document: dict[str, Any]) -> None:
     """A member of a body, a credential or a kind may be called `none`."""
-    rest, taken = take_exclusions(document)
-    assert (rest, taken.exclusions, taken.problems) == (document, {}, [])
+    rest, exclusions = take_exclusions(document)
+    assert (rest, exclusions.reasons, exclusions.problems) == (document, {}, [])
 
 
 def test_an_exclusion_changes_the_digest() -> None:

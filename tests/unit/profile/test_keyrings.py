@@ -16,11 +16,11 @@ from keyrings.alt.file import PlaintextKeyring
 
 from conformance.profile import keyrings, resolve_secret
 from conformance.profile.loader import profile_from_document
-from conformance.profile.model import Credential, SecretSource
+from conformance.profile.model import Credential, KeyringEntry, SecretSource
 from tests.support.profiles import refusal
 
 SECRET = "canary-4711"
-FULL = Credential("full", SecretSource(keyring=("shop", "full")))
+FULL = Credential("full", SecretSource(keyring=KeyringEntry("shop", "full")))
 
 
 class Failing(KeyringBackend):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jsonschema_rs
@@ -13,25 +12,26 @@ import pytest
 
 from conformance.contract import load_contract
 from conformance.profile import Profile, published
-from conformance.profile.exclusions import NEVER, take_exclusions
-from conformance.profile.model import Limits, OAuth, RateLimit, Search, Webhooks
+from conformance.profile.exclusions import take_exclusions
+from conformance.profile.facts import declarations
 from conformance.profile.published import published_schema
-from conformance.profile.structure import profile_schema, structure_problems
+from conformance.profile.schema import facts_schema, resolved
+from conformance.profile.structure import structure_problems
 from tests.support.paths import PROFILES
 
 TEMPLATE = PROFILES / "template.toml"
+EXCLUDABLE = [
+    name
+    for name, table in facts_schema()["properties"].items()
+    if (table["x-excludable"] and name not in ("cleanup", "operations")) or name in ("credentials", "fixtures")
+]
 _LINE = re.compile(r"(?P<off># )?(?:(?P<header>\[\[?[^\]]+\]\]?)|(?P<key>\w+) = .*)")
 _CALL = re.compile(r".*\.(http|prepare|restore)\.")
 """The members of a call are the same wherever one stands, so showing each once is enough."""
 
 
-def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
-    name = schema.get("$ref", "").rpartition("/")[2]
-    return profile_schema()["$defs"][name] if name else schema
-
-
-def _schema_keys(schema: dict[str, Any], at: str = "") -> Iterator[str]:
-    schema = _resolved(schema)
+def _schema_keys(schema: Mapping[str, Any], at: str = "") -> Iterator[str]:
+    schema = resolved(schema)
     for name, below in schema.get("properties", {}).items():
         yield f"{at}.{name}".lstrip(".")
         yield from _schema_keys(below, f"{at}.{name}")
@@ -40,8 +40,8 @@ def _schema_keys(schema: dict[str, Any], at: str = "") -> Iterator[str]:
             yield from _schema_keys(schema[keyword], f"{at}.*" if keyword == "additionalProperties" else at)
 
 
-def _found_keys(value: Any, schema: dict[str, Any], at: str = "") -> Iterator[str]:
-    schema = _resolved(schema)
+def _found_keys(value: Any, schema: Mapping[str, Any], at: str = "") -> Iterator[str]:
+    schema = resolved(schema)
     if isinstance(value, list) and "items" in schema:
         for item in value:
             yield from _found_keys(item, schema["items"], at)
@@ -66,15 +66,15 @@ def _template_keys() -> Iterator[str]:
             continue
         statement = line.removeprefix("# ")
         header = f"{statement}\n" if match["header"] else header
-        yield from _found_keys(tomllib.loads(header + ("" if match["header"] else statement)), profile_schema())
+        yield from _found_keys(tomllib.loads(header + ("" if match["header"] else statement)), facts_schema())
 
 
 def test_the_schema_is_a_json_schema_and_every_key_is_described() -> None:
     """The published schema is valid against its own dialect, and says of each key what it is."""
-    jsonschema_rs.meta.validate(profile_schema())
+    jsonschema_rs.meta.validate(facts_schema())
     jsonschema_rs.meta.validate(published_schema())
 
-    def undescribed(schema: dict[str, Any], at: str) -> Iterator[str]:
+    def undescribed(schema: Mapping[str, Any], at: str) -> Iterator[str]:
         for name, below in schema.get("properties", {}).items():
             yield from () if "description" in below else (f"{at}.{name}",)
             yield from undescribed(below, f"{at}.{name}")
@@ -82,7 +82,7 @@ def test_the_schema_is_a_json_schema_and_every_key_is_described() -> None:
             if isinstance(schema.get(keyword), dict):
                 yield from undescribed(schema[keyword], at)
 
-    parts = {"": profile_schema(), **profile_schema()["$defs"]}
+    parts = {"": facts_schema(), **facts_schema()["$defs"]}
     assert [key for name, part in parts.items() for key in undescribed(part, name)] == []
 
 
@@ -109,15 +109,15 @@ def test_whatever_the_published_schema_lets_exclude_is_taken_as_an_exclusion() -
         document: dict[str, Any] = {"none": "why"}
         for name in reversed(path):
             document = {name: document}
-        rest, taken = take_exclusions({**base, **document})
-        assert list(taken.exclusions) == [".".join(path)], path
+        rest, exclusions = take_exclusions({**base, **document})
+        assert list(exclusions.reasons) == [".".join(path)], path
         assert not structure_problems(rest), path
 
 
 def _excludable(schema: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The places, by a name for each map, at which the schema offers an exclusion."""
     names = {"fixtures": "cart", "cart": "open", "names": "OAuthTokenRequest"}
-    names |= dict.fromkeys(("operations", "effects"), "quotePublicCart")
+    names |= dict.fromkeys(("operations", "effects"), "quotePublicCart") | {"cleanup": "cart"}
     offered = schema.get("anyOf", [schema])
     if {"$ref": "#/$defs/exclusion"} in offered:
         yield path
@@ -133,12 +133,12 @@ def _excludable(schema: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple
 def test_the_template_shows_every_key_and_no_other() -> None:
     """What the template shows, commented out or not, is exactly what the schema allows."""
     shown, allowed = (
-        {_CALL.sub("CALL.", key) for key in keys} for keys in (_template_keys(), _schema_keys(profile_schema()))
+        {_CALL.sub("CALL.", key) for key in keys} for keys in (_template_keys(), _schema_keys(facts_schema()))
     )
     assert sorted(key for key in shown if not key.endswith("none")) == sorted(allowed)
 
 
-@pytest.mark.parametrize("table", sorted(set(profile_schema()["properties"]) - {*NEVER, "cleanup", "operations"}))
+@pytest.mark.parametrize("table", EXCLUDABLE)
 def test_the_template_shows_how_each_table_is_excluded(table: str) -> None:
     """With `none`, and a reason that somebody might give."""
     text = TEMPLATE.read_text(encoding="utf-8")
@@ -146,26 +146,13 @@ def test_the_template_shows_how_each_table_is_excluded(table: str) -> None:
     assert any(re.search(r"(?m)^# (none = \"|\w+ = \{ none = \")", part) for part in parts), table
 
 
-@pytest.mark.parametrize(
-    ("table", "kind"),
-    [("limits", Limits), ("search", Search), ("oauth", OAuth), ("webhooks", Webhooks), ("rate_limit", RateLimit)],
-)
-def test_tables_have_the_members_of_their_values(table: str, kind: type) -> None:
-    """A table that is built by its keys has no key too many and none too few."""
-    assert set(profile_schema()["properties"][table]["properties"]) == {field.name for field in fields(kind)}
-
-
 def test_every_table_reaches_the_profile() -> None:
     """There is no table in the schema that the loader drops."""
-    renamed = {"errors": "errors_volatile", "revocation": "revocation_propagation_s"}
-    tables = {renamed.get(name, name) for name in profile_schema()["properties"]}
-    assert tables == {field.name for field in fields(Profile)} - {
-        "digest", "path", "directory", "exclusions", "absent_credentials",
-    }  # fmt: skip
+    assert {one.path[0] for one in declarations(Profile)} == set(facts_schema()["properties"])
 
 
 def test_every_fact_that_a_requirement_needs_is_a_key() -> None:
     """What a requirement names as its fact can be stated in a profile."""
-    keys = set(_schema_keys(profile_schema()))
+    keys = set(_schema_keys(facts_schema()))
     needed = {fact for requirement in load_contract().requirements.values() for fact in requirement.facts}
     assert needed - keys == set()

@@ -20,7 +20,7 @@ from conformance.contract import load_contract
 from conformance.core.errors import FixtureError, ProfileError
 from conformance.journal.journal import MemoryJournal
 from conformance.profile import loader
-from conformance.profile.model import Fixture, HttpCall, OperationFacts, Profile
+from conformance.profile.model import Cleanup, Fixture, HttpCall, OperationFacts, Profile
 from conformance.profile.urls import render_url
 
 IDS = [
@@ -89,7 +89,7 @@ def test_a_cleanup_call_names_what_was_made(scripted: Any) -> None:
     async def main() -> list[str]:
         async with scripted() as target:
             url = f"{target.url}/{{cart.id}}?id={{cart.open.id}}"
-            how = {"cart": HttpCall(url, "DELETE")}
+            how = {"cart": Cleanup(HttpCall(url, "DELETE"))}
             cart = Fixture("cart", "open", python="module:made", members={"id": "/key"})
             facts = {"quotePublicCart": OperationFacts(path={"cartId": "{cart.id}"})}
             profile = Profile(

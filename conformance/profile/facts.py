@@ -1,0 +1,175 @@
+"""The words in which `model.py` declares the facts of a profile: types with their bounds, and what is said of one.
+
+Keywords of JSON Schema that begin with `x-` are the suite's own: `x-expected` says in words what a value must be,
+`x-refers-to` whose name it is, `x-placeholders` when they are filled in (`run`, or `never` for what holds plain
+braces), `x-excludable` which part of the schema an exclusion in its place fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+
+from msgspec import Meta
+
+JsonValue = Any
+
+
+def fact(
+    description: str,
+    *,
+    key: str = "",
+    table: str = "",
+    placeholders: str = "",
+    exclusion: bool | None = None,
+    required: bool = False,
+) -> Meta:
+    """What is said of a fact. `key` is its dotted key where it is not the attribute's name, `table` the description
+    of the table that such a key begins with.
+
+    `exclusion`: whether `none = "..."` may stand in its place. Where nothing is said it may for each table, and for
+    each fact of one. `required`: it must be stated, although its attribute has a default.
+    """
+    marks: dict[str, Any] = {"x-placeholders": placeholders} if placeholders else {}
+    if exclusion is not None:
+        marks["x-excludable"] = "exclusion" if exclusion else ""
+    extra = {"key": key, "table": table, "required": required}
+    return Meta(description=description, extra_json_schema=marks, extra=extra)
+
+
+def expected(text: str) -> Meta:
+    """What a value must be, in words."""
+    return Meta(extra_json_schema={"x-expected": text})
+
+
+def excludable(instead: str = "exclusion") -> Meta:
+    """Marks what a table names: an exclusion may stand in the place of each."""
+    return Meta(extra_json_schema={"x-excludable": instead})
+
+
+def _written_as(**schema: Any) -> Meta:
+    """In the file it is something else than in the frozen value."""
+    return Meta(extra_json_schema={"x-schema": schema})
+
+
+def _one_of(*options: str) -> Meta:
+    return Meta(extra_json_schema={"enum": list(options)})
+
+
+def _refers_to(what: str) -> Meta:
+    return Meta(extra_json_schema={"x-refers-to": what})
+
+
+def _placeholders(when: str) -> Meta:
+    return Meta(extra_json_schema={"x-placeholders": when})
+
+
+_T = TypeVar("_T")
+Excludable = Annotated[_T, excludable()]
+Text = Annotated[str, Meta(min_length=1), expected("not empty")]
+OperationId = Annotated[Text, _refers_to("operation")]
+OptionalOperation = Annotated[str, _refers_to("operation")]
+RequirementId = Annotated[Text, _refers_to("requirement")]
+CredentialName = Annotated[Text, _refers_to("credential")]
+FileName = Annotated[Text, _refers_to("file")]
+PathName = Annotated[Path, _refers_to("file")]
+FixtureName = Annotated[str, Meta(pattern=r"^[^.]+\.[^.]+$"), expected("KIND.STATE")]
+Command = Annotated[tuple[str, ...], Meta(min_length=1), expected("a program and its arguments")]
+Positive = Annotated[float, Meta(gt=0), expected("more than 0")]
+Seconds = Annotated[float, Meta(ge=0), expected("0 or more")]
+Factor = Annotated[float, Meta(ge=1), expected("a number from 1 up")]
+Count = Annotated[int, Meta(ge=1), expected("1 or more")]
+Pointer = Annotated[
+    str,
+    Meta(pattern="^(/([^~/]|~[01])*)*$"),
+    expected("a JSON pointer (RFC 6901), such as /data/id"),
+    _placeholders("never"),
+]
+Pointers = tuple[Pointer, ...]
+Members = Mapping[str, Pointer]
+Strings = Mapping[str, str]
+Template = Annotated[JsonValue, _placeholders("run")]
+TextTemplate = Annotated[Text, _placeholders("run")]
+Templates = Annotated[Strings, _placeholders("run")]
+TemplateTable = Annotated[Mapping[str, JsonValue], _placeholders("run")]
+CommandTemplate = Annotated[Command, _placeholders("run")]
+Entries = Annotated[
+    tuple[Mapping[str, JsonValue], ...], Meta(min_length=1), expected("at least one entry"), _placeholders("run")
+]
+Method = Annotated[str, Meta(pattern="^[A-Z]+$"), expected("an HTTP method in capitals")]
+FunctionName = Annotated[
+    str, Meta(pattern="^[^:]+:[A-Za-z_][A-Za-z0-9_.]*$"), expected('"module:function" or "file.py:function"')
+]
+ProfileName = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$"), expected("letters, digits and - _ . only")]
+KeyFormat = Annotated[
+    str,
+    expected('"uuid", "any" or { pattern = "..." }'),
+    _written_as(
+        type=["string", "object"],
+        pattern="^(uuid|any)$",
+        additionalProperties=False,
+        required=["pattern"],
+        properties={
+            "pattern": {
+                "description": "A regular expression that matches the whole key.",
+                "type": "string",
+                "minLength": 1,
+                "x-expected": "not empty",
+            }
+        },
+    ),
+]
+Tier = Annotated[str, _one_of("stable", "candidate", "all")]
+Carrier = Annotated[str, _one_of("header", "query", "body")]
+MissingKey = Annotated[str, _one_of("refused", "accepted")]
+CountedBy = Annotated[str, _one_of("key", "installation", "operation", "address")]
+Status = Annotated[str, _one_of("active", "revoked", "expired")]
+Scopes = frozenset[Annotated[str, _one_of("webhooks:write", "webhooks:read", "catalog:read", "checkout:quote")]]
+Algorithm = Annotated[
+    str,
+    _one_of(
+        "ES256", "ES384", "ES512", "ES256K", "EdDSA", "Ed25519", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"
+    )
+]  # fmt: skip
+Algorithms = Annotated[tuple[Algorithm, ...], Meta(min_length=1), expected("at least one algorithm")]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """One fact as an attribute of a frozen value, and by the path of its key in the table that the value is made of."""
+
+    attribute: str
+    path: tuple[str, ...]
+    table: str
+    required: bool
+
+
+@cache
+def declarations(kind: type) -> tuple[Declaration, ...]:
+    """The facts that a dataclass declares, in its order. An attribute of which nothing is said is no fact."""
+    return tuple(_declarations(kind))
+
+
+def _declarations(kind: type) -> Iterator[Declaration]:
+    hints = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        meta = next((part for part in get_args(hints[field.name])[:0:-1] if isinstance(part, Meta)), None)
+        if meta is not None and (extra := meta.extra):
+            path = tuple((extra["key"] or field.name).split("."))
+            has_default = field.default is not MISSING or field.default_factory is not MISSING
+            yield Declaration(field.name, path, extra["table"], extra["required"] or not has_default)
+
+
+def attributes_of(kind: type, table: Mapping[str, Any]) -> dict[str, Any]:
+    """What a table states, by the attributes of the frozen value that it is made into."""
+    found = ((fact.attribute, _at(table, fact.path)) for fact in declarations(kind))
+    return {attribute: value for attribute, value in found if value is not None}
+
+
+def _at(table: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        table = table.get(name) if table is not None else None
+    return table

@@ -1,0 +1,121 @@
+"""The JSON Schema of a profile's facts, out of the declarations of `model.py`, and what it says of each value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from conformance.core.model import Waiver
+from conformance.profile import model
+from conformance.profile.facts import declarations
+from conformance.profile.model import Profile
+from conformance.profile.source import Key
+from conformance.profile.waivers import StatedWaiver
+
+Schema = dict[str, Any]
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_OWN_FACTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "exclusion": (),
+    "absentCredential": ("scopes", "installation", "status"),
+    "noTransition": ("operation",),
+}
+"""What may stand in the place of something excluded: its reason, and these facts of what it would be."""
+
+
+def document_schema(kind: type) -> Schema:
+    """The JSON Schema of a TOML document that is made into a value of `kind`, which has no exclusions in it."""
+    _, parts = msgspec.json.schema_components([kind, StatedWaiver], schema_hook=_path)
+    kinds = {name: getattr(model, name, kind) for name in parts} | {Waiver.__name__: StatedWaiver}
+    tables = {name: _table(kinds[name], parts) for name in parts if name != StatedWaiver.__name__}
+    return {"$schema": DIALECT, **tables.pop(kind.__name__), "$defs": tables}
+
+
+def _path(kind: type) -> Schema:
+    assert kind is Path
+    return {"type": "string", "minLength": 1, "x-expected": "not empty"}
+
+
+def _table(kind: type, parts: Mapping[str, Any]) -> Schema:
+    about = parts[kind.__name__].get("description", "").partition("\n")[0]
+    table = ({"description": about} if about else {}) | _empty_table()
+    for declaration in declarations(kind):
+        place, fact = table, _fact(parts[kind.__name__]["properties"][declaration.attribute])
+        for name in declaration.path[:-1]:
+            marks = {"x-excludable": fact["x-excludable"]} if "x-excludable" in fact else {}
+            place["required"] += [name] if declaration.required else []
+            place = place["properties"].setdefault(name, {"description": declaration.table, **marks, **_empty_table()})
+        place["required"] += [declaration.path[-1]] if declaration.required else []
+        place["properties"][declaration.path[-1]] = fact
+    return table
+
+
+def _empty_table() -> Schema:
+    return {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
+
+
+def _fact(generated: Any) -> Any:
+    """The schema of a fact as the file has it: what is not stated is left out, never null; order is no matter."""
+    if not isinstance(generated, dict):
+        return list(generated) if isinstance(generated, tuple) else generated
+    schema = {name: _fact(item) for name, item in generated.items() if name not in ("uniqueItems", "anyOf")}
+    for option in generated.get("anyOf", ()):
+        schema |= _fact(option) if option != {"type": "null"} else {}
+    if "enum" in schema:
+        del schema["type"]
+    if schema.get("default") in (None, "", (), [], {}) or isinstance(schema.get("default"), dict):
+        schema.pop("default", None)
+    return schema | schema.pop("x-schema", {})
+
+
+@cache
+def facts_schema() -> Schema:
+    """The JSON Schema of a profile's facts, out of which the exclusions were taken (`published_schema` has both)."""
+    schema = document_schema(Profile)
+    for table in schema["properties"].values():
+        if table.setdefault("x-excludable", "exclusion"):
+            for fact in resolved(table, schema).get("properties", {}).values():
+                fact.setdefault("x-excludable", "exclusion")
+    schema["$defs"] |= {name: _instead(schema, facts) for name, facts in _OWN_FACTS.items()}
+    return schema
+
+
+def _instead(schema: Schema, facts: Sequence[str]) -> Schema:
+    """What may stand in the place of something excluded."""
+    reason = {"none": {"description": "The reason.", "type": "string", "minLength": 1}}
+    known = {**schema["$defs"]["Credential"]["properties"], **schema["$defs"]["Transition"]["properties"]}
+    return {
+        "description": "It is not there, or cannot be seen.",
+        **_empty_table(),
+        "required": ["none", *(name for name in facts if name == "operation")],
+        "properties": {**reason, **{name: known[name] for name in facts}},
+    }
+
+
+def resolved(schema: Mapping[str, Any], root: Schema | None = None) -> Mapping[str, Any]:
+    """A part of the schema without its `$ref`."""
+    if "$ref" not in schema:
+        return schema
+    target = (root or facts_schema())["$defs"][schema["$ref"].rpartition("/")[2]]
+    return {**target, **{name: item for name, item in schema.items() if name != "$ref"}}
+
+
+def below(schema: Mapping[str, Any], part: str | int, root: Schema | None = None) -> Mapping[str, Any]:
+    """What is declared of a member or an element. Where it is open what it may be, only when it is filled in."""
+    found = schema.get("items") if isinstance(part, int) else schema.get("properties", {}).get(part)
+    found = found or schema.get("additionalProperties") or {}
+    inherited = {"x-placeholders": schema["x-placeholders"]} if "x-placeholders" in schema else {}
+    return {**inherited, **resolved(found, root)}
+
+
+def walk(
+    value: Any, declared: Mapping[str, Any], root: Schema | None = None, key: Key = ()
+) -> Iterator[tuple[Key, Any, Mapping[str, Any]]]:
+    """Each value of a document with its key and what is declared of it."""
+    yield key, value, declared
+    members = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for name, item in members:
+        yield from walk(item, below(declared, name, root), root, (*key, name))
