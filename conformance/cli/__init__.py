@@ -226,10 +226,10 @@ def explain(name: str, run_dir: Path | None) -> None:
 
     lines = explanation(name)
     if run_dir is not None:
-        from conformance.decisions.explain_failure import told
+        from conformance.decisions.explain_failure import failure_lines
         from conformance.judge.assemble import recovered
 
-        lines = told(recovered(run_dir), name)
+        lines = failure_lines(recovered(run_dir), name)
     for line in lines:
         click.echo(line)
 

@@ -15,7 +15,7 @@ from conformance.journal.exchange_store import HELD
 from conformance.judge.assemble import Growing
 
 if TYPE_CHECKING:
-    from conformance.reports import Beside
+    from conformance.reports import ParallelWriter
 
 BEFOREHAND: Final = (
     *("hypothesis.stateful", "conformance.checks.check_walks", "conformance.checks.check_generated"),
@@ -50,7 +50,7 @@ class Reading:
         self._foretell()
         return self._growing.run()
 
-    def writer(self) -> Beside | None:
+    def writer(self) -> ParallelWriter | None:
         """What writes reports of the run there, into its folder, for `reports.write_reports`."""
         other = self._elsewhere
         if other is None or _is_long(self._directory):

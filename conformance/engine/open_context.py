@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 
 from conformance.checks.support.context import Runtime, Settings
-from conformance.client.created_resources import Ledger
+from conformance.client.created_resources import CreatedResources
 from conformance.client.fixtures import Fixtures
 from conformance.client.limit_watch import LimitWatch
 from conformance.client.recorder import Recorder
 from conformance.client.redaction.learn import Guard
 from conformance.client.request_builder import Arranger
-from conformance.client.sender import Flow
+from conformance.client.sender import Sender
 from conformance.core.errors import FixtureError
 from conformance.core.model import Exchange
 from conformance.judge.invariants import Invariants
@@ -41,9 +41,11 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
 
     profile = settings.profile
     validators = Validators(profile.schemas)
-    ledger = Ledger(profile, settings.journal, settings.secrets)
+    ledger = CreatedResources(profile, settings.journal, settings.secrets)
     judge = Invariants(profile, validators).judge
-    recorder = Recorder(settings.journal, settings.secrets, judge, ledger.saw, settings.watch or _unwatched)
+    recorder = Recorder(
+        settings.journal, settings.secrets, judge, ledger.note_answer, settings.on_exchange or _unwatched
+    )
     fixtures = Fixtures(
         profile, ledger, lambda name, place: settings.journal.append("fixture", {"name": name, "place": place})
     )
@@ -51,7 +53,7 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
     async with Transport(
         profile.base_url, tls=profile.tls, timeout_s=profile.limits.timeout_s, proxy=profile.limits.proxy
     ) as transport:
-        flow = Flow(
+        flow = Sender(
             transport,
             recorder,
             settings.secrets,
@@ -59,18 +61,18 @@ async def opened(settings: Settings) -> AsyncIterator[Runtime]:
             concurrency=settings.concurrency,
             token_url=profile.oauth.token_url if profile.oauth else "",
             prefix=settings.prefix,
-            sent=settings.sent,
+            requests_before=settings.requests_before,
             since_s=settings.since_s,
             guard=Guard(profile, settings.secrets),
             limit_watch=LimitWatch(
                 profile,
-                ends_at=None if settings.left_s is None else time.monotonic() + settings.left_s,
+                ends_at=None if settings.remaining_s is None else time.monotonic() + settings.remaining_s,
                 first_ends_all=settings.fail_fast,
             ),
         )
         runtime = Runtime(settings, flow, arranger, fixtures, validators)
         try:
-            if settings.limited and profile.rate_limit.restore:
+            if settings.limits_provoked and profile.rate_limit.restore:
                 with contextlib.suppress(FixtureError):  # it may have been restored
                     await fixtures.http(profile.rate_limit.restore, {}, "rate_limit.restore")
             yield runtime

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from conformance.checks.support.context import Runtime, Settings
 from conformance.checks.support.registry import Instance, all_checks, check_set_digest, instances
-from conformance.client.recorder import TOLD
+from conformance.client.recorder import REDACTED_FIELDS
 from conformance.client.redaction.learn import public_names
 from conformance.client.redaction.secrets import Secrets
 from conformance.contract import Contract, load_contract
@@ -73,7 +73,7 @@ class Session:
         credentials = {} if options.dry else self.profile.credentials
         self.keys = options.keys or {name: resolve_secret(one) for name, one in credentials.items()}
         for name, key in self.keys.items():
-            self.secrets.lasting(name, key)
+            self.secrets.add_credential(name, key)
         self.unreachable: Unreachable | None = None
         """Why nothing can be sent; the run is reported all the same."""
         self.at_first: Sequence[Instance] = ()
@@ -172,8 +172,8 @@ class Session:
             ),
             "seed": self.seed,
             "examples": self.options.examples or DEFAULT_EXAMPLES,
-            "variables": self.secrets.deep(dict(self.options.variables)),
-            "limits": self.secrets.deep(dict(self.options.limits)),
+            "variables": self.secrets.redact_json(dict(self.options.variables)),
+            "limits": self.secrets.redact_json(dict(self.options.limits)),
             "again": again,
             "run": self.run,
             "started_at": self._started_at,
@@ -212,8 +212,8 @@ class Session:
 
     def _cleaned_of_others(self, kind: str, record: dict[str, Any]) -> dict[str, Any]:
         """A worker's line without what only the other workers knew for a secret: a target may echo one to all."""
-        told = {"exchange": TOLD, "result": runner.TOLD}.get(kind, ())
-        return {name: self.secrets.deep(value) if name in told else value for name, value in record.items()}
+        told = {"exchange": REDACTED_FIELDS, "result": runner.TOLD}.get(kind, ())
+        return {name: self.secrets.redact_json(value) if name in told else value for name, value in record.items()}
 
     def assembled(self) -> Run:
         if isinstance(self._journal, journals.MemoryJournal):
@@ -237,9 +237,9 @@ class Session:
             seed=self.seed,
             examples=self.options.examples or DEFAULT_EXAMPLES,
             exclusive_operations=tuple(sorted({i.operation.id for i in chosen if i.check.exclusive})),
-            again=self.again,
+            rerun_command=self.again,
             prefix=shard + part + (f"{self.options.worker}-" if self.options.worker else "x"),
-            watch=self.alarm.saw if self.alarm else None,
+            on_exchange=self.alarm.saw if self.alarm else None,
             elsewhere=self.elsewhere,
             **self._before(),
         )
@@ -250,7 +250,7 @@ class Session:
         chosen = list(selected)
         spent_s = time.monotonic() - self._began
         left_s = None if self.deadline_s is None else max(0.0, self.deadline_s - spent_s)
-        settings = replace(self.settings_for(chosen), left_s=left_s, fail_fast=self.options.fail_fast)
+        settings = replace(self.settings_for(chosen), remaining_s=left_s, fail_fast=self.options.fail_fast)
 
         @contextlib.asynccontextmanager
         async def open_runtime() -> Any:
@@ -306,7 +306,7 @@ class Session:
         flow = self._runtime.flow if self._runtime else None
         if self._engine is not None:
             self._engine.stop(interrupted)
-            interrupted = self._engine.stopped or (flow.exhausted if flow else "") or interrupted
+            interrupted = self._engine.stopped or (flow.limit_reached if flow else "") or interrupted
             if self._engine.failure is not None:
                 interrupted = interrupted or f"the suite erred: {self._engine.failure}"
         if not (self.planned or self.options.worker):
@@ -317,9 +317,9 @@ class Session:
                 {
                     "finished_at": now(),
                     **({"worker": self.options.worker} if self.options.worker else {}),
-                    "interrupted": self.secrets.clean_torn(interrupted),
-                    **(flow.borne if flow else {}),
-                    "fixtures": dict(self._runtime.fixtures.handed) if self._runtime else {},
+                    "interrupted": self.secrets.clean_truncated(interrupted),
+                    **(flow.traffic_stats if flow else {}),
+                    "fixtures": dict(self._runtime.fixtures.issue_counts) if self._runtime else {},
                 },
             )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.client.reachability import reaching
+from conformance.client.reachability import start_reach
 from conformance.core.errors import Unreachable
 from conformance.engine.options import Options
 from conformance.engine.resume import Held
@@ -28,7 +28,7 @@ def prepared(
     if held:
         held.require_same(made)
     sends = not (made.options.worker or collect_only)
-    reached = reaching(made.profile, made.deadline_s) if sends else None
+    reached = start_reach(made.profile, made.deadline_s) if sends else None
     assert made.instances is not None  # whatever is wrong with the checks themselves is wrong now
     if made.options.worker:
         assert made.options.report_dir is not None

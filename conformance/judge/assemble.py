@@ -31,7 +31,7 @@ from conformance.journal.exchange_store import Exchanges, Place
 from conformance.journal.run_directory import journals_of
 from conformance.journal.segments import Ends, Key, key
 from conformance.judge.coverage import coverage, reasons
-from conformance.judge.created import created
+from conformance.judge.created_resources import created_resources
 from conformance.judge.invariant_results import Evidence, invariant_results
 from conformance.judge.scope import proven_operations, scope_of
 from conformance.judge.verdict import (
@@ -133,7 +133,7 @@ class _Told:
             raise self._headless()
         try:
             run = _run(self._head, self._ends, self._seen, self._results)
-            return replace(run, exchanges=self._exchanges, created=created(self._ledger))
+            return replace(run, exchanges=self._exchanges, created=created_resources(self._ledger))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise self._misshapen(error) from error
 
@@ -159,7 +159,7 @@ def _run(
     )
     results = (
         *checked,
-        *invariant_results({r.id: r for r in requirements}, evidence, only_seen=bool(head["filtered"])),
+        *invariant_results({r.id: r for r in requirements}, evidence, only_judged=bool(head["filtered"])),
     )
     proven = proven_operations(exchanges)
     unproven = [operation.id for operation in operations if operation.id not in proven]

@@ -1,4 +1,4 @@
 """The reference service: a real implementation of the interface, its legitimate variants and its seeded faults.
 
-Side B of the house: it imports nothing of the suite but `conformance.core.errors`, and it never reads the contract.
+It imports nothing of the suite but `conformance.core.errors`, and never reads the contract.
 """

@@ -1,6 +1,6 @@
 """Reports: files that are pure functions of a `Run`.
 
-A format is one module of this package with `write_file(run, directory) -> Path`; putting it here is all it takes.
+A format is one module of this package with `write_file(run, directory) -> Path`; no other registration is needed.
 What formats share lives in `shaping`, what only the page needs in `page`.
 """
 
@@ -20,49 +20,48 @@ from types import MappingProxyType
 from conformance.core.errors import ConformanceError, ReportDirError, UsageError
 from conformance.core.model import Run
 
-__all__ = ["FORMATS", "Beside", "Writer", "load", "write_reports"]
+__all__ = ["FORMATS", "ParallelWriter", "Writer", "load", "write_reports"]
 
 Writer = Callable[[Run, Path], Path]
 
 _NO_FILE = frozenset({"terminal"})
-_AT_ONCE = 2
-"""One that writes thousands of files waits for the disk most of its time, and the others can be made meanwhile."""
+_CONCURRENCY = 2
+"""A format that writes thousands of files mostly waits for the disk; others are written meanwhile."""
 
 
 def _write(name: str, run: Run, directory: Path) -> Path:
-    """Imported on use: nobody waits for Jinja2 who asked for JUnit."""
+    """Imported on use: JUnit does not wait for the import of Jinja2."""
     module = importlib.import_module(f"{__name__}.{name}")
-    written: Path = module.write_file(run, directory)
-    return written
+    path: Path = module.write_file(run, directory)
+    return path
 
 
 FORMATS: Mapping[str, Writer] = MappingProxyType(
     {
-        found.name: partial(_write, found.name)
-        for found in pkgutil.iter_modules(__path__)
-        if not found.ispkg and found.name not in _NO_FILE
+        module_info.name: partial(_write, module_info.name)
+        for module_info in pkgutil.iter_modules(__path__)
+        if not module_info.ispkg and module_info.name not in _NO_FILE
     }
 )
 """Every format by name; each writes its file or folder into a directory and returns where."""
 
 
 def load(names: Iterable[str]) -> None:
-    """Imports what these formats are made with."""
+    """Imports the modules of these formats."""
     for name in names:
         importlib.import_module(f"{__name__}.{name}")
 
 
-Beside = Callable[[str], Path]
-"""Writes a format by its name, of the same run into the same directory, where that holds nobody up; whatever it raises,
-it is written here."""
+ParallelWriter = Callable[[str], Path]
+"""Writes a format of the same run by its name in another process; on any exception the format is written here."""
 
 
 def write_reports(
-    run: Run, directory: Path, formats: Iterable[str] | None = None, *, beside: Beside | None = None
+    run: Run, directory: Path, formats: Iterable[str] | None = None, *, parallel: ParallelWriter | None = None
 ) -> list[Path]:
     """Write the run in these formats, or in all, into the directory, and return the paths.
 
-    A format that fails leaves the others be. Raises UsageError for an unknown format, ReportDirError where the
+    A failing format does not prevent the others. Raises UsageError for an unknown format, ReportDirError where the
     directory cannot be used, and ConformanceError naming every format that failed once the others are written.
     """
     names = list(FORMATS) if formats is None else list(dict.fromkeys(formats))
@@ -73,35 +72,35 @@ def write_reports(
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ReportDirError(f"not usable as a report directory: {error.strerror}", where=str(directory)) from error
-    load(names)  # here, and not in two threads at once
-    written, failed, write = [], {}, _writing(run, directory, beside)
-    pool = ThreadPoolExecutor(_AT_ONCE, "reports")
+    load(names)  # before the threads start: concurrent imports may see partial modules
+    paths, errors, write = [], {}, _writing(run, directory, parallel)
+    pool = ThreadPoolExecutor(_CONCURRENCY, "reports")
     try:
         for name, writing in [(name, pool.submit(write, name)) for name in names]:
             try:
-                written.append(writing.result())
-            except Exception as error:  # noqa: BLE001 whatever failed, the other formats are still wanted
-                failed[name] = error
+                paths.append(writing.result())
+            except Exception as error:  # noqa: BLE001 - the other formats are still written
+                errors[name] = error
     finally:
         pool.shutdown(cancel_futures=True)
-    if failed:
-        told = "; ".join(f"{name}: {type(error).__name__}: {error}" for name, error in failed.items())
-        first = next(iter(failed.values()))
+    if errors:
+        problems = "; ".join(f"{name}: {type(error).__name__}: {error}" for name, error in errors.items())
+        first = next(iter(errors.values()))
         raise ConformanceError(
-            f"not written: {told}", where=str(directory), hint=f"{len(written)} of {len(names)} formats were written"
+            f"not written: {problems}", where=str(directory), hint=f"{len(paths)} of {len(names)} formats were written"
         ) from first
-    return written
+    return paths
 
 
-def _writing(run: Run, directory: Path, beside: Beside | None) -> Callable[[str], Path]:
-    """Writes formats: beside, as long as nothing else is being written there, and here."""
+def _writing(run: Run, directory: Path, parallel: ParallelWriter | None) -> Callable[[str], Path]:
+    """Writes a format in the other process while that is free, otherwise here."""
     free = Lock()
 
     def write(name: str) -> Path:
-        if beside is not None and free.acquire(blocking=False):
+        if parallel is not None and free.acquire(blocking=False):
             try:
-                with contextlib.suppress(Exception):  # what went wrong there goes wrong here, too, or does not matter
-                    return beside(name)
+                with contextlib.suppress(Exception):  # a failure there is repeated here, or is harmless
+                    return parallel(name)
             finally:
                 free.release()
         return FORMATS[name](run, directory)

@@ -12,12 +12,12 @@ from conformance.core import codec, model
 from conformance.core.errors import JournalError
 from conformance.core.files import open_regular
 from conformance.core.model import Run
-from conformance.reports.shaping.grouping import bounded
-from conformance.reports.shaping.text import dumps, mapped, utf8, write
+from conformance.reports.shaping.grouping import bound_texts
+from conformance.reports.shaping.text import dumps, map_strings, utf8, write
 
 FILE = "run.json"
-LARGEST = 500_000_000
-"""More bytes has no run.json, however long the run was."""
+MAX_BYTES = 500_000_000
+"""Maximum size of a run.json in bytes."""
 SCHEMA = Path(__file__).with_name("run.schema.json")
 
 
@@ -27,11 +27,11 @@ def render(run: Run) -> str:
 
 def to_json(run: Run) -> dict[str, Any]:
     """The run as a JSON value that `run.schema.json` accepts; exchanges stay in the journal."""
-    return mapped(_plain(run), utf8)
+    return map_strings(_plain(run), utf8)
 
 
 def _plain(run: Run) -> dict[str, Any]:
-    value: dict[str, Any] = codec.to_json(bounded(run))
+    value: dict[str, Any] = codec.to_json(bound_texts(run))
     return value
 
 
@@ -47,15 +47,15 @@ def schema() -> dict[str, Any]:
 
 
 def load_run(path: Path) -> Run:
-    """The run that a `run.json` (or the folder that holds one) tells of, without exchanges.
+    """Reads the run of a `run.json`, or of the folder that contains one, without exchanges.
 
     Raises JournalError where the file is missing, is no JSON, or has another shape or schema version.
     """
     path = path / FILE if path.is_dir() else path
     try:
         with open_regular(path) as file:
-            if os.fstat(file.fileno()).st_size > LARGEST:
-                raise JournalError(f"has more than {LARGEST:,} bytes: it is no run.json", where=str(path))
+            if os.fstat(file.fileno()).st_size > MAX_BYTES:
+                raise JournalError(f"has more than {MAX_BYTES:,} bytes: it is no run.json", where=str(path))
             value = json.load(file)
     except OSError as error:
         reason = error.strerror or "it cannot be read"
@@ -64,8 +64,8 @@ def load_run(path: Path) -> Run:
         raise JournalError("not a JSON document", where=str(path), hint="was the run cut short?") from error
     version = value.get("schema_version") if isinstance(value, dict) else None
     if version != model.SCHEMA_VERSION:
-        what = f"schema_version is {version!r}, and this suite reads {model.SCHEMA_VERSION}"
-        raise JournalError(what, where=str(path), hint="use the suite version that wrote it")
+        problem = f"schema_version is {version!r}, and this suite reads {model.SCHEMA_VERSION}"
+        raise JournalError(problem, where=str(path), hint="use the suite version that wrote it")
     try:
         return codec.from_json(Run, value)
     except (TypeError, ValueError, KeyError, AttributeError) as error:

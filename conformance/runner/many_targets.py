@@ -175,9 +175,9 @@ def _ended(target: _Target) -> int:
         code, said = EXIT_INTERRUPTED, "interrupted"
     except Exception as error:  # noqa: BLE001 - no crash looks like a verdict
         code, said = ConformanceError.exit_code, f"the suite erred: {type(error).__name__}: {error}"
-    from conformance.client.redaction.secrets import clean_of_all
+    from conformance.client.redaction.secrets import clean_with_all
 
-    sys.stderr.write(f"error: {clean_of_all(said)}\n")
+    sys.stderr.write(f"error: {clean_with_all(said)}\n")
     return code
 
 

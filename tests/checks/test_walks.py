@@ -63,7 +63,7 @@ def walked(judged: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         async def fresh(self: Any, fixture: Any, scope: Any) -> dict[str, str]:
             return {"id": f"cart-{next(made)}"}
 
-        monkeypatch.setattr(Fixtures, "fresh", fresh)
+        monkeypatch.setattr(Fixtures, "get_fresh", fresh)
         facts = OperationFacts(body={"reason": "x"}, path={"cartId": "{cart.id}"})
         told: dict[str, Any] = {
             "fixtures": {"cart": {"open": Fixture("cart", "open", python="made.py:cart")}},

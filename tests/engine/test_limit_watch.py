@@ -17,7 +17,7 @@ from conformance.client.limit_watch import LimitWatch
 from conformance.client.recorder import Recorder
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
-from conformance.client.sender import Flow, StillLimited
+from conformance.client.sender import LimitPersists, Sender
 from conformance.client.transport import Transport
 from conformance.contract import load_contract
 from conformance.journal.journal import Journal
@@ -61,7 +61,7 @@ def watched(scripted: Any, tmp_path: Path, quick: None) -> Callable[..., Any]:
             recorder = Recorder(journal, secrets, lambda answer: ((), ()))
             async with scripted(script) as target, Transport(target.url, timeout_s=2) as transport:
                 watch = LimitWatch(profile, ends_at=None if ends_in_s is None else time.monotonic() + ends_in_s)
-                flow = Flow(transport, recorder, secrets, profile.limits, concurrency=8, limit_watch=watch)
+                flow = Sender(transport, recorder, secrets, profile.limits, concurrency=8, limit_watch=watch)
                 try:
                     return await work(flow), target, flow
                 finally:
@@ -72,8 +72,8 @@ def watched(scripted: Any, tmp_path: Path, quick: None) -> Callable[..., Any]:
     return run
 
 
-async def raised(flow: Flow, request: Request) -> StillLimited:
-    with pytest.raises(StillLimited) as error:
+async def raised(flow: Sender, request: Request) -> LimitPersists:
+    with pytest.raises(LimitPersists) as error:
         await flow.send(request)
     return error.value
 
@@ -81,7 +81,7 @@ async def raised(flow: Flow, request: Request) -> StillLimited:
 def test_a_caller_that_gets_nothing_but_429_is_given_up(watched: Any, answer: Any) -> None:
     """After the declared recovery, in which nothing is sent; what comes later is refused without being sent."""
 
-    async def work(flow: Flow) -> tuple[StillLimited, int]:
+    async def work(flow: Sender) -> tuple[LimitPersists, int]:
         first = await raised(flow, IDENTITY)
         sent = flow.requests
         await raised(flow, IDENTITY)
@@ -104,7 +104,7 @@ def test_others_are_silent_meanwhile_and_go_on_after_it(watched: Any, answer: An
         times.append(time.monotonic())
         return answer(200)
 
-    async def work(flow: Flow) -> None:
+    async def work(flow: Sender) -> None:
         async def others() -> None:
             while flow.limit_watch.violation("getApiKeyIdentity", "RATE-3") is None:
                 await flow.send(CONFIG)
@@ -136,7 +136,7 @@ def test_an_answer_now_and_then_is_no_suspicion(watched: Any, answer: Any) -> No
     """A shared limit of few requests a second: no silence, nothing refused."""
     count = iter(range(10_000))
 
-    async def work(flow: Flow) -> list[int | None]:
+    async def work(flow: Sender) -> list[int | None]:
         return [(await flow.send(IDENTITY)).status for _ in range(6)]
 
     given, _, flow = watched(lambda arrived: answer(200 if next(count) % 4 == 3 else 429), work)
@@ -167,7 +167,7 @@ def test_without_a_whole_recovery_nothing_is_violated(
 def test_a_key_that_a_429_has_used_up(watched: Any, answer: Any) -> None:
     """Its caller is answered under other keys: that is IDEM-8, and other keys still go."""
 
-    async def work(flow: Flow) -> tuple[StillLimited, int | None]:
+    async def work(flow: Sender) -> tuple[LimitPersists, int | None]:
         await flow.send(CREATE.with_key("k0"))
         error = await raised(flow, CREATE)
         return error, (await flow.send(CREATE.with_key("k2"))).status
@@ -183,7 +183,7 @@ def test_a_key_that_a_429_has_used_up(watched: Any, answer: Any) -> None:
 def test_without_a_profile_nothing_is_suspected(watched: Any, answer: Any) -> None:
     """A probe has its own patience."""
 
-    async def work(flow: Flow) -> int | None:
+    async def work(flow: Sender) -> int | None:
         flow.limit_watch = LimitWatch(None)
         return (await flow.send(IDENTITY, patience_s=1.5)).status
 

@@ -28,7 +28,7 @@ def counted(service: embedded.Embedded, folder: Path) -> Iterator[costs.Costs]:
         run = complete(session, session.instances)
         assert session.runtime is not None
         print(name or "reference", run.verdict, f"{run.traffic.requests:,} requests", flush=True)
-        yield costs.counted(run, session.runtime.fixtures.drawn)
+        yield costs.count_costs(run, session.runtime.fixtures.use_counts)
 
 
 def main() -> None:
@@ -37,7 +37,7 @@ def main() -> None:
         embedded.environment(service.environment),
         tempfile.TemporaryDirectory() as folder,
     ):
-        table = costs.to_table(costs.dearest(counted(service, Path(folder))))
+        table = costs.to_table(costs.merge_maximum(counted(service, Path(folder))))
     lines = (f"{json.dumps(name)}: {json.dumps(rows)}" for name, rows in table.items())
     costs.FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 

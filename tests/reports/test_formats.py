@@ -82,7 +82,7 @@ def test_what_is_not_written_beside_is_written_here(small: Run, written: Path, t
             raise OSError("gone")
         return FORMATS[name](small, tmp_path)
 
-    paths = write_reports(small, tmp_path, beside=beside)
+    paths = write_reports(small, tmp_path, parallel=beside)
     assert asked
     assert [path.name for path in paths] == [path.name for path in write_reports(small, tmp_path / "again")]
     for path in sorted(written.glob("*.*")):

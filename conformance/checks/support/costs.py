@@ -1,6 +1,6 @@
-"""What each check costs: requests and fixtures, as counted on the reference service and its variants.
+"""The costs of checks: requests and fixtures, measured on the reference service and its variants.
 
-`python -m tests.matrix.count_costs` counts them anew; `costs.json` holds what was found, the most of all runs.
+`python -m tests.matrix.count_costs` measures them again; `costs.json` holds the maximum over all runs.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ from conformance.core.model import Run
 FILE = Path(__file__).with_name("costs.json")
 _CONTROL = "control"
 _EXCLUSIVE = "check_rate_limit"
-"""Its bursts are sent for all of its checks at once."""
+"""The module whose checks share one set of bursts."""
 
 
 @dataclass
 class Cost:
-    """Of all instances of one check on one operation, or of something that is done once for an operation."""
+    """The cost of all instances of one check on one operation, or of a shared step of an operation."""
 
     instances: int = 1
     reads: int = 0
     writes: int = 0
     fixtures: Counter[str] = field(default_factory=Counter)
-    """`kind.state`, by the reference's names."""
+    """`kind.state`, with the reference's names."""
 
-    def of(self, instances: int) -> Cost:
-        """The cost of another number of instances."""
+    def scale(self, instances: int) -> Cost:
+        """The cost scaled to another number of instances."""
         share = instances / max(1, self.instances)
-        drawn = Counter({name: ceil(count * share) for name, count in self.fixtures.items()})
-        return Cost(instances, ceil(self.reads * share), ceil(self.writes * share), drawn)
+        fixtures = Counter({name: ceil(count * share) for name, count in self.fixtures.items()})
+        return Cost(instances, ceil(self.reads * share), ceil(self.writes * share), fixtures)
 
-    def most(self, other: Cost) -> Cost:
-        """The dearer of two counts of the same, in each respect."""
-        mine, theirs = self.of(other.instances) if other.instances > self.instances else self, other
-        theirs = theirs.of(self.instances) if self.instances > other.instances else theirs
-        both = mine.fixtures | theirs.fixtures
-        return Cost(mine.instances, max(mine.reads, theirs.reads), max(mine.writes, theirs.writes), both)
+    def maximum(self, other: Cost) -> Cost:
+        """The maximum of two measurements, member by member."""
+        first, second = self.scale(other.instances) if other.instances > self.instances else self, other
+        second = second.scale(self.instances) if self.instances > other.instances else second
+        fixtures = first.fixtures | second.fixtures
+        return Cost(first.instances, max(first.reads, second.reads), max(first.writes, second.writes), fixtures)
 
 
 Costs = dict[tuple[str, str], Cost]
-"""(check, operation) -> what it cost; the check is `control` for what is proven once."""
+"""(check, operation) -> cost; the check is `control` for controls, which are proven once."""
 
 
-def counted(run: Run, drawn: Mapping[tuple[str, str], int]) -> Costs:
-    """The costs of a run; `drawn` says how many fixtures (`kind.state`) were drawn for each item."""
+def count_costs(run: Run, fixture_uses: Mapping[tuple[str, str], int]) -> Costs:
+    """The costs of a run; `fixture_uses`: number of fixtures (`kind.state`) used by each item."""
     instances = Counter((r.check, r.operation) for r in run.results)
     costs: Costs = {}
 
     def entry(item: str, operation: str) -> Cost:
-        name, _, rest = item.partition("[")
-        key = (name, rest.rstrip("]").partition("-")[0] or operation)
+        name, _, suffix = item.partition("[")
+        key = (name, suffix.rstrip("]").partition("-")[0] or operation)
         return costs.setdefault(key, Cost(max(1, instances[key])))
 
     for exchange in run.exchanges:
@@ -67,32 +67,32 @@ def counted(run: Run, drawn: Mapping[tuple[str, str], int]) -> Costs:
             cost.reads += 1
         else:
             cost.writes += 1
-    for (item, fixture), count in drawn.items():
+    for (item, fixture), count in fixture_uses.items():
         if "[" in item:
             entry(item, "").fixtures[fixture] += count
     return costs
 
 
-def dearest(found: Iterable[Costs]) -> Costs:
+def merge_maximum(all_costs: Iterable[Costs]) -> Costs:
     costs: Costs = {}
-    for one in found:
-        for key, cost in one.items():
-            costs[key] = costs[key].most(cost) if key in costs else cost
+    for item in all_costs:
+        for key, cost in item.items():
+            costs[key] = costs[key].maximum(cost) if key in costs else cost
     return costs
 
 
-def predicted(instances: Iterable[Instance]) -> dict[str, Cost]:
-    """By operationId: what these instances cost at most, as far as the reference and its variants tell."""
+def predict(instances: Iterable[Instance]) -> dict[str, Cost]:
+    """By operationId: the maximum cost of these instances, by the measurements."""
     instances = list(instances)
-    wanted = Counter((i.check.id, i.operation.id) for i in instances)
+    counts = Counter((i.check.id, i.operation.id) for i in instances)
     exclusive = {i.operation.id for i in instances if i.check.exclusive}
     known = known_costs()
     total: dict[str, Cost] = {}
-    parts = [(check, operation, count) for (check, operation), count in wanted.items()]
-    parts += [(_CONTROL, operation, 1) for operation in sorted({operation for _, operation in wanted})]
+    parts = [(check, operation, count) for (check, operation), count in counts.items()]
+    parts += [(_CONTROL, operation, 1) for operation in sorted({operation for _, operation in counts})]
     parts += [(_EXCLUSIVE, operation, 1) for operation in sorted(exclusive)]
     for check, operation, count in parts:
-        cost = known.get((check, operation), Cost(1, 0, 0)).of(count)
+        cost = known.get((check, operation), Cost(1, 0, 0)).scale(count)
         sum_ = total.setdefault(operation, Cost(0))
         sum_.instances += count if check not in (_CONTROL, _EXCLUSIVE) else 0
         sum_.reads += cost.reads
@@ -107,7 +107,7 @@ def known_costs() -> Costs:
 
 
 def to_table(costs: Costs) -> dict[str, Any]:
-    """As it is written: check -> operation -> [instances, reads, writes, fixtures]."""
+    """The table of `costs.json`: check -> operation -> [instances, reads, writes, fixtures]."""
     table: dict[str, Any] = {}
     for (check, operation), cost in sorted(costs.items()):
         row = [cost.instances, cost.reads, cost.writes, dict(sorted(cost.fixtures.items()))]

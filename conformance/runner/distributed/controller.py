@@ -18,7 +18,7 @@ import pytest
 from execnet.gateway_bootstrap import HostNotFound
 
 from conformance.checks.support.registry import check_set_digest
-from conformance.client.redaction.secrets import clean_of_all
+from conformance.client.redaction.secrets import clean_with_all
 from conformance.core.environ import own_processes
 from conformance.core.errors import UsageError
 from conformance.runner.distributed.profile_bundle import bundle_of
@@ -131,4 +131,4 @@ def _dest(name: str) -> str:
 
 
 def _line(text: object) -> str:
-    return (clean_of_all(str(text)).strip().splitlines() or [type(text).__name__])[-1][:300]
+    return (clean_with_all(str(text)).strip().splitlines() or [type(text).__name__])[-1][:300]

@@ -107,7 +107,7 @@ class Draft:
 
     def clean(self, secrets: Secrets) -> None:
         """Takes every secret out of what is stated and told, before it becomes text: so that the text stays TOML."""
-        self.facts = secrets.deep(self.facts)
+        self.facts = secrets.redact_json(self.facts)
         self.evidence = {key: secrets.clean(why) for key, why in self.evidence.items()}
         self.notes = {table: list(map(secrets.clean, notes)) for table, notes in self.notes.items()}
         self.todos = {t: [(secrets.clean(a), secrets.clean(b)) for a, b in told] for t, told in self.todos.items()}

@@ -133,7 +133,7 @@ async def _probed(opened: Any, asked: Asked) -> tuple[Bench, dict[str, Any], int
         probe_operations.oauth(made)
         probe_answers.surroundings(made)
         document = probe_schemas.drafted(made)
-        return made, made.secrets.deep(document), made.flow.requests
+        return made, made.secrets.redact_json(document), made.flow.requests
 
 
 def _parts(asked: Asked) -> list[Part]:
