@@ -1,4 +1,4 @@
-"""What there is to know without a target: requirements and checks, as lines of text."""
+"""Requirements and checks as lines of text, without a target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conformance.judge.invariant_results import INVARIANTS
 from conformance.profile.documentation import FactDocumentation, fact_documentation
 
 KILLS: Final = Path(__file__).with_name("kills.json")
-"""Which requirement finds which seeded fault, as `conformance faults --record` last wrote it."""
+"""The requirement that finds each seeded fault, as `conformance faults --record` last wrote it."""
 
 
 def _checks_of(requirement: str) -> list[Check]:
@@ -24,7 +24,7 @@ def _checks_of(requirement: str) -> list[Check]:
 
 
 def listing(words: Sequence[str], *, level: str | None, operation: str | None, checks: bool) -> Iterator[str]:
-    """One line a requirement that fits. Raises UsageError where none does, or the operation is unknown."""
+    """One line for each matching requirement. Raises UsageError where none matches, or the operation is unknown."""
     contract = load_contract()
     if operation is not None and operation not in contract.operations:
         raise UsageError(f"there is no operation {operation!r}", hint=_nearest(operation, contract.operations))
@@ -36,36 +36,40 @@ def listing(words: Sequence[str], *, level: str | None, operation: str | None, c
         and all(word.lower() in f"{requirement.id} {requirement.statement}".lower() for word in words)
     ]
     if not found:
-        raise UsageError("no requirement fits", hint="`conformance list` without words shows them all")
-    killed = kills()
+        raise UsageError("no requirement matches", hint="`conformance list` without words shows them all")
+    kills_by_requirement = kills()
     for requirement in found:
-        own = _checks_of(requirement.id)
-        how = "invariant" if requirement.id in INVARIANTS else f"{len(own)} check{'s' * (len(own) != 1)}"
-        faults = killed.get(requirement.id, [])
-        many = f"{len(faults)} fault{'s' * (len(faults) != 1)}" if faults else ""
+        requirement_checks = _checks_of(requirement.id)
+        method = (
+            "invariant"
+            if requirement.id in INVARIANTS
+            else f"{len(requirement_checks)} check{'s' * (len(requirement_checks) != 1)}"
+        )
+        faults = kills_by_requirement.get(requirement.id, [])
+        fault_count = f"{len(faults)} fault{'s' * (len(faults) != 1)}" if faults else ""
         level, section = requirement.level.value, requirement.section
-        yield f"{requirement.id:8} {level:12} {how:10} {many:10} {section:26.26} {requirement.statement}"
+        yield f"{requirement.id:8} {level:12} {method:10} {fault_count:10} {section:26.26} {requirement.statement}"
         if checks:
-            yield from (f"{'':21} {check.id}" for check in own)
+            yield from (f"{'':21} {check.id}" for check in requirement_checks)
 
 
 def kills() -> dict[str, list[str]]:
-    """By requirement: the ids of the seeded faults that it is known to turn red for, as `conformance faults` found."""
-    recorded = json.loads(KILLS.read_text(encoding="utf-8"))
+    """By requirement: the ids of the seeded faults that it finds, as recorded by `conformance faults`."""
+    record = json.loads(KILLS.read_text(encoding="utf-8"))
     found: dict[str, list[str]] = {}
-    for name, row in recorded["faults"].items():
+    for name, row in record["faults"].items():
         for requirement in row["by"]:
             found.setdefault(requirement, []).append(name)
     return found
 
 
 def _titles() -> dict[str, str]:
-    recorded = json.loads(KILLS.read_text(encoding="utf-8"))
-    return {name: row["title"] for name, row in recorded["faults"].items()}
+    record = json.loads(KILLS.read_text(encoding="utf-8"))
+    return {name: row["title"] for name, row in record["faults"].items()}
 
 
 def explanation(name: str) -> Iterator[str]:
-    """A requirement by its id, a check by its name, or a fact as `profile.KEY`. Raises UsageError with the nearest."""
+    """Explains a requirement by its id, a check by its name, or a fact as `profile.KEY`. Raises UsageError."""
     contract = load_contract()
     if name.startswith("profile."):
         yield from _fact(fact_documentation(name.removeprefix("profile.")))
@@ -77,8 +81,8 @@ def explanation(name: str) -> Iterator[str]:
     plain = name.rpartition("::")[2].split("[")[0]
     found = [check for check in all_checks() if plain == check.name]
     if not found:
-        known = [*contract.requirements, *(check.name for check in all_checks())]
-        raise UsageError(f"there is no requirement or check {name!r}", hint=_nearest(name, known))
+        candidates = [*contract.requirements, *(check.name for check in all_checks())]
+        raise UsageError(f"there is no requirement or check {name!r}", hint=_nearest(name, candidates))
     for check in found:
         yield f"{check.id}"
         yield f"  {check.summary}"
@@ -102,7 +106,7 @@ def _fact(fact: FactDocumentation) -> Iterator[str]:
 
 
 def _requirement(requirement: Requirement) -> Iterator[str]:
-    own = _checks_of(requirement.id)
+    requirement_checks = _checks_of(requirement.id)
     yield f"{requirement.id}  {requirement.statement}"
     yield f"  section     {requirement.section}"
     yield f"  level       {requirement.level.value}"
@@ -111,7 +115,7 @@ def _requirement(requirement: Requirement) -> Iterator[str]:
     yield f"  operations  {', '.join(requirement.operations) or 'none by itself'}"
     if requirement.id in INVARIANTS:
         yield "  checks      judged on every exchange of a run"
-    for number, check in enumerate(own):
+    for number, check in enumerate(requirement_checks):
         yield f"  {'checks' if not number else '':10}  {check.id}: {check.summary}"
     titles = _titles()
     for number, name in enumerate(kills().get(requirement.id, [])):
@@ -120,6 +124,6 @@ def _requirement(requirement: Requirement) -> Iterator[str]:
         yield f"  unchecked   {requirement.unchecked}"
 
 
-def _nearest(name: str, known: object) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)  # type: ignore[call-overload]
-    return f"did you mean {close[0]}?" if close else "`conformance list --checks` shows what there is"
+def _nearest(name: str, candidates: object) -> str:
+    close = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.4)  # type: ignore[call-overload]
+    return f"did you mean {close[0]}?" if close else "`conformance list --checks` shows all"

@@ -1,4 +1,4 @@
-"""Who is calling: Authentication, rules 1 and 3 (AUTH-1 to AUTH-4)."""
+"""Authentication, rules 1 and 3 (AUTH-1 to AUTH-4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import string
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from conformance.checks.support.authorization import SPENT, cases, suits
+from conformance.checks.support.authorization import INACTIVE, cases, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.client.request import Request
@@ -16,8 +16,8 @@ from conformance.contract import Operation
 from conformance.profile.model import Profile
 
 _ANY_CASE = re.compile(r"[0-9a-fA-F-]+")
-"""Keys that are numbers in hexadecimal mean the same in either case."""
-_ELSEWHERE = (
+"""Hexadecimal keys mean the same in either case."""
+_KEY_NAMES = (
     "api_key",
     "apikey",
     "apiKey",
@@ -32,7 +32,7 @@ _ELSEWHERE = (
 Change = Callable[[str], str]
 
 
-def _one_changed(key: str) -> str:
+def _with_one_change(key: str) -> str:
     middle = len(key) // 2
     replacement = next(c for c in "7aB" if c != key[middle])
     return key[:middle] + replacement + key[middle + 1 :]
@@ -44,7 +44,7 @@ def _random(key: str) -> str:
 
 NEAR_MISSES: Mapping[str, Change] = {
     "random-key": _random,
-    "one-character-changed": _one_changed,
+    "one-character-changed": _with_one_change,
     "truncated": lambda key: key[: -max(1, len(key) // 4)],
     "extended": lambda key: key + "x1",
     "case-flipped": str.swapcase,
@@ -52,7 +52,7 @@ NEAR_MISSES: Mapping[str, Change] = {
 
 
 def _defects(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, ...] | Change]:
-    """Absent, empty, every near miss of the key; the format around no key where the profile's has anything there."""
+    """An absent and an empty header, near misses of the key, and the bare scheme where the profile's format has one."""
     scheme = profile.authorization.replace("{key}", "").strip()
     bare: dict[str, tuple[str, ...] | Change] = {"absent": (), "empty": ("",)}
     if scheme:
@@ -110,24 +110,24 @@ _SPELLINGS: Mapping[str, Callable[[str], str]] = {
 
 @check("AUTH-1")
 async def another_spelling_of_the_path_opens_no_way_around_authentication(case: Case) -> None:
-    """Whatever else a target takes for the operation's path, without a credential it does not succeed there either."""
+    """Other spellings of the operation's path do not succeed without a credential."""
     request = await case.arrange()
     for name, spell in _SPELLINGS.items():
-        elsewhere = replace(case.operation, path=spell(case.operation.path))
-        # a `raw_path` says that this is no operation of the interface: nothing but this is judged of its answer
-        detour = replace(request.with_authorization(), operation=elsewhere, raw_path={"": name}, exact=True)
-        answer = await case.stubborn(detour.with_fresh_key(), f"the path with {name}, no credential", request)
+        other_operation = replace(case.operation, path=spell(case.operation.path))
+        # with a `raw_path` the request is no operation of the interface, and the invariants do not judge its answer
+        detour = replace(request.with_authorization(), operation=other_operation, raw_path={"": name}, exact=True)
+        answer = await case.send_with_retry(detour.with_fresh_key(), f"the path with {name}, no credential", request)
         if answer.ok and isinstance(answer.data, dict):
-            raise case.violated(f"the path with {name} led past authentication", answer, expected="401 or 404")
-    await case.reproven(request)
+            raise case.violation(f"the path with {name} led past authentication", answer, expected="401 or 404")
+    await case.reprove_control(request)
 
 
 def _in_query(request: Request, key: str) -> Request:
-    return request.with_query(**dict.fromkeys(_ELSEWHERE, key))
+    return request.with_query(**dict.fromkeys(_KEY_NAMES, key))
 
 
 def _in_cookie(request: Request, key: str) -> Request:
-    return request.with_header("Cookie", "; ".join(f"{name}={key}" for name in _ELSEWHERE))
+    return request.with_header("Cookie", "; ".join(f"{name}={key}" for name in _KEY_NAMES))
 
 
 def _in_other_header(request: Request, key: str) -> Request:
@@ -141,8 +141,8 @@ async def a_key_outside_authorization_counts_for_nothing(case: Case, move: Calla
     """The good key, sent anywhere but in the Authorization header, does not authenticate."""
     request = await case.arrange()
     key = case.runtime.arranger.key_of(request.credential)
-    moved = move(request.with_authorization(), key)
-    await case.negative(request, moved, {400, 401, 403}, "the key outside Authorization", any_refusal=True)
+    bad = move(request.with_authorization(), key)
+    await case.negative(request, bad, {400, 401, 403}, "the key outside Authorization", any_refusal=True)
 
 
 @check("AUTH-3", on="api-key")
@@ -151,13 +151,13 @@ async def a_401_names_its_scheme(case: Case) -> None:
     request = await case.arrange()
     answer = await case.negative(request, request.with_authorization(), {401}, "no credential")
     if answer.header("WWW-Authenticate") is None:
-        raise case.violated("the 401 has no WWW-Authenticate", answer, expected="WWW-Authenticate", observed="none")
+        raise case.violation("the 401 has no WWW-Authenticate", answer, expected="WWW-Authenticate", observed="none")
 
 
-@check("AUTH-4", cases=cases(SPENT))
+@check("AUTH-4", cases=cases(INACTIVE))
 async def a_revoked_or_expired_key_is_answered_401(case: Case, credential: str) -> None:
-    """A key that the profile calls revoked or expired is refused on every operation."""
-    absent = suits(case.profile, case.operation, SPENT)
+    """A revoked or expired key of the profile is refused on every operation."""
+    absent = has_category(case.profile, case.operation, INACTIVE)
     case.need_credential(credential, "a key with status revoked or expired is needed", absent)
     request = await case.arrange()
     await case.negative(request, case.as_credential(request, credential), {401}, f"the key {credential!r}")

@@ -43,24 +43,24 @@ async def a_body_that_is_no_json_is_answered_400(case: Case, change: Change) -> 
 
 
 async def _flat_bodies(case: Case, request: Request) -> list[dict[str, str]]:
-    """Bodies of nothing but strings, of which a form says the same: valid ones of the profile, or what is left."""
-    bodies = [request.body, *[await case.runtime.arranger.rendered(request, other) for other in case.facts.bodies]]
+    """Bodies that consist of strings only, which a form can express: valid ones of the profile, or a reduced one."""
+    bodies = [request.body, *[await case.runtime.arranger.render_body(request, other) for other in case.facts.bodies]]
     flat = [body for body in bodies if isinstance(body, dict) and all(isinstance(item, str) for item in body.values())]
-    reduced = {name: item for name, item in request.body.items() if isinstance(item, str)}
-    return [*flat, reduced] if reduced else flat
+    strings = {name: item for name, item in request.body.items() if isinstance(item, str)}
+    return [*flat, strings] if strings else flat
 
 
 @check("BODY-2")
 async def a_form_is_answered_400(case: Case) -> None:
-    """What is good as JSON is refused as a form. At the token endpoint a warning: RFC 6749 asks for one there."""
-    case.further(isinstance(case.facts.body, dict), "the profile's body is no JSON object")
+    """A body that is valid as JSON is refused as a form; at the token endpoint only a warning (RFC 6749)."""
+    case.require_case(isinstance(case.facts.body, dict), "the profile's body is no JSON object")
     for index in range(1 + len(case.facts.bodies)):
-        tried = await case.arrange()
-        bodies = await _flat_bodies(case, tried)
-        if index < len(bodies) and (await case.send(tried.with_body(bodies[index]), "flat body, as JSON")).ok:
+        trial = await case.arrange()
+        bodies = await _flat_bodies(case, trial)
+        if index < len(bodies) and (await case.send(trial.with_body(bodies[index]), "flat body, as JSON")).ok:
             break
     else:
-        case.further(False, "no valid body is known that holds nothing but strings, as a form does")
+        case.require_case(False, "no valid body is known that consists of strings only, as a form does")
     request = await case.arrange()
     request = request.with_body((await _flat_bodies(case, request))[index])
     form = request.with_raw_body(urlencode(request.document).encode(), "application/x-www-form-urlencoded")
@@ -70,26 +70,26 @@ async def a_form_is_answered_400(case: Case) -> None:
 
 @check("BODY-3", cases={"array": [], "string": "text", "number": 7, "null": None})
 async def a_body_that_is_no_object_is_answered_400(case: Case, value: Any) -> None:
-    """The schemas of all request bodies are objects; binding where the profile's schema says so."""
+    """All request bodies are objects; binding where the profile's schema says so."""
     request = await case.arrange()
     bad = request.with_raw_body(json.dumps(value).encode())
-    known = case.runtime.validators.knows(case.operation.request_schema)
-    level = Level.DECLARED if known else None
+    has_schema = case.runtime.validators.knows(case.operation.request_schema)
+    level = Level.DECLARED if has_schema else None
     await case.negative(request, bad, refusals(case), "a body that is no object", any_refusal=True, level=level)
 
 
 @check("BODY-4", cases=contract_breaks)
-async def a_body_that_breaks_its_schema_is_answered_400(case: Case, broken: tuple[str, Change] | None) -> None:
-    """A member that the profile's schema requires may not be missing, nor have another type."""
+async def a_body_that_breaks_its_schema_is_answered_400(case: Case, schema_break: tuple[str, Change] | None) -> None:
+    """A required member of the profile's schema may not be missing, and no member may have another type."""
     schema = case.operation.request_schema
     case.need(schema in case.profile.schemas.by_name, f"schemas.{schema}", "a schema of the body is needed")
-    case.exists(broken, f"{schema} neither requires nor types a member of the body")
-    assert broken is not None
-    where, change = broken
+    case.require_applicable(schema_break, f"{schema} neither requires nor types a member of the body")
+    assert schema_break is not None
+    where, change = schema_break
     request = await case.arrange()
     bad = change(request)
     if not case.runtime.validators.problem(schema, bad.document):
-        case.further(False, f"{schema} allows that change of {where}")
+        case.require_case(False, f"{schema} allows that change of {where}")
     await case.negative(request, bad, refusals(case), f"a body that breaks {schema} at {where}", any_refusal=True)
 
 
@@ -103,14 +103,14 @@ _MEDIA_TYPES = {
 
 @check("BODY-6", cases=_MEDIA_TYPES)
 async def other_media_types_are_recorded(case: Case, media_type: str | None) -> None:
-    """What the target makes of good JSON under another media type is recorded."""
+    """The answer to valid JSON under another media type is recorded."""
     request = await case.arrange()
     as_sent = (
         request.with_raw_body(_text(request), media_type)
         if media_type is None
         else replace(request, media_type=media_type)
     )
-    answer = await case.stubborn(as_sent, f"Content-Type {media_type}")
+    answer = await case.send_with_retry(as_sent, f"Content-Type {media_type}")
     case.note(f"JSON sent as {media_type or 'nothing'} is answered {answer.summary}")
 
 
@@ -118,6 +118,6 @@ async def other_media_types_are_recorded(case: Case, media_type: str | None) -> 
 async def unknown_members_are_recorded(case: Case) -> None:
     """Whether an unknown member is ignored or refused is recorded."""
     request = await case.arrange()
-    case.exists(isinstance(request.body, dict), "the profile's body is no JSON object")
+    case.require_applicable(isinstance(request.body, dict), "the profile's body is no JSON object")
     answer = await case.send(request.with_body({**request.body, "xConformanceProbe": True}), "unknown member")
     case.note(f"an unknown member is answered {answer.summary}")

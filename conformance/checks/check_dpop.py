@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.oauth_exchange import REFUSED, oauth_of, other_algorithms
+from conformance.checks.support.oauth_exchange import REFUSAL_STATUSES, oauth_of, other_algorithms
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.dpop import Proof, ProofKey
@@ -49,7 +49,7 @@ def _other_host(url: str) -> str:
 def _other_port(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
-    bare = host.rpartition(":")[0] if parts.port else host  # of an IPv6 address, what stands in brackets stays
+    bare = host.rpartition(":")[0] if parts.port else host  # the brackets of an IPv6 address stay
     return urlunsplit(parts._replace(netloc=f"{bare}:{1 + (parts.port or 8442) % 65535}"))
 
 
@@ -68,9 +68,9 @@ def _spoilt(compact: str) -> str:
 
 
 _ROUNDING_S: Final = 2.0
-"""iat is in whole seconds, and so may the target's clock be."""
+"""iat has a resolution of one second, and so may the target's clock."""
 _ON_THE_WAY_S: Final = 5.0
-"""A proof says its age in whole seconds, and grows older until it is looked at."""
+"""Time for transport and for rounding of the proof's age."""
 CONDITIONS: dict[str, Defect] = {
     "1-absent": lambda request, url: None,
     "1-two-headers": lambda request, url: replace(_proof(request), copies=2),
@@ -100,65 +100,67 @@ CONDITIONS: dict[str, Defect] = {
     "10-other-nonce": _claims(nonce="not-the-nonce-of-anyone"),
     "11-iat-no-number": _claims(iat="yesterday"),
 }
-"""By the number of the condition in RFC 9449 section 4.3. The window of condition 11 is OA-8."""
+"""By number of the condition in RFC 9449 section 4.3. OA-8 covers the window of condition 11."""
 
 
 @check("OA-6", cases=CONDITIONS)
 async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
-    """A proof that misses one condition of RFC 9449 section 4.3 is refused, and a good one then is not."""
+    """A proof that violates one condition of RFC 9449 section 4.3 is refused, and a good proof afterwards is not."""
     request = await case.arrange()
     oauth = oauth_of(case)
     url = oauth.token_url or case.profile.base_url + case.operation.path
     if defect is CONDITIONS["10-other-nonce"] and not case.runtime.flow.nonce:
-        case.further(False, "the target demands no nonce")
+        case.require_case(False, "the target demands no nonce")
     bad = request.with_proof(defect(request, url))
-    await case.negative(request, bad, REFUSED, "a defective proof", any_refusal=True, control=await case.arrange())
+    await case.negative(
+        request, bad, REFUSAL_STATUSES, "a defective proof", any_refusal=True, control=await case.arrange()
+    )
 
 
 @check("OA-6", cases=other_algorithms)
 async def a_signature_of_each_declared_algorithm_is_verified(case: Case, algorithm: str) -> None:
-    """A spoilt signature is refused, whichever of the declared algorithms made it (item 7 of section 4.3)."""
+    """A wrong signature is refused for each declared algorithm (item 7 of section 4.3)."""
     key = await asyncio.to_thread(ProofKey.new, algorithm)
-    await case.runtime.controls.proven(case.operation)
+    await case.runtime.controls.prove(case.operation)
     request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
     bad = request.with_proof(Proof(key, alter=_spoilt))
     good = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
     control = good.with_proof(Proof(key))
-    await case.negative(request, bad, REFUSED, "a spoilt signature", any_refusal=True, control=control)
+    await case.negative(request, bad, REFUSAL_STATUSES, "a wrong signature", any_refusal=True, control=control)
 
 
 @check("OA-8", cases={"hour-old": 3600.0, "hour-ahead": -3600.0})
 async def a_proof_from_another_hour_is_refused(case: Case, age_s: float) -> None:
-    """A proof whose iat is an hour off is refused (RFC 9449 section 4.3, condition 11), unless nonces tell the time."""
+    """A proof with an iat one hour off is refused (RFC 9449 section 4.3, condition 11), unless nonces limit its age."""
     request = await case.arrange()
     if case.runtime.flow.nonce:
-        case.exists(False, "the target judges age by nonces")
+        case.require_applicable(False, "the target judges age by nonces")
     allowance = oauth_of(case).clock_allowance_s
     if allowance is not None and allowance >= abs(age_s):
-        case.exists(False, "the profile allows clocks to be an hour apart")
-    least_s = (allowance or 0.0) + case.profile.limits.timeout_s + _ROUNDING_S  # while it is under way it ages
+        case.require_applicable(False, "the profile allows clocks to be an hour apart")
+    least_s = (allowance or 0.0) + case.profile.limits.timeout_s + _ROUNDING_S  # the proof ages during transport
     bad = request.with_proof(replace(_proof(request), age_s=copysign(max(abs(age_s), least_s), age_s)))
     await case.negative(
-        request, bad, REFUSED, "a proof of another hour", any_refusal=True, control=await case.arrange()
+        request, bad, REFUSAL_STATUSES, "a proof of another hour", any_refusal=True, control=await case.arrange()
     )
 
 
 @check("OA-8", cases={"ten-seconds-old": 10.0, "ten-seconds-ahead": -10.0})
 async def a_proof_a_few_seconds_off_is_accepted(case: Case, age_s: float) -> None:
-    """Clocks differ: a proof ten seconds off is good where more is allowed (RFC 9449 section 11.1)."""
+    """A proof ten seconds off is accepted where the profile allows more (RFC 9449 section 11.1)."""
     allowance = oauth_of(case).clock_allowance_s
     case.need(allowance is not None, "oauth.clock_allowance_s", "how far clocks may be apart is needed")
     assert allowance is not None
     if allowance < abs(age_s) + _ON_THE_WAY_S:
-        case.exists(False, "the profile allows little more than ten seconds, or less")
+        case.require_applicable(False, "the profile allows little more than ten seconds, or less")
     request = await case.arrange()
     answer = await case.send(request.with_proof(replace(_proof(request), age_s=age_s)), f"iat {age_s:+g} s ago")
     if answer.ok:
         return
     await case.control(await case.arrange())
     if case.runtime.flow.nonce:
-        case.exists(False, "the target judges age by nonces")
+        case.require_applicable(False, "the target judges age by nonces")
     if allowance < abs(age_s) + answer.duration_s + _ROUNDING_S:
-        what = f"a proof ten seconds off was {answer.duration_s:.1f} s under way, and {allowance:g} s are allowed"
-        raise Inconclusive(what, answer, cause="oauth.clock_allowance_s")
-    raise case.violated("a proof ten seconds off was refused", answer, expected="200")
+        message = f"a proof ten seconds off was {answer.duration_s:.1f} s under way, and {allowance:g} s are allowed"
+        raise Inconclusive(message, answer, cause="oauth.clock_allowance_s")
+    raise case.violation("a proof ten seconds off was refused", answer, expected="200")

@@ -25,51 +25,53 @@ async def a_hosted_operation_needs_no_credential(case: Case) -> None:
 
 @check("HO-1", on=_HOSTED)
 async def a_hosted_operation_needs_no_credential_with_a_query_parameter(case: Case) -> None:
-    """A query parameter, as a browser's link may carry one, does not make a hosted operation ask for a key."""
+    """A query parameter, as a link may have one, does not make a hosted operation demand a key."""
     await needs_no_credential_with(case, {"locale": "en-US"})
 
 
 @check("HO-2", on=_HOSTED[:1])
 async def a_ticket_is_consumed_once(case: Case) -> None:
-    """A second consumption, with a key of its own, is refused; binding where the profile says single-use."""
+    """Consuming a ticket again under a new key is refused; binding where the profile says single-use."""
     declared = case.profile.hosted.tickets_single_use
-    case.exists(declared is not False, "the profile says that tickets may be used again")
+    case.require_applicable(declared is not False, "the profile says that tickets may be used again")
     request = await case.arrange()
     first = await case.control(request)
     second = await case.send(request.with_fresh_key(), "the same ticket again")
-    if not (second.refused and second.declared):
+    if not (second.is_refused and second.has_declared_status):
         level = Level.DECLARED if declared else Level.RECOMMENDED
-        raise case.violated("a used ticket was not refused", first, second, expected="a declared 4xx", level=level)
+        raise case.violation("a used ticket was not refused", first, second, expected="a declared 4xx", level=level)
 
 
 @check("HO-3", on=_HOSTED)
 async def a_ticket_opens_its_own_session_only(case: Case) -> None:
-    """The ticket of one session is refused on another, which its own ticket then still opens."""
+    """The ticket of one session is refused on another; that session's own ticket still works."""
     request, other = await case.arrange(), await case.arrange()
     key = f"operations.{case.operation.id}"
     case.need(request.path != other.path, f"{key}.path (from a fixture)", "two different sessions are needed")
-    named = case.named_in_body and request.body != other.body  # what is new in every body is no ticket
-    case.need(named, f"{key}.body (from a fixture)", "a body that names the ticket of its session is needed")
-    swapped = request.with_body(other.body)
-    await case.negative(request, swapped, {400, 401, 403, 404, 409}, "the ticket of another session")
+    names_ticket = case.named_in_body and request.body != other.body  # a value that differs in every body is no ticket
+    case.need(names_ticket, f"{key}.body (from a fixture)", "a body that names the ticket of its session is needed")
+    bad = request.with_body(other.body)
+    await case.negative(request, bad, {400, 401, 403, 404, 409}, "the ticket of another session")
 
 
 @check("HO-3", on=_HOSTED, cases=MADE_UP)
 async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable[[str], str]) -> None:
-    """A ticket that is made up is refused, however much it is like a good one, which then still opens its session."""
+    """A forged ticket is refused, however similar to a valid one, which still works afterwards."""
     request = await case.arrange()
-    of_it = [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
+    fixture_values = [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
     found = [
-        (at, leaf) for at, leaf in pointer.leaves(request.body) if leaf in of_it and leaf not in request.path.values()
+        (at, leaf)
+        for at, leaf in pointer.leaves(request.body)
+        if leaf in fixture_values and leaf not in request.path.values()
     ]
-    told = [(at, leaf) for at, leaf in found if isinstance(leaf, str) and len(leaf) >= LEAST_MADE_UP]
-    case.further(told, "the body names no ticket that could be made up")
-    bad = request.with_body(pointer.replace(request.body, told[0][0], change(told[0][1])))
-    await case.negative(request, bad, {400, 401, 403, 404, 409}, "a ticket of nobody's")
+    tickets = [(at, leaf) for at, leaf in found if isinstance(leaf, str) and len(leaf) >= LEAST_MADE_UP]
+    case.require_case(tickets, "the body names no ticket that could be forged")
+    bad = request.with_body(pointer.replace(request.body, tickets[0][0], change(tickets[0][1])))
+    await case.negative(request, bad, {400, 401, 403, 404, 409}, "a forged ticket")
 
 
 def _orders(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:
-    """What the profile says of both operations on one session; a ticket used twice is HO-2's."""
+    """The profile's transitions of both operations on one session; HO-2 covers a ticket used twice."""
     found = {
         name: transition
         for name, transition in declared_transitions(profile, operation).items()
@@ -80,23 +82,27 @@ def _orders(profile: Profile, operation: Operation) -> Mapping[str, Transition |
 
 @check("HO-4", on=_HOSTED, cases=_orders)
 async def consume_and_cancel_keep_their_order(case: Case, transition: Transition | None) -> None:
-    """On one session, what the profile says conflicts after the other operation is answered 409, or as gone."""
+    """On one session, an operation that conflicts after the other one is answered 409, or 404 as gone."""
     await expect_conflict(case, transition)
 
 
 @check("HO-5", on=_HOSTED[:1])
 async def both_hosted_operations_answer_one_projection(case: Case) -> None:
-    """Ticket consume and cancel answer the same schema: what they have in common is more than nothing."""
-    case.exists(case.profile.hosted.projection_shared is not False, "the profile says that the projections differ")
-    consumed = await case.control(await case.arrange(), "consume")
-    cancelled = await case.control(await case.arrange(case.contract.operations[_HOSTED[1]]), "cancel")
-    shapes = [set(answer.data) if isinstance(answer.data, dict) else set() for answer in (consumed, cancelled)]
+    """Consuming a ticket and cancelling answer the same projection: objects with the same members."""
+    case.require_applicable(
+        case.profile.hosted.projection_shared is not False, "the profile says that the projections differ"
+    )
+    consume_answer = await case.control(await case.arrange(), "consume")
+    cancel_answer = await case.control(await case.arrange(case.contract.operations[_HOSTED[1]]), "cancel")
+    shapes = [
+        set(answer.data) if isinstance(answer.data, dict) else set() for answer in (consume_answer, cancel_answer)
+    ]
     if shapes[0] != shapes[1]:
         observed = ", ".join(sorted(shapes[0] ^ shapes[1]))
-        raise case.violated(
+        raise case.violation(
             "the two projections have other members",
-            consumed,
-            cancelled,
+            consume_answer,
+            cancel_answer,
             expected="the same members",
             observed=observed,
         )

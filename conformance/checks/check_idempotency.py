@@ -1,4 +1,4 @@
-"""The same call again: Endpoints, rule 2 (IDEM-1, IDEM-3, IDEM-5)."""
+"""Repeated calls: Endpoints, rule 2 (IDEM-1, IDEM-3, IDEM-5)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import alike, expect_same, free_leaves, pinned, replay, variations
+from conformance.checks.support.replays import are_alike, expect_same, fix_proof_id, free_leaves, replay, variations
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
@@ -18,13 +18,13 @@ from conformance.profile.model import Profile
 _OTHER_KEYS = 12
 _PAUSE_S = 1.5
 _TEXTS = 8
-"""So many leaves of a body are tried."""
+"""Maximum number of leaves tried in a body."""
 
 
 @check("IDEM-1")
 async def the_same_call_is_answered_the_same(case: Case) -> None:
-    """The same key with the same bytes gets the same status and the same JSON value, again and again."""
-    request = pinned(await case.arrange())
+    """The same key with the same bytes gets the same status and JSON value every time."""
+    request = fix_proof_id(await case.arrange())
     first = await case.control(request)
     for _ in range(4):
         expect_same(case, first, await replay(case, first.request))
@@ -32,12 +32,14 @@ async def the_same_call_is_answered_the_same(case: Case) -> None:
 
 @check("IDEM-1", chain=True)
 async def a_replay_outlives_other_calls(case: Case) -> None:
-    """Seconds and a dozen other keys later, the same call is still answered the same."""
-    request = pinned(await case.arrange())
+    """After some seconds and a dozen other keys, the same call still gets the same answer."""
+    request = fix_proof_id(await case.arrange())
     first = await case.control(request)
-    refused = first.request.with_authorization() if case.operation.auth == "api_key" else first.request.without_body()
+    refused_request = (
+        first.request.with_authorization() if case.operation.auth == "api_key" else first.request.without_body()
+    )
     for _ in range(_OTHER_KEYS):
-        await case.send(refused.with_fresh_key(), "another key, refused")
+        await case.send(refused_request.with_fresh_key(), "another key, refused")
     other = await case.arrange()
     await case.control(other, "another key")
     await asyncio.sleep(_PAUSE_S)
@@ -46,10 +48,10 @@ async def a_replay_outlives_other_calls(case: Case) -> None:
 
 @check("IDEM-1")
 async def a_conflict_does_not_replace_the_record(case: Case) -> None:
-    """Original, another payload under the same key, original again: the original is replayed."""
-    request = pinned(await case.arrange())
+    """After a conflicting payload under its key, the original call is still replayed."""
+    request = fix_proof_id(await case.arrange())
     leaves = _leaves_of(request)
-    case.further(leaves, "the body has no member that may be changed")
+    case.require_case(leaves, "the body has no member that may be changed")
     other = (await variations(case, request, leaves[0]))[0]
     first = await case.control(request)
     await case.send(first.request.with_body(other), "another payload under the same key")
@@ -62,11 +64,11 @@ _SCRIPTS = " \u00e9\u00df \u4e2d \U0001f6d2"
 
 @check("IDEM-1")
 async def a_text_of_any_script_is_replayed(case: Case) -> None:
-    """What a good body says in letters of two, three and four bytes comes back as it was answered first."""
-    case.need_plenty()
-    answered = False
+    """Text with characters of two, three and four UTF-8 bytes is replayed unchanged."""
+    case.need_unlimited_fixtures()
+    is_accepted = False
     for where in _leaves_of(await case.arrange())[:_TEXTS]:
-        request = pinned(await case.arrange())
+        request = fix_proof_id(await case.arrange())
         leaf = pointer.get(request.body, where)
         if not isinstance(leaf, str):
             continue
@@ -74,52 +76,52 @@ async def a_text_of_any_script_is_replayed(case: Case) -> None:
             request.with_body(pointer.replace(request.body, where, leaf + _SCRIPTS)), f"another script in {where}"
         )
         if first.ok:
-            answered = True
+            is_accepted = True
             expect_same(case, first, await replay(case, first.request))
-    case.further(answered, "no member of the body takes a text of every script")
+    case.require_case(is_accepted, "no member of the body accepts text of every script")
 
 
 def _leaves_of(request: Request) -> list[str]:
-    """The places that may be changed: the last first, which is the likeliest to be a detail."""
+    """The places that may be changed, the last first, since it is most likely a detail."""
     return [where for where, _ in reversed(free_leaves(request))]
 
 
-def _lacking(request: Request, empty: bool) -> Request:
+def _without_key(request: Request, empty: bool) -> Request:
     return request.with_key("" if empty else None)
 
 
 @check("IDEM-3", cases={"absent": False, "empty": True})
 async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
-    """What must be called idempotently refuses a call without a key, where the profile says that it does."""
+    """An idempotent operation refuses a call without a key, where the profile says that it does."""
     idempotency = case.profile.idempotency
     case.need(idempotency, "idempotency", "the key's carrier is needed")
     assert idempotency is not None
-    case.exists(idempotency.missing_key != "accepted", "the profile says that a missing key is accepted")
+    case.require_applicable(idempotency.missing_key != "accepted", "the profile says that a missing key is accepted")
     level = Level.DECLARED if idempotency.missing_key == "refused" else None
     request = await case.arrange()
-    what = "an empty idempotency key" if empty else "no idempotency key"
-    await case.negative(request, _lacking(request, empty), {400}, what, any_refusal=True, level=level)
+    message = "an empty idempotency key" if empty else "no idempotency key"
+    await case.negative(request, _without_key(request, empty), {400}, message, any_refusal=True, level=level)
 
 
 @check("IDEM-5")
 async def a_key_on_another_resource_is_another_call(case: Case) -> None:
-    """A key that was used on one path id does not replay its answer on another."""
-    case.exists(case.operation.path_parameters, "the operation names no resource in its path")
+    """A key used with one path id does not replay its answer for another."""
+    case.require_applicable(case.operation.path_parameters, "the operation names no resource in its path")
     request = await case.arrange()
     first = await case.control(request)
     other = _with_like_body(case, await case.arrange(), first.request).with_key(first.request.key)
-    case.further(other.path != request.path, "the profile has one resource of this kind only")
+    case.require_case(other.path != request.path, "the profile has one resource of this kind only")
     second = await case.send(other, "the same key on another id")
 
-    async def a_call_of_its_own() -> tuple[Answer, Answer]:
-        alone = _with_like_body(case, await case.arrange(), other).with_fresh_key()
-        return first, await case.control(alone, "a call of its own")
+    async def send_separately() -> tuple[Answer, Answer]:
+        separate = _with_like_body(case, await case.arrange(), other).with_fresh_key()
+        return first, await case.control(separate, "a separate call")
 
-    await _expect_own_answer(case, (first, second), a_call_of_its_own)
+    await _expect_own_answer(case, (first, second), send_separately)
 
 
 def _siblings(profile: Profile, operation: Operation) -> Mapping[str, str]:
-    """Operations on the same kind of resource with the same request schema: only their names tell calls apart."""
+    """Operations on the same kind of resource with the same request schema: only their names distinguish calls."""
     family = {
         "PublicCartTransitionRequest": ("quotePublicCart", "revokePublicCart", "removePublicCartPromotion"),
     }.get(operation.request_schema, ())
@@ -128,50 +130,50 @@ def _siblings(profile: Profile, operation: Operation) -> Mapping[str, str]:
 
 @check("IDEM-5", on=("quotePublicCart", "revokePublicCart", "removePublicCartPromotion"), cases=_siblings)
 async def a_key_on_another_operation_is_another_call(case: Case, sibling: str) -> None:
-    """A key that was used on one operation does not replay its answer on another, be the path id and body the same."""
-    before = await case.arrange(case.contract.operations[sibling])
+    """A key used on one operation does not replay its answer on another one with the same path id and body."""
+    sibling_request = await case.arrange(case.contract.operations[sibling])
     request = await case.arrange()
-    first = await case.control(before, f"control of {sibling}")
-    request = request.with_path(**before.path).with_body(before.body).with_key(first.request.key)
+    first = await case.control(sibling_request, f"control of {sibling}")
+    request = request.with_path(**sibling_request.path).with_body(sibling_request.body).with_key(first.request.key)
     second = await case.send(request, f"the key of {sibling}")
 
-    async def a_call_of_its_own() -> tuple[Answer, Answer]:
-        """After the other operation on one resource, too, and by a key of its own."""
-        anew = await case.arrange(case.contract.operations[sibling])
-        other = await case.control(anew, f"another control of {sibling}")
-        alone = request.with_path(**anew.path).with_body(anew.body).with_fresh_key()
-        return other, await case.send(alone, "a call of its own")  # the other one may have left no room for it
+    async def send_separately() -> tuple[Answer, Answer]:
+        """Both calls on one new resource, each under a key of its own."""
+        send_separately = await case.arrange(case.contract.operations[sibling])
+        other = await case.control(send_separately, f"another control of {sibling}")
+        separate = request.with_path(**send_separately.path).with_body(send_separately.body).with_fresh_key()
+        return other, await case.send(separate, "a separate call")  # the first one may have made it impossible
 
-    await _expect_own_answer(case, (first, second), a_call_of_its_own)
+    await _expect_own_answer(case, (first, second), send_separately)
 
 
 def _with_like_body(case: Case, request: Request, like: Request) -> Request:
-    """With the very body of another request, so that nothing but the resource differs, where the body names none."""
+    """With the body of another request, so that only the resource differs, unless the body names fixtures."""
     return request if case.named_in_body else request.with_body(like.body)
 
 
 async def _expect_own_answer(
-    case: Case, pair: tuple[Answer, Answer], anew: Callable[[], Awaitable[tuple[Answer, Answer]]]
+    case: Case, pair: tuple[Answer, Answer], send_separately: Callable[[], Awaitable[tuple[Answer, Answer]]]
 ) -> None:
-    """Violated if a 200 to the re-used key is the first call's answer, and a call of its own is answered otherwise.
+    """Violated if a 200 to the re-used key repeats the first answer although a separate call is answered differently.
 
-    `anew` gives the answers to both calls where each has a key of its own.
+    `send_separately` returns the answers to both calls with keys of their own.
     """
     first, second = pair
     if not second.ok:
-        if second.status not in (400, 409) and not second.refused:
-            raise case.violated("a re-used key broke the answer", first, second, expected="200, 400 or 409")
+        if second.status not in (400, 409) and not second.is_refused:
+            raise case.violation("a re-used key broke the answer", first, second, expected="200, 400 or 409")
         return
-    if not alike(case, first, second):
+    if not are_alike(case, first, second):
         return
-    other, own = await anew()
-    if alike(case, other, own):
+    other, separate_answer = await send_separately()
+    if are_alike(case, other, separate_answer):
         case.note("answers do not show which resource they are about")
         return
-    raise case.violated(
+    raise case.violation(
         "the key's first answer was replayed for another call",
         first,
-        own,
+        separate_answer,
         second,
         expected="an answer of its own, or 409",
     )

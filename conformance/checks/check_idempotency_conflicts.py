@@ -9,9 +9,9 @@ from typing import Any
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.invalid_bodies import template_of
-from conformance.checks.support.races import together
+from conformance.checks.support.races import send_together
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import alike, free_leaves, variations
+from conformance.checks.support.replays import are_alike, free_leaves, variations
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -20,14 +20,14 @@ from conformance.core import json_pointer as pointer
 from conformance.profile.model import OperationFacts, Profile
 
 _LONG = 1_500
-"""Characters: more than a kibibyte, of which a careless fingerprint may be made."""
-_TRIED = 5
+"""Characters: more than a kibibyte, to which a fingerprint may be limited."""
+_MAX_ATTEMPTS = 5
 
 
 def _leaves(profile: Profile, operation: Operation) -> Mapping[str, str]:
     body = template_of(profile, operation)
-    carried = profile.idempotency.place if profile.idempotency else ""
-    found = [where for where, value in pointer.leaves(body) if where != carried and value is not None]
+    key_pointer = profile.idempotency.place if profile.idempotency else ""
+    found = [where for where, value in pointer.leaves(body) if where != key_pointer and value is not None]
     return {where.lstrip("/"): where for where in found if where} or {"": ""}
 
 
@@ -35,30 +35,30 @@ def _leaves(profile: Profile, operation: Operation) -> Mapping[str, str]:
 async def a_changed_leaf_under_the_same_key_is_answered_409(case: Case, where: str) -> None:
     """A payload that differs in one meaningful leaf conflicts with the key's first one.
 
-    The changed payload is first sent alone. Where it is good alone, only 409 is right under the used key; where it is
-    refused alone, the target does look at that leaf, and a 200 under the used key is the first payload's answer.
+    The changed payload is first sent with a new key. If it is accepted, only 409 is right under the used key; if it is
+    refused, the target reads that leaf, and a 200 under the used key repeats the first answer.
     """
     _expect_other_payload(case, where)
-    index, alone = await _meaningful(case, where)
+    index, lone_answer = await _meaningful(case, where)
     request = await case.arrange()
     first = await case.control(request)
-    changed = (await variations(case, first.request, where))[index]
-    again = await case.send(first.request.with_body(changed), f"another {where} under the same key")
-    _judge(case, where, alone, first, again)
+    changed_body = (await variations(case, first.request, where))[index]
+    repeat = await case.send(first.request.with_body(changed_body), f"another {where} under the same key")
+    _judge(case, where, lone_answer, first, repeat)
 
 
 def _expect_other_payload(case: Case, where: str) -> None:
-    """Another payload is needed: by a member that may be changed, or else by another body that the profile states."""
+    """Unstated or inapplicable unless there is another payload: a member that may be changed, or another valid body."""
     if where or not case.facts.bodies:
         fact = "body" if case.facts.body is None else "bodies"
-        what = "a valid body with a member, or a second valid body, is needed"
-        case.need(where, f"operations.{case.operation.id}.{fact}", what)
-    case.further(where, "the body has no member that may be changed")
+        message = "a valid body with a member, or a second valid body, is needed"
+        case.need(where, f"operations.{case.operation.id}.{fact}", message)
+    case.require_case(where, "the body has no member that may be changed")
 
 
 async def _meaningful(case: Case, where: str) -> tuple[int, Answer]:
-    """The first variation of a leaf that is good alone, or else the first that is refused alone."""
-    refused: tuple[int, Answer] | None = None
+    """The first variation of a leaf that is accepted alone, otherwise the first that is refused alone."""
+    first_refused: tuple[int, Answer] | None = None
     index = 0
     while True:
         request = await case.arrange()
@@ -68,77 +68,77 @@ async def _meaningful(case: Case, where: str) -> tuple[int, Answer]:
         answer = await case.send(request.with_body(bodies[index]), f"another {where}, alone")
         if answer.ok:
             return index, answer
-        if answer.refused and refused is None:
-            refused = index, answer
+        if answer.is_refused and first_refused is None:
+            first_refused = index, answer
         index += 1
-    if refused is None:
-        raise Inconclusive(f"no other value of {where} is known that the target understands")
-    return refused
+    if first_refused is None:
+        raise Inconclusive(f"no other value of {where} is known that the target accepts or refuses")
+    return first_refused
 
 
 @check("IDEM-4")
 async def a_conflict_has_no_effect(case: Case) -> None:
-    """Another payload that is refused under a used key is not carried out either."""
+    """A payload refused under a used key is not carried out."""
     leaves = list(_leaves(case.profile, case.operation).values())
     _expect_other_payload(case, leaves[0])
     request = await case.arrange()
     free = {found for found, _ in free_leaves(request)}
     where = next((leaf for leaf in leaves if leaf in free), leaves[0])
     index, _ = await _meaningful(case, where)
-    oracle = await Oracle.watching(case, request)
+    oracle = await Oracle.watch(case, request)
     first = await case.control(request)
-    if not await oracle.happened_soon():
+    if not await oracle.effects_within():
         raise Inconclusive("the effect of the control cannot be seen", cause=f"effects.{case.operation.id}")
-    changed = (await variations(case, first.request, where))[index]
-    again = await case.send(first.request.with_body(changed), f"another {where} under the same key")
-    if again.refused and (happened := await oracle.happened()):
-        message = f"another payload under a used key was answered {again.summary} and yet took effect"
-        raise case.violated(message, first, again, expected="no effect", observed=str(happened))
+    changed_body = (await variations(case, first.request, where))[index]
+    repeat = await case.send(first.request.with_body(changed_body), f"another {where} under the same key")
+    if repeat.is_refused and (effects := await oracle.count_effects()):
+        message = f"another payload under a used key was answered {repeat.summary} and yet took effect"
+        raise case.violation(message, first, repeat, expected="no effect", observed=str(effects))
 
 
 @check("IDEM-4")
 async def a_body_that_is_no_json_under_the_same_key_is_refused(case: Case) -> None:
-    """A used key is no way around reading the body."""
+    """An invalid JSON body under a used key is refused."""
     first = await case.control(await case.arrange())
-    again = await case.send(first.request.with_raw_body(b'{"unfinished": '), "no JSON under the same key")
-    if again.ok:
-        raise case.violated("a body that is no JSON was answered 200", first, again, expected="400 or 409")
+    repeat = await case.send(first.request.with_raw_body(b'{"unfinished": '), "no JSON under the same key")
+    if repeat.ok:
+        raise case.violation("a body that is no JSON was answered 200", first, repeat, expected="400 or 409")
 
 
-def _judge(case: Case, where: str, alone: Answer, first: Answer, again: Answer) -> None:
-    if again.status == 409:
+def _judge(case: Case, where: str, lone_answer: Answer, first: Answer, repeat: Answer) -> None:
+    if repeat.status == 409:
         return
     message = f"a payload with another {where} under a used key was not answered 409"
-    declared_refusal = again.refused and again.declared
-    if alone.ok and declared_refusal:
-        case.warn(message, alone, first, again, expected="409")
-    elif alone.ok or not again.refused:
-        raise case.violated(message, alone, first, again, expected="409")
+    declared_refusal = repeat.is_refused and repeat.has_declared_status
+    if lone_answer.ok and declared_refusal:
+        case.warn(message, lone_answer, first, repeat, expected="409")
+    elif lone_answer.ok or not repeat.is_refused:
+        raise case.violation(message, lone_answer, first, repeat, expected="409")
     else:
-        case.note(f"another {where} is refused even alone, and under the used key with {again.status}")
+        case.note(f"another {where} is refused even alone, and under the used key with {repeat.status}")
 
 
 @check("IDEM-4")
 async def a_change_past_the_first_kibibyte_is_answered_409(case: Case) -> None:
-    """Two payloads that are equal for more than a kibibyte, and differ after it, are two payloads."""
-    where = await _roomy(case)
-    case.further(where, f"no member of the body takes {_LONG:,} characters")
-    alone = await case.control(_padded(await case.arrange(), where, "b"), "the second payload, alone")
-    first = await case.control(_padded(await case.arrange(), where, "a"))
-    again = await case.send(_padded(first.request, where, "b"), "another ending under the same key")
-    _judge(case, f"ending of {where}", alone, first, again)
+    """Two payloads that differ only after the first kibibyte are two payloads."""
+    where = await _place_for_long_text(case)
+    case.require_case(where, f"no member of the body accepts {_LONG:,} characters")
+    lone_answer = await case.control(_pad(await case.arrange(), where, "b"), "the second payload, alone")
+    first = await case.control(_pad(await case.arrange(), where, "a"))
+    repeat = await case.send(_pad(first.request, where, "b"), "another ending under the same key")
+    _judge(case, f"ending of {where}", lone_answer, first, repeat)
 
 
-async def _roomy(case: Case) -> str:
-    """A text member that the target takes at such a length; empty where none of the first few does."""
+async def _place_for_long_text(case: Case) -> str:
+    """A text member that accepts such a length; empty where none of the first few does."""
     texts = [where for where, leaf in free_leaves(await case.arrange()) if isinstance(leaf, str)]
-    for where in texts[:_TRIED]:
-        if (await case.send(_padded(await case.arrange(), where, "a"), "a long text, alone")).ok:
+    for where in texts[:_MAX_ATTEMPTS]:
+        if (await case.send(_pad(await case.arrange(), where, "a"), "a long text, alone")).ok:
             return where
     return ""
 
 
-def _padded(request: Request, where: str, ending: str) -> Request:
+def _pad(request: Request, where: str, ending: str) -> Request:
     text = pointer.get(request.body, where)
     return request.with_body(pointer.replace(request.body, where, text + "x" * (_LONG - len(text)) + ending))
 
@@ -150,74 +150,86 @@ def _other_bodies(profile: Profile, operation: Operation) -> Mapping[str, int | 
 
 @check("IDEM-4", cases=_other_bodies)
 async def another_valid_body_under_the_same_key_is_answered_409(case: Case, index: int | None) -> None:
-    """Another of the profile's valid bodies conflicts with the key's first one."""
-    case.further(index is not None, f"the profile states no other valid body (operations.{case.operation.id}.bodies)")
+    """Another valid body of the profile conflicts with the key's first one."""
+    case.require_case(
+        index is not None, f"the profile states no other valid body (operations.{case.operation.id}.bodies)"
+    )
     assert index is not None
 
     async def other(request: Request) -> Request:
-        return request.with_body(await case.runtime.arranger.rendered(request, case.facts.bodies[index]))
+        return request.with_body(await case.runtime.arranger.render_body(request, case.facts.bodies[index]))
 
-    alone = await case.control(await other(await case.arrange()), "the other body, alone")
+    lone_answer = await case.control(await other(await case.arrange()), "the other body, alone")
     request = await case.arrange()
     first = await case.control(request)
-    again = await case.send(await other(first.request), "the other body under the same key")
-    _judge(case, "body", alone, first, again)
+    repeat = await case.send(await other(first.request), "the other body under the same key")
+    _judge(case, "body", lone_answer, first, repeat)
 
 
 Pair = tuple[str, str]
 
 
-def _swapped(body: Any, pair: Pair) -> Any:
-    one, other = (pointer.get(body, where) for where in pair)
-    return pointer.replace(pointer.replace(body, pair[0], other), pair[1], one)
+def _swap(body: Any, pair: Pair) -> Any:
+    first, second = (pointer.get(body, where) for where in pair)
+    return pointer.replace(pointer.replace(body, pair[0], second), pair[1], first)
 
 
-def _moved(body: Any, pair: Pair) -> Any:
-    one, other = (pointer.get(body, where) for where in pair)
-    return pointer.replace(pointer.replace(body, pair[0], one[:-1]), pair[1], one[-1] + other)
+def _move_character(body: Any, pair: Pair) -> Any:
+    first, second = (pointer.get(body, where) for where in pair)
+    return pointer.replace(pointer.replace(body, pair[0], first[:-1]), pair[1], first[-1] + second)
 
 
 def _pairs(request: Request) -> list[Pair]:
-    """Neighbouring texts of the body that differ; none of an array, whose order may mean nothing."""
+    """Neighbouring texts of the body that differ, outside of arrays, whose order may be meaningless."""
     texts = [
         (where, leaf)
         for where, leaf in free_leaves(request)
         if isinstance(leaf, str) and len(leaf) > 1 and not any(name.isdigit() for name in pointer.tokens(where))
     ]
-    return [(one[0], other[0]) for one, other in pairwise(texts) if one[1] != other[1]]
+    return [
+        (first_text[0], second_text[0])
+        for first_text, second_text in pairwise(texts)
+        if first_text[1] != second_text[1]
+    ]
 
 
-@check("IDEM-4", on="api-key idempotent", cases={"swapped": _swapped, "moved": _moved})
+@check("IDEM-4", on="api-key idempotent", cases={"swapped": _swap, "moved": _move_character})
 async def the_same_values_in_other_places_are_another_payload(case: Case, change: Callable[[Any, Pair], Any]) -> None:
-    """Two texts of the body that change places, or a character that goes from one to the next: another payload."""
-    for pair in _pairs(await case.arrange())[:_TRIED]:
+    """Two swapped texts, or a character moved from one text to the next, make another payload."""
+    for pair in _pairs(await case.arrange())[:_MAX_ATTEMPTS]:
         request = await case.arrange()
-        alone = await case.send(request.with_body(change(request.body, pair)), f"{' and '.join(pair)} changed, alone")
-        if alone.ok:
+        lone_answer = await case.send(
+            request.with_body(change(request.body, pair)), f"{' and '.join(pair)} changed, alone"
+        )
+        if lone_answer.ok:
             first = await case.control(await case.arrange())
             other = first.request.with_body(change(first.request.body, pair))
-            again = await case.send(other, f"{' and '.join(pair)} changed under the same key")
-            _judge(case, " and ".join(pair), alone, first, again)
+            repeat = await case.send(other, f"{' and '.join(pair)} changed under the same key")
+            _judge(case, " and ".join(pair), lone_answer, first, repeat)
             return
-    case.further(False, "no two texts of the body may hold each other's value")
+    case.require_case(False, "no two texts of the body accept each other's value")
 
 
 @check("IDEM-4", on="api-key idempotent")
 async def of_two_payloads_at_once_one_is_answered_200(case: Case) -> None:
-    """Under one key, and whichever of them comes first: the other one is not answered as if it were that."""
+    """Two concurrent payloads under one key are not both answered 200."""
     leaves = list(_leaves(case.profile, case.operation).values())
     _expect_other_payload(case, leaves[0])
     request = await case.arrange()
     free = {found for found, _ in free_leaves(request)}
     where = next((leaf for leaf in leaves if leaf in free), leaves[0])
-    index, alone = await _meaningful(case, where)
-    case.further(alone.ok, "no other body is known that is good alone")
-    changed = request.with_body((await variations(case, request, where))[index])
-    answers = await together(case, [request, changed] * 3, "two payloads at once")
-    good = [next((one for one in some if one.ok), None) for some in (answers[::2], answers[1::2])]
+    index, lone_answer = await _meaningful(case, where)
+    case.require_case(lone_answer.ok, "no other body is known that is good alone")
+    changed_body = request.with_body((await variations(case, request, where))[index])
+    answers = await send_together(case, [request, changed_body] * 3, "concurrent payloads")
+    good = [next((answer for answer in group if answer.ok), None) for group in (answers[::2], answers[1::2])]
     if good[0] is not None and good[1] is not None:
-        equal = [one for one in await together(case, [await case.arrange()] * 6, "equal calls at once") if one.ok]
-        if any(not alike(case, equal[0], one) for one in equal[1:]):
-            raise Inconclusive("equal calls at once are not one call either", *equal[:2], cause="IDEM-7")
+        equal = [
+            answer
+            for answer in await send_together(case, [await case.arrange()] * 6, "concurrent equal calls")
+            if answer.ok
+        ]
+        if any(not are_alike(case, equal[0], answer) for answer in equal[1:]):
+            raise Inconclusive("concurrent equal calls are not one call either", *equal[:2], cause="IDEM-7")
         message = f"two payloads that differ in {where} were both answered 200 under one key"
-        raise case.violated(message, alone, good[0], good[1], expected="409 for one of them")
+        raise case.violation(message, lone_answer, good[0], good[1], expected="409 for one of them")

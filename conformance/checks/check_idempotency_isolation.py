@@ -1,40 +1,46 @@
-"""Whose key it is: credentials, refusals, formats (IDEM-6, IDEM-8, IDEM-9, IDEM-10, IDEM-11)."""
+"""Scope of keys: credentials, refusals, formats (IDEM-6, IDEM-8, IDEM-9, IDEM-10, IDEM-11)."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
 
-from conformance.checks.support.authorization import LACKING, SPENT, lacking, suits
+from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
-from conformance.checks.support.effects import given_of
+from conformance.checks.support.effects import fixtures_of
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import alike, without
+from conformance.checks.support.replays import are_alike, drop_volatile
 from conformance.checks.support.signals import Inconclusive
-from conformance.client.request import Request, malformed_key, new_key, well_formed
+from conformance.client.request import Request, is_well_formed, malformed_key, new_key
 from conformance.contract import Operation
 from conformance.core import strict_json as strictjson
 from conformance.core.model import Level
 from conformance.profile.model import Idempotency, Profile
 
-_KEYED = ("api-key idempotent",)
+_OPERATIONS = ("api-key idempotent",)
 _SCOPED = ("scoped idempotent",)
 
 
-@check("IDEM-6", on=_KEYED)
+@check("IDEM-6", on=_OPERATIONS)
 async def a_key_of_another_installation_is_another_call(case: Case) -> None:
-    """The same key and body from another installation never bring back the first one's answer."""
-    other = case.stranger()
+    """The same key and body from another installation do not return the first installation's answer."""
+    other = case.foreign_credential()
     first = await case.control(await case.arrange())
-    theirs = await case.send(case.as_credential(first.request, other), "the same call from another installation")
-    if theirs.status == 409 and not case.operation.path_parameters:
-        case.warn("another installation's key conflicts with this one's", first, theirs, expected="a call of its own")
-    if not theirs.ok:
+    foreign_answer = await case.send(
+        case.as_credential(first.request, other), "the same call from another installation"
+    )
+    if foreign_answer.status == 409 and not case.operation.path_parameters:
+        case.warn(
+            "another installation's key conflicts with this one's", first, foreign_answer, expected="a separate call"
+        )
+    if not foreign_answer.ok:
         return
-    own = await case.control(await case.arrange(), "a call of its own")
-    if alike(case, first, theirs) and not alike(case, first, own):
-        raise case.violated("another installation was given the first one's answer", first, theirs, expected="not that")
+    own_answer = await case.control(await case.arrange(), "a separate call")
+    if are_alike(case, first, foreign_answer) and not are_alike(case, first, own_answer):
+        raise case.violation(
+            "another installation got the first one's answer", first, foreign_answer, expected="another answer"
+        )
 
 
 def _no_credential(case: Case, request: Request) -> Request:
@@ -45,16 +51,16 @@ def _bad_credential(case: Case, request: Request) -> Request:
     return request.with_authorization(case.profile.authorization.replace("{key}", "no-key-of-anyone-0000"))
 
 
-def _unscoped(case: Case, request: Request) -> Request:
-    names = lacking(case.profile, case.operation)
-    absent = suits(case.profile, case.operation, LACKING)
+def _scopeless_credential(case: Case, request: Request) -> Request:
+    names = credentials_without_scope(case.profile, case.operation)
+    absent = has_category(case.profile, case.operation, LACKS_SCOPE)
     case.need_credential(names, f"a key without the scope {case.operation.scope} is needed", absent)
     return case.as_credential(request, names[0])
 
 
-def _revoked(case: Case, request: Request) -> Request:
+def _revoked_credential(case: Case, request: Request) -> Request:
     names = [c.name for c in case.profile.credentials.values() if not c.active]
-    absent = suits(case.profile, case.operation, SPENT)
+    absent = has_category(case.profile, case.operation, INACTIVE)
     case.need_credential(names, "a key with status revoked or expired is needed", absent)
     return case.as_credential(request, names[0])
 
@@ -62,36 +68,51 @@ def _revoked(case: Case, request: Request) -> Request:
 Refuse = Callable[[Case, Request], Request]
 
 
-@check("IDEM-8", on=_KEYED, cases={"401-none": _no_credential, "401-bad": _bad_credential, "403": _unscoped})
+@check(
+    "IDEM-8",
+    on=_OPERATIONS,
+    cases={"401-none": _no_credential, "401-bad": _bad_credential, "403": _scopeless_credential},
+)
 async def a_refusal_does_not_use_the_key_up(case: Case, refuse: Refuse) -> None:
     """After a 401 or 403 the same key, with the good credential, still executes."""
     request = await case.arrange()
-    refused = await case.send(refuse(case, request), "refused with the key")
-    if not refused.refused:
-        raise Inconclusive("the defective credential was not refused", refused, cause=f"control:{case.operation.id}")
+    refusal = await case.send(refuse(case, request), "refused with the key")
+    if not refusal.is_refused:
+        raise Inconclusive("the defective credential was not refused", refusal, cause=f"control:{case.operation.id}")
     good = await case.send(request, "the same key, good credential")
     if good.ok:
         return
     await case.control(await case.arrange())
     if good.status not in (401, 403, 409) or good.gateway_trouble:
-        raise Inconclusive(f"the good credential was answered {good.summary}", refused, good)
-    raise case.violated("a refusal has used the key up", refused, good, expected="200")
+        raise Inconclusive(f"the good credential was answered {good.summary}", refusal, good)
+    raise case.violation("a refusal has used the key up", refusal, good, expected="200")
 
 
-@check("IDEM-9", on=_KEYED, cases={"none": (_no_credential, 401), "bad": (_bad_credential, 401),
-                                  "revoked": (_revoked, 401), "unscoped": (_unscoped, 403)})  # fmt: skip
-async def a_known_key_is_no_credential(case: Case, how: tuple[Refuse, int]) -> None:
-    """A call that was answered before is answered again only to who may make it."""
-    refuse, expected = how
+_UNAUTHORIZED: Mapping[str, tuple[Refuse, int]] = {
+    "none": (_no_credential, 401),
+    "bad": (_bad_credential, 401),
+    "revoked": (_revoked_credential, 401),
+    "unscoped": (_scopeless_credential, 403),
+}
+
+
+@check("IDEM-9", on=_OPERATIONS, cases=_UNAUTHORIZED)
+async def a_known_key_is_no_credential(case: Case, refusal_case: tuple[Refuse, int]) -> None:
+    """A known key is replayed only for an authorized caller."""
+    refuse, expected = refusal_case
     request = await case.arrange()
-    alone = await case.send(refuse(case, request).with_fresh_key(), "an unknown key")
-    if alone.status != expected:
+    lone_answer = await case.send(refuse(case, request).with_fresh_key(), "an unknown key")
+    if lone_answer.status != expected:
         cause = f"control:{case.operation.id}"
-        raise Inconclusive(f"the defective credential is answered {alone.summary} anyway", alone, cause=cause)
+        raise Inconclusive(
+            f"the defective credential is answered {lone_answer.summary} anyway", lone_answer, cause=cause
+        )
     first = await case.control(request)
-    again = await case.send(refuse(case, first.request), "a known key")
-    if again.status != expected:
-        raise case.violated("a known key was answered without a good credential", first, again, expected=str(expected))
+    repeat = await case.send(refuse(case, first.request), "a known key")
+    if repeat.status != expected:
+        raise case.violation(
+            "a known key was answered without a good credential", first, repeat, expected=str(expected)
+        )
 
 
 def _well_formed(profile: Profile, operation: Operation) -> Mapping[str, Callable[[], str] | None]:
@@ -107,65 +128,68 @@ def _well_formed(profile: Profile, operation: Operation) -> Mapping[str, Callabl
 
 @check("IDEM-10", cases=_well_formed)
 async def every_well_formed_key_is_accepted(case: Case, make: Callable[[], str] | None) -> None:
-    """A key of the format that the profile declares is accepted; what becomes of another is recorded."""
+    """A key in the declared format is accepted; the answer to another format is recorded."""
     case.need(make, "idempotency.format", "the key's format is needed")
     assert make is not None
     key, idempotency = make(), case.profile.idempotency
     assert idempotency is not None
-    case.further(well_formed(idempotency, key), "no key of the stated pattern could be made")
+    case.require_case(is_well_formed(idempotency, key), "no key of the stated pattern could be made")
     request = await case.arrange()
     answer = await case.send(request.with_key(key), "a well-formed key")
     if not answer.ok:
         await case.control(await case.arrange())
-        raise case.violated("a well-formed idempotency key was refused", answer, expected="200")
+        raise case.violation("a well-formed idempotency key was refused", answer, expected="200")
     if other := malformed_key(idempotency) if idempotency.format != "any" else "":
         odd = await case.send((await case.arrange()).with_key(other), "a key of another format")
         case.note(f"a key of another format is answered {odd.summary}")
 
 
-def _with_key(read: Request, idempotency: Idempotency) -> Request:
-    """A request of an operation without idempotency, with a key where the others carry theirs."""
+def _with_key(read_request: Request, idempotency: Idempotency) -> Request:
+    """A request without idempotency, with a key added where other operations carry theirs."""
     key = new_key(idempotency)
     if idempotency.carrier == "header":
-        return read.with_header(idempotency.name, key)
-    return read.with_query(**{idempotency.name: key})
+        return read_request.with_header(idempotency.name, key)
+    return read_request.with_query(**{idempotency.name: key})
 
 
 @check("IDEM-11", on="plain")
 async def a_plain_operation_needs_no_key(case: Case) -> None:
-    """An operation without idempotency is answered without an idempotency key, and does not ask for one."""
-    request = await case.arrange(proven=False)
+    """An operation without idempotency does not demand an idempotency key."""
+    request = await case.arrange(prove_control=False)
     answer = await case.send(request, "no idempotency key")
     if answer.ok:
         return
     idempotency = case.profile.idempotency
     if idempotency is None or idempotency.carrier == "body":
         raise control_failed(answer)
-    keyed = await case.send(_with_key(request, idempotency), "an idempotency key")
-    again = await case.send(request, "no idempotency key again")
-    if again.ok or not keyed.ok:
+    keyed_answer = await case.send(_with_key(request, idempotency), "an idempotency key")
+    repeat = await case.send(request, "no idempotency key again")
+    if repeat.ok or not keyed_answer.ok:
         raise control_failed(answer)
-    raise case.violated("an idempotency key is asked for", keyed, again, expected="200", level=Level.REQUIRED)
+    raise case.violation("an idempotency key is demanded", keyed_answer, repeat, expected="200", level=Level.REQUIRED)
 
 
 @check("IDEM-11", on=("api-key read",))
 async def a_key_on_a_read_changes_nothing(case: Case) -> None:
-    """A read that carries an idempotency key is answered afresh after the state has changed."""
+    """A read with an idempotency key is not replayed after the state has changed."""
     idempotency = case.profile.idempotency
     case.need(idempotency, "idempotency", "the key's carrier is needed")
     assert idempotency is not None
-    case.exists(idempotency.carrier != "body", "a read has no body to carry a key")
+    case.require_applicable(idempotency.carrier != "body", "a read has no body to carry a key")
     case.need(case.profile.effects, "effects", "a way to see an effect is needed")
     writers = [name for name, effect in case.profile.effects.items() if effect.operation == case.operation.id]
-    case.exists(writers, "no effect that the profile names is seen through this read")
+    case.require_applicable(writers, "no effect that the profile names is seen through this read")
     write = await case.arrange(case.contract.operations[writers[0]])
-    read = await case.arrange(given=given_of(write), proven=False)
-    keyed = _with_key(read, idempotency)
-    before = await case.control(keyed, "a read with a key")
+    read_request = await case.arrange(preset=fixtures_of(write), prove_control=False)
+    keyed_answer = _with_key(read_request, idempotency)
+    first = await case.control(keyed_answer, "a read with a key")
     await case.control(write, "a change")
-    fresh, again = await case.control(read, "a read without a key"), await case.control(keyed, "the keyed read again")
-    values = [without(answer.value, case.volatile) for answer in (before, fresh, again)]
+    fresh, repeat = (
+        await case.control(read_request, "a read without a key"),
+        await case.control(keyed_answer, "the keyed read again"),
+    )
+    values = [drop_volatile(answer.value, case.volatile) for answer in (first, fresh, repeat)]
     if not strictjson.same(values[0], values[1]) and strictjson.same(values[0], values[2]):
-        raise case.violated(
-            "a read with a key was replayed", before, fresh, again, expected="the state after the change"
+        raise case.violation(
+            "a read with a key was replayed", first, fresh, repeat, expected="the state after the change"
         )

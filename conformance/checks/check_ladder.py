@@ -1,6 +1,6 @@
-"""Lengths, numbers and broken escapes between the extremes (BODY-5, NF-1, SRCH-3, SRCH-7, STA-1).
+"""Sweeps of lengths, numbers and broken escapes (BODY-5, NF-1, SRCH-3, SRCH-7, STA-1).
 
-Whatever the value, the answer is a declared one: which, 200, 400 or 404, is not judged here.
+Each value must get a declared status; which of 200, 400 or 404 is not judged here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import quote
 from conformance.checks.support import ladder
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
-from conformance.checks.support.signals import Inapplicable, Violated
+from conformance.checks.support.signals import Inapplicable, Violation
 from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request
 from conformance.contract import Operation
@@ -32,10 +32,10 @@ def _numbers(_profile: Profile, body: Any) -> Iterable[tuple[str, Any]]:
     return ladder.numbers(body)
 
 
-def _is_plenty(case: Case) -> bool:
-    """Whether a fixture may be taken for each step."""
+def _has_unlimited_fixtures(case: Case) -> bool:
+    """Whether there are enough fixtures to use one for each step."""
     try:
-        case.need_plenty()
+        case.need_unlimited_fixtures()
     except Inapplicable:
         return False
     return True
@@ -43,17 +43,17 @@ def _is_plenty(case: Case) -> bool:
 
 @check("BODY-5", cases={"texts": _texts, "numbers": _numbers})
 async def a_member_of_any_size_is_survived(case: Case, steps_of: Steps) -> None:
-    """A text of any length and a number of any size in a body are accepted or refused with a declared status."""
+    """Texts of any length and numbers of any size in a body get a declared status."""
     request = await case.arrange()
     steps = list(steps_of(case.profile, request.body))
-    case.further(steps, "no member of the body is of that type")
-    plenty = _is_plenty(case)
+    case.require_case(steps, "no member of the body is of that type")
+    can_renew = _has_unlimited_fixtures(case)
     for where, value in steps:
-        changed = request.with_body(pointer.replace(request.body, where, value)).with_fresh_key()
-        what = f"{_size(value)} at {where}"
-        answer = await case.stubborn(changed, what)
-        expect_survival(case, what, answer, oversize=False)
-        if answer.ok and plenty:
+        changed_request = request.with_body(pointer.replace(request.body, where, value)).with_fresh_key()
+        description = f"{_size(value)} at {where}"
+        answer = await case.send_with_retry(changed_request, description)
+        expect_survival(case, description, answer, oversize=False)
+        if answer.ok and can_renew:
             request = await case.arrange()
 
 
@@ -63,28 +63,32 @@ def _size(value: Any) -> str:
 
 @check("NF-1")
 async def an_id_of_any_length_breaks_nothing(case: Case) -> None:
-    """An id that is too long for any column, or a number too large for one, is answered with a declared status."""
+    """Very long ids and very large numeric ids get a declared status."""
     request = await case.arrange()
     name = case.operation.path_parameters[0]
-    known = request.path[name]
-    numeric = known.isdecimal() and known.isascii()
-    ids = [ladder.of_length(known, length) for length in ladder.URL_LENGTHS if length > len(known)]
+    known_id = request.path[name]
+    numeric = known_id.isdecimal() and known_id.isascii()
+    ids = [ladder.with_length(known_id, length) for length in ladder.URL_LENGTHS if length > len(known_id)]
     ids += [str(number) for number in ladder.NUMBERS if number >= 2**31] if numeric else []
-    await _survived(case, [(f"an id of {len(one)} characters", request.with_path(**{name: one})) for one in ids])
+    await _expect_survival(
+        case, [(f"an id of {len(value)} characters", request.with_path(**{name: value})) for value in ids]
+    )
 
 
 @check("NF-1", on="hosted")
 async def a_broken_escape_in_a_session_breaks_nothing(case: Case) -> None:
-    """A session id with NUL, a malformed escape or octets that are no UTF-8 is no way in, and no crash."""
+    """Session ids with NUL, malformed escapes or invalid UTF-8 get a declared status."""
     request = await case.arrange()
     name = case.operation.path_parameters[0]
-    known = quote(request.path[name], safe="")
-    broken = [(end, replace(request, raw_path={name: f"{known}{end}"}, exact=True)) for end in ladder.BROKEN_ESCAPES]
-    await _survived(case, [(f"a session id with {end}", one) for end, one in broken])
+    known_id = quote(request.path[name], safe="")
+    requests = [
+        (end, replace(request, raw_path={name: f"{known_id}{end}"}, exact=True)) for end in ladder.BROKEN_ESCAPES
+    ]
+    await _expect_survival(case, [(f"a session id with {end}", defective) for end, defective in requests])
 
 
 def _query_texts(_profile: Profile, operation: Operation) -> Mapping[str, tuple[str, tuple[str, ...]]]:
-    """Parameters with the raw values that each is sent with: the declared ones, or one that nobody declared."""
+    """Query parameters, each with its raw values: the declared ones, or an unknown one."""
     short = ("%00", "%ff%zz")
     if not operation.query_parameters:
         return {"unknown": ("xConformanceProbe", short)}
@@ -92,37 +96,39 @@ def _query_texts(_profile: Profile, operation: Operation) -> Mapping[str, tuple[
 
 
 @check("STA-1", cases=_query_texts)
-async def a_broken_escape_in_a_query_breaks_nothing(case: Case, told: tuple[str, tuple[str, ...]]) -> None:
-    """A query parameter with NUL, malformed escapes or octets that are no UTF-8 is ignored or refused."""
+async def a_broken_escape_in_a_query_breaks_nothing(case: Case, parameter: tuple[str, tuple[str, ...]]) -> None:
+    """Query parameters with NUL, malformed escapes or invalid UTF-8 are ignored or refused."""
     request = await case.arrange()
-    name, values = told
-    await _survived(case, [(f"{name}={raw}", request.with_raw_query(name, raw)) for raw in values])
+    name, values = parameter
+    await _expect_survival(case, [(f"{name}={raw}", request.with_raw_query(name, raw)) for raw in values])
 
 
 @check("SRCH-3", cases={"page": "page", "pageSize": "pageSize"})
 async def a_number_of_any_size_is_survived(case: Case, name: str) -> None:
-    """page and pageSize of any size, also just beyond their bounds, are answered with a declared status."""
+    """Any integer as page or pageSize, also just beyond the bounds, gets a declared status."""
     request, search = await case.arrange(), case.profile.search
-    stated = (search.page_base,) if name == "page" else (search.page_size_min, search.page_size_max)
-    near = {bound + step for bound in stated if bound is not None for step in (-1, 0, 1)}
+    bounds = (search.page_base,) if name == "page" else (search.page_size_min, search.page_size_max)
+    near = {bound + step for bound in bounds if bound is not None for step in (-1, 0, 1)}
     values = sorted({*ladder.NUMBERS, *near, -(2**31) - 1})
-    await _survived(case, [(f"{name}={n:g}", request.with_query(**{name: str(n)})) for n in values])
+    await _expect_survival(case, [(f"{name}={n:g}", request.with_query(**{name: str(n)})) for n in values])
 
 
 @check("SRCH-7", cases={name: name for name in ("q", "locale", "market", "sort", "category", "merchant")})
 async def a_search_text_of_any_length_is_survived(case: Case, name: str) -> None:
-    """A search parameter of any length is accepted or refused with a declared status."""
+    """Search parameters of any length get a declared status."""
     request = await case.arrange()
     lengths = (0, 1, *ladder.URL_LENGTHS)
-    await _survived(case, [(f"{name} of {n} characters", request.with_query(**{name: "a" * n})) for n in lengths])
+    await _expect_survival(
+        case, [(f"{name} of {n} characters", request.with_query(**{name: "a" * n})) for n in lengths]
+    )
 
 
-async def _survived(case: Case, steps: Iterable[tuple[str, Request]]) -> None:
-    """Each is answered with a declared status; of a request that is answered 200, the next one may be answered 409."""
-    for what, request in steps:
-        answer = await case.stubborn(request.with_fresh_key(), what)
+async def _expect_survival(case: Case, steps: Iterable[tuple[str, Request]]) -> None:
+    """Violated unless each gets a declared status; after a 200, the next request may be answered 409."""
+    for description, request in steps:
+        answer = await case.send_with_retry(request.with_fresh_key(), description)
         try:
-            expect_survival(case, what, answer, oversize=len(answer.url) > ladder.LONG_URL)
-        except Violated as violated:
-            violated.level = Level.REQUIRED
+            expect_survival(case, description, answer, oversize=len(answer.url) > ladder.LONG_URL)
+        except Violation as violation:
+            violation.level = Level.REQUIRED
             raise

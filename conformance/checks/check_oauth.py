@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.oauth_exchange import REFUSED, access_token, oauth_of, other_algorithms
-from conformance.checks.support.races import AT_ONCE, ROUNDS, together
+from conformance.checks.support.oauth_exchange import REFUSAL_STATUSES, access_token, oauth_of, other_algorithms
+from conformance.checks.support.races import CONCURRENT_CALLS, ROUNDS, send_together
 from conformance.checks.support.registry import check
 from conformance.client.dpop import Proof, ProofKey, challenge_of
 from conformance.core import json_pointer as pointer
@@ -16,31 +16,31 @@ from conformance.core.model import Level
 
 @check("OA-1")
 async def the_exchange_answers_a_token_in_data(case: Case) -> None:
-    """A good code, verifier and proof in a JSON body are exchanged for a token in { data: object }."""
+    """A valid code, verifier and proof are exchanged for a token in { data: object }."""
     request = await case.arrange()
     answer = await case.control(request)
     if not isinstance(answer.data, dict):
-        raise case.violated(
+        raise case.violation(
             "the token is not in { data: object }", answer, expected="data: object", observed="no such data"
         )
     where = oauth_of(case).access_token
     if where and not access_token(case, answer):
-        raise case.violated(
+        raise case.violation(
             f"there is no token at {where}", answer, expected="a token", observed="none", level=Level.DECLARED
         )
 
 
 @check("OA-1", cases=other_algorithms)
 async def a_proof_of_each_declared_algorithm_is_accepted(case: Case, algorithm: str) -> None:
-    """A proof signed with any algorithm that the profile declares is as good as one signed with the first."""
+    """A proof signed with any declared algorithm is accepted."""
     key = await asyncio.to_thread(ProofKey.new, algorithm)
-    await case.runtime.controls.proven(case.operation)
+    await case.runtime.controls.prove(case.operation)
     request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
     answer = await case.send(request.with_proof(Proof(key)), f"a proof of {algorithm}")
     if not answer.ok:
         await case.control(await case.arrange())
         message = f"a proof of {algorithm}, which the profile declares, was refused"
-        raise case.violated(message, answer, expected="200", level=Level.DECLARED)
+        raise case.violation(message, answer, expected="200", level=Level.DECLARED)
 
 
 _DEFECTIVE_VERIFIERS: dict[str, Callable[[str], str | None]] = {
@@ -67,7 +67,7 @@ async def a_defective_verifier_is_refused(case: Case, defect: Callable[[str], st
     await case.negative(
         request,
         request.with_body(body),
-        REFUSED,
+        REFUSAL_STATUSES,
         "a defective verifier",
         any_refusal=True,
         control=await case.arrange(),
@@ -76,25 +76,27 @@ async def a_defective_verifier_is_refused(case: Case, defect: Callable[[str], st
 
 @check("OA-4")
 async def a_code_is_exchanged_once(case: Case) -> None:
-    """A used code, with a key and a proof of their own, is refused; binding where the profile says single-use."""
+    """A used code with a new key and proof is refused; binding where the profile says single-use."""
     declared = oauth_of(case).codes_single_use
-    case.exists(declared is not False, "the profile says that codes may be used again")
+    case.require_applicable(declared is not False, "the profile says that codes may be used again")
     request = await case.arrange()
     first = await case.control(request)
     second = await case.send(request.with_fresh_key(), "the same code again")
-    if not second.refused:
+    if not second.is_refused:
         level = Level.DECLARED if declared else Level.RECOMMENDED
-        raise case.violated("a used code was exchanged again", first, second, expected="400 or 401", level=level)
+        raise case.violation("a used code was exchanged again", first, second, expected="400 or 401", level=level)
 
 
 @check("OA-4", cases={str(number): number for number in range(1, ROUNDS + 1)})
 async def a_code_is_exchanged_once_of_several_times_at_once(case: Case, number: int) -> None:
-    """Exchanges of one code at once, each with a key and a proof of its own: one token at most."""
+    """Concurrent exchanges of one code, each with its own key and proof, give at most one token."""
     declared = oauth_of(case).codes_single_use
-    case.exists(declared is not False, "the profile says that codes may be used again")
+    case.require_applicable(declared is not False, "the profile says that codes may be used again")
     request = await case.arrange()
-    answers = await together(case, [request.with_fresh_key() for _ in range(AT_ONCE)], "the same code at once")
+    answers = await send_together(
+        case, [request.with_fresh_key() for _ in range(CONCURRENT_CALLS)], "the same code concurrently"
+    )
     winners = [answer for answer in answers if answer.ok]
     if len(winners) > 1:
         level = Level.DECLARED if declared else Level.RECOMMENDED
-        raise case.violated("a code was exchanged more than once", *winners, expected="at most one 200", level=level)
+        raise case.violation("a code was exchanged more than once", *winners, expected="at most one 200", level=level)

@@ -1,4 +1,4 @@
-"""What codes, proofs and tokens are bound to (OA-3, OA-5, OA-7, OA-9 to OA-12)."""
+"""Binding of codes, proofs and tokens (OA-3, OA-5, OA-7, OA-9 to OA-12)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP
-from conformance.checks.support.oauth_exchange import REFUSED, access_token, oauth_of
+from conformance.checks.support.oauth_exchange import REFUSAL_STATUSES, access_token, oauth_of
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import alike
+from conformance.checks.support.replays import are_alike
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.dpop import Proof, ProofKey, new_verifier
 from conformance.client.request import Request
@@ -30,10 +30,10 @@ def _proof(request: Request) -> Proof:
 async def a_plain_challenge_is_of_no_use(case: Case) -> None:
     """A code for a plain challenge is not exchanged (RFC 7636 section 4.2).
 
-    A fixture that gives no such code is not the target's refusal: then nothing is known.
+    Inconclusive where the fixture issues no such code, since that is not the target's refusal.
     """
     oauth_of(case)
-    await case.runtime.controls.proven(case.operation)
+    await case.runtime.controls.prove(case.operation)
     source = next(iter(case.profile.fixtures.get("oauth", {}).values()), None)
     case.need(
         source and "{pkce.method}" in str(source), "fixtures.oauth", "a code source that takes {pkce.method} is needed"
@@ -41,21 +41,21 @@ async def a_plain_challenge_is_of_no_use(case: Case) -> None:
     verifier = new_verifier()
     plain = {"pkce.method": "plain", "pkce.challenge": verifier, "pkce.verifier": verifier}
     request = await case.runtime.arranger.arrange(case.operation, scope=plain)
-    await case.negative(request, request, REFUSED, "a code of a plain challenge", control=await case.arrange())
+    await case.negative(request, request, REFUSAL_STATUSES, "a code of a plain challenge", control=await case.arrange())
 
 
 Swap = Callable[[str, str], str]
-"""The body's own value and the other registered one -> what is sent instead."""
+"""(value of the body, other registered value) -> replacement value."""
 
 
-def _with_a_query(own: str, _: str) -> str:
-    return f"{own}{'&' if '?' in own else '?'}more=1"
+def _with_a_query(value: str, _: str) -> str:
+    return f"{value}{'&' if '?' in value else '?'}more=1"
 
 
 _SWAPS: Mapping[str, tuple[str, str, Swap]] = {
-    "client": ("other_client_id", "client_id_member", lambda own, other: other),
-    "redirect-uri": ("other_redirect_uri", "redirect_uri_member", lambda own, other: other),
-    "redirect-uri-with-a-longer-path": ("other_redirect_uri", "redirect_uri_member", lambda own, _: f"{own}/more"),
+    "client": ("other_client_id", "client_id_member", lambda value, other: other),
+    "redirect-uri": ("other_redirect_uri", "redirect_uri_member", lambda value, other: other),
+    "redirect-uri-with-a-longer-path": ("other_redirect_uri", "redirect_uri_member", lambda value, _: f"{value}/more"),
     "redirect-uri-with-a-query": ("other_redirect_uri", "redirect_uri_member", _with_a_query),
 }
 
@@ -70,35 +70,35 @@ async def a_code_belongs_to_its_client_and_redirect_uri(case: Case, swap: tuple[
     request = await case.arrange()
     key = f"oauth.{swap[1]} (where the body has it)"
     case.need(pointer.has(request.body, where), key, f"the body has no member at {where}: its place is needed")
-    instead = swap[2](str(pointer.get(request.body, where)), other)
-    bad = request.with_body(pointer.replace(request.body, where, instead))
+    replacement = swap[2](str(pointer.get(request.body, where)), other)
+    bad = request.with_body(pointer.replace(request.body, where, replacement))
     await case.negative(
-        request, bad, (*REFUSED, 403), f"another {swap[0]}", any_refusal=True, control=await case.arrange()
+        request, bad, (*REFUSAL_STATUSES, 403), f"another {swap[0]}", any_refusal=True, control=await case.arrange()
     )
 
 
 @check("OA-5", cases=MADE_UP)
 async def a_code_that_nobody_issued_is_refused(case: Case, change: Callable[[str], str]) -> None:
-    """A code that is made up is exchanged for nothing, however much it is like a good one (RFC 6749 section 5.2)."""
+    """A forged code is refused, however similar to a valid one (RFC 6749 section 5.2)."""
     where = oauth_of(case).code
     case.need(where, "oauth.code", "the place of the code in the body is needed")
     request = await case.arrange()
     code = pointer.get(request.body, where) if pointer.has(request.body, where) else ""
     long_enough = isinstance(code, str) and len(code) >= LEAST_MADE_UP
-    case.further(long_enough, "codes are so short that a made-up one may be another one's")
+    case.require_case(long_enough, "codes are so short that a forged one may be valid")
     bad = request.with_body(pointer.replace(request.body, where, change(code)))
-    await case.negative(request, bad, REFUSED, "a code of nobody's", any_refusal=True, control=await case.arrange())
+    await case.negative(request, bad, REFUSAL_STATUSES, "a forged code", any_refusal=True, control=await case.arrange())
 
 
 @check("OA-7")
 async def a_proof_is_used_once(case: Case) -> None:
-    """A proof that was used is refused with a fresh code (RFC 9449 section 11.1 lets a server track jti)."""
-    pinned = {"jti": str(uuid.uuid4())}
+    """A used proof is refused with a fresh code (RFC 9449 section 11.1 lets a server track jti)."""
+    claims = {"jti": str(uuid.uuid4())}
     first, second = await case.arrange(), await case.arrange()
-    await case.control(first.with_proof(replace(_proof(first), claims=pinned)))
-    answer = await case.send(second.with_proof(replace(_proof(second), claims=pinned)), "a used proof, fresh code")
+    await case.control(first.with_proof(replace(_proof(first), claims=claims)))
+    answer = await case.send(second.with_proof(replace(_proof(second), claims=claims)), "a used proof, fresh code")
     if answer.ok:
-        raise case.violated("a used proof was accepted", answer, expected="400 or 401")
+        raise case.violation("a used proof was accepted", answer, expected="400 or 401")
 
 
 def _claims(token: str) -> dict[str, Any] | None:
@@ -107,15 +107,15 @@ def _claims(token: str) -> dict[str, Any] | None:
     if len(parts) != 3:
         return None
     try:
-        decoded = strictjson.parse_leniently(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        payload = strictjson.parse_leniently(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except ValueError:
         return None
-    return decoded if isinstance(decoded, dict) else None
+    return payload if isinstance(payload, dict) else None
 
 
 @check("OA-9")
 async def the_token_is_bound_to_the_proof_key(case: Case) -> None:
-    """token_type is DPoP, and a token that can be read confirms the key's thumbprint (RFC 9449 sections 5 and 6.1)."""
+    """token_type is DPoP, and a readable token confirms the key's thumbprint (RFC 9449 sections 5 and 6.1)."""
     oauth = oauth_of(case)
     case.need(oauth.access_token or oauth.token_type, "oauth.access_token", "the place of the token is needed")
     request = await case.arrange()
@@ -123,61 +123,61 @@ async def the_token_is_bound_to_the_proof_key(case: Case) -> None:
     if oauth.token_type:
         kind = pointer.get(answer.value, oauth.token_type) if pointer.has(answer.value, oauth.token_type) else None
         if not isinstance(kind, str) or kind.lower() != "dpop":
-            raise case.violated("the token is not of type DPoP", answer, expected="DPoP", observed=str(kind))
+            raise case.violation("the token is not of type DPoP", answer, expected="DPoP", observed=str(kind))
     claims = _claims(access_token(case, answer))
     if claims is not None:
-        confirmed = claims.get("cnf", {}).get("jkt") if isinstance(claims.get("cnf"), dict) else None
-        if confirmed != _proof(request).key.thumbprint:
-            raise case.violated(
+        thumbprint = claims.get("cnf", {}).get("jkt") if isinstance(claims.get("cnf"), dict) else None
+        if thumbprint != _proof(request).key.thumbprint:
+            raise case.violation(
                 "the token confirms another key", answer, expected="cnf.jkt of the proof's key", observed="another"
             )
     elif not oauth.token_type:
-        raise Inconclusive("the token is opaque, and its type is not told", answer)
+        raise Inconclusive("the token is opaque, and its type is not stated", answer)
 
 
 @check("OA-10")
 async def a_token_answer_is_not_cached(case: Case) -> None:
     """Cache-Control: no-store (RFC 6749 section 5.1)."""
     answer = await case.control(await case.arrange())
-    told = answer.header("Cache-Control") or ""
-    if "no-store" not in told.lower():
-        raise case.violated(
-            "the token may be cached", answer, expected="Cache-Control: no-store", observed=told or "none"
+    cache_control = answer.header("Cache-Control") or ""
+    if "no-store" not in cache_control.lower():
+        raise case.violation(
+            "the token may be cached", answer, expected="Cache-Control: no-store", observed=cache_control or "none"
         )
 
 
 @check("OA-11")
 async def a_new_proof_does_not_make_another_call(case: Case) -> None:
-    """The same key and body with a fresh proof is the same call: every retry has a fresh proof."""
+    """The same key and body with a fresh proof is the same call, since every retry has a fresh proof."""
     first = await case.control(await case.arrange())
-    again = await case.send(first.request, "the same call, fresh proof")
-    if not again.ok:
-        raise case.violated("a retry with a fresh proof is not the same call", first, again, expected="200")
+    repeat = await case.send(first.request, "the same call, fresh proof")
+    if not repeat.ok:
+        raise case.violation("a retry with a fresh proof is not the same call", first, repeat, expected="200")
 
 
 @check("OA-12")
 async def nobody_gets_a_token_again_without_a_proof(case: Case) -> None:
-    """The same idempotency key and body without any proof never bring back the first token."""
+    """The same idempotency key and body without a proof do not return the first token."""
     case.need(oauth_of(case).access_token, "oauth.access_token", "the place of the token is needed")
     first = await case.control(await case.arrange())
-    again = await case.send(first.request.with_proof(None), "the same call, without a proof")
-    if (again.ok and access_token(case, again) == access_token(case, first)) or alike(case, first, again):
-        raise case.violated("the token was given away without a proof", first, again, expected="a refusal")
+    repeat = await case.send(first.request.with_proof(None), "the same call, without a proof")
+    if (repeat.ok and access_token(case, repeat) == access_token(case, first)) or are_alike(case, first, repeat):
+        raise case.violation("the token was returned without a proof", first, repeat, expected="a refusal")
 
 
 @check("OA-12")
 async def another_key_holder_gets_no_token(case: Case) -> None:
-    """The same idempotency key and body with a proof of another key never bring back the first token."""
+    """The same idempotency key and body with a proof of another key do not return the first token."""
     oauth = oauth_of(case)
     case.need(oauth.access_token, "oauth.access_token", "the place of the token is needed")
     first = await case.control(await case.arrange())
-    stranger = Proof(ProofKey.new(oauth.algorithms[0]))
-    again = await case.send(first.request.with_proof(stranger), "the same call, another key's proof")
-    if (again.ok and access_token(case, again) == access_token(case, first)) or alike(case, first, again):
-        raise case.violated(
-            "the holder of another key was given the token",
+    foreign_proof = Proof(ProofKey.new(oauth.algorithms[0]))
+    repeat = await case.send(first.request.with_proof(foreign_proof), "the same call, another key's proof")
+    if (repeat.ok and access_token(case, repeat) == access_token(case, first)) or are_alike(case, first, repeat):
+        raise case.violation(
+            "the holder of another key got the token",
             first,
-            again,
+            repeat,
             expected="another answer",
             level=Level.DECLARED,
         )

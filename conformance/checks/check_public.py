@@ -1,4 +1,4 @@
-"""The operations that anyone may call, and where every operation is found (PUB-1 to PUB-3, VER-1)."""
+"""Public operations, and the path of every operation (PUB-1 to PUB-3, VER-1)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def a_public_operation_needs_no_credential(case: Case) -> None:
     await needs_no_credential(case)
 
 
-def _further(profile: Profile, operation: Operation) -> Mapping[str, Mapping[str, str]]:
+def _further_parameters(profile: Profile, operation: Operation) -> Mapping[str, Mapping[str, str]]:
     """Ordinary query parameters beyond those of the control."""
     search = profile.search
     filters = {"category": search.category or "shoes", "merchant": search.merchant or "acme"}
@@ -42,49 +42,49 @@ def _further(profile: Profile, operation: Operation) -> Mapping[str, Mapping[str
     return {**single, "both-filters": filters, "second-page": paging, "filtered-page": {**filters, **paging}}
 
 
-@check("PUB-1", on=_CATALOG, cases=_further)
+@check("PUB-1", on=_CATALOG, cases=_further_parameters)
 async def no_query_parameter_asks_for_a_credential(case: Case, parameters: Mapping[str, str]) -> None:
-    """Filters, pages and other query parameters of a public operation do not make it ask for a key."""
+    """Filters, pages and other query parameters of a public operation do not make it demand a key."""
     await needs_no_credential_with(case, parameters)
 
 
 @check("PUB-2", on="public")
 async def a_bogus_credential_on_a_public_operation_is_recorded(case: Case) -> None:
-    """What a public operation makes of a malformed Authorization is recorded; only a 5xx fails."""
+    """The answer of a public operation to a malformed Authorization is recorded; only a 5xx fails."""
     request = await case.arrange()
     bogus = request.with_authorization("Bearer not-a-key-of-anyone").with_fresh_key()
-    answer = await case.stubborn(bogus, "bogus Authorization", request)
+    answer = await case.send_with_retry(bogus, "bogus Authorization", request)
     case.note(f"a bogus Authorization is answered {answer.summary}")
     if answer.status is None or answer.status >= 500:
-        raise case.violated(
+        raise case.violation(
             "a bogus Authorization broke the answer", answer, expected="200 or 401", level=Level.REQUIRED
         )
 
 
 @check("PUB-3", on=("listPublicMerchantCategories", "listPublicMerchantProducts"))
 async def an_unknown_merchant_is_answered_404(case: Case) -> None:
-    """A slug that names nobody is not found. An empty list is a warning: the text does not tie slugs to 404."""
+    """An unknown slug is answered 404. An empty list is a warning: the interface does not tie slugs to 404."""
     request = await case.arrange()
     unknown = dict.fromkeys(case.operation.path_parameters, "no-such-merchant-7f3a")
-    unknown |= await case.runtime.arranger.unknown(request)
-    answer = await case.stubborn(request.with_path(**unknown), "unknown slug", request)
+    unknown |= await case.runtime.arranger.unknown_path_values(request)
+    answer = await case.send_with_retry(request.with_path(**unknown), "unknown slug", request)
     if answer.ok and answer.data == []:
         case.warn("an unknown slug is answered with an empty list", answer, expected="404")
     elif answer.status != 404:
-        raise case.violated("an unknown slug was not answered 404", answer, expected="404")
+        raise case.violation("an unknown slug was not answered 404", answer, expected="404")
 
 
 @check("VER-1")
 async def the_operation_is_served_under_its_declared_path(case: Case) -> None:
-    """The control is found under /api/v1. A 404 fails where nothing can be missing but the route."""
-    request = await case.arrange(proven=False)
+    """The operation is served under /api/v1. A 404 fails where only the route can be missing."""
+    request = await case.arrange(prove_control=False)
     answer = await case.send(request, "control")
     if answer.status == 404:
-        elsewhere = replace(
+        unprefixed = replace(
             request, operation=replace(case.operation, path=case.operation.path.removeprefix("/api/v1"))
         )
-        outside = await case.send(elsewhere.with_fresh_key(), "outside /api/v1")
+        outside = await case.send(unprefixed.with_fresh_key(), "outside /api/v1")
         if outside.ok or not case.operation.path_parameters:
-            raise case.violated("the operation is not served under /api/v1", outside, answer, expected="200")
+            raise case.violation("the operation is not served under /api/v1", outside, answer, expected="200")
     if not answer.ok:
         raise control_failed(answer)

@@ -22,25 +22,29 @@ _REQUIRED = ("q", "locale", "market", "sort", "page", "pageSize")
 
 @check("SRCH-1", cases={name: name for name in _REQUIRED})
 async def a_required_parameter_may_not_be_missing(case: Case, name: str) -> None:
-    """Each of the six required query parameters, left out alone, is answered 400."""
+    """A request without any one of the six required query parameters is answered 400."""
     request = await case.arrange()
     await case.negative(request, request.without_query(name), {400}, f"no {name}", any_refusal=True)
 
 
 @check("SRCH-2", cases={"category": ("category",), "merchant": ("merchant",), "both": ("category", "merchant")})
 async def an_optional_parameter_may_be_missing(case: Case, names: tuple[str, ...]) -> None:
-    """A query that is good with category and merchant is good without them."""
-    request = await case.arrange(proven=False)
+    """A query that is accepted with category and merchant is accepted without them."""
+    request = await case.arrange(prove_control=False)
     search = case.profile.search
     full = {n: v for n, v in {"category": search.category, "merchant": search.merchant}.items() if v}
-    tried = request.with_query(**{name: value for name, value in full.items() if name not in dict(request.query)})
-    without = await case.send(tried.without_query(*names), f"no {' or '.join(names)}")
+    full_request = request.with_query(
+        **{name: value for name, value in full.items() if name not in dict(request.query)}
+    )
+    without = await case.send(full_request.without_query(*names), f"no {' or '.join(names)}")
     if without.ok:
         return
-    answer = await case.send(tried, "with every optional parameter")
+    answer = await case.send(full_request, "with every optional parameter")
     if not answer.ok:
         raise control_failed(without)
-    raise case.violated(f"without {' or '.join(names)} the query was not answered 200", answer, without, expected="200")
+    raise case.violation(
+        f"without {' or '.join(names)} the query was not answered 200", answer, without, expected="200"
+    )
 
 
 def _not_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str]]:
@@ -72,7 +76,7 @@ def _first_page(case: Case) -> int:
 
 
 def _sizes(profile: Profile) -> tuple[int, ...]:
-    """The two smallest page sizes within the declared bounds, or the only one; 1 and 2 where no bound is stated."""
+    """The two smallest page sizes within the declared bounds, or the only one; 1 and 2 without bounds."""
     smallest, largest = profile.search.page_size_min or 1, profile.search.page_size_max
     return tuple(size for size in (smallest, smallest + 1) if largest is None or size <= largest)
 
@@ -83,7 +87,7 @@ def _by_size(profile: Profile, _operation: Operation) -> Mapping[str, int]:
 
 @check("SRCH-4", cases=_by_size)
 async def page_size_bounds_every_page(case: Case, size: int) -> None:
-    """No page has more items than pageSize asks for; a size that the target refuses says nothing."""
+    """No page has more items than pageSize; a refused size is inconclusive."""
     request = await case.arrange()
     for page in range(_first_page(case), _first_page(case) + 3):
         answer = await _page(case, request, page, size)
@@ -91,7 +95,7 @@ async def page_size_bounds_every_page(case: Case, size: int) -> None:
             raise Inconclusive(f"pageSize {size} was answered {answer.summary}", answer)
         if len(_items(answer)) > size:
             observed = f"{len(answer.data)} items"
-            raise case.violated(
+            raise case.violation(
                 f"page {page} is longer than pageSize", answer, expected=f"at most {size}", observed=observed
             )
 
@@ -101,7 +105,7 @@ _FILTERS = ("category", "merchant")
 
 @check("SRCH-5", cases={**{name: (name,) for name in _FILTERS}, "both": _FILTERS})
 async def a_filter_narrows_the_result(case: Case, names: tuple[str, ...]) -> None:
-    """Every item of a filtered result has the value that was asked for, and of two filters both."""
+    """Every item of a filtered result has the requested value, with two filters both."""
     search = case.profile.search
     values, places = {}, {}
     for name in names:
@@ -109,22 +113,22 @@ async def a_filter_narrows_the_result(case: Case, names: tuple[str, ...]) -> Non
         case.need(values[name], f"search.{name}", "a value to filter by is needed")
         case.need(places[name], f"search.item_{name}", "the place of the value in an item is needed")
     request = await case.arrange()
-    told = " and ".join(f"{name}={value}" for name, value in values.items())
-    answer = await case.control(request.with_query(**values), told)
+    filter_text = " and ".join(f"{name}={value}" for name, value in values.items())
+    answer = await case.control(request.with_query(**values), filter_text)
     first = _first_page(case)
     further = await _page(case, answer.request, first + 1, _sizes(case.profile)[0])
     for item, name in product([*_items(answer), *(_items(further) if further.ok else ())], names):
         found = pointer.get(item, places[name]) if pointer.has(item, places[name]) else None
         if found != values[name] and not (isinstance(found, list) and values[name] in found):
-            what = f"an item of another {name} is listed"
-            raise case.violated(what, answer, further, expected=str(values[name]), observed=str(found))
-    if not answer.data and len(names) == 1:  # of two, no item need have both
+            message = f"an item of another {name} is listed"
+            raise case.violation(message, answer, further, expected=str(values[name]), observed=str(found))
+    if not answer.data and len(names) == 1:  # with two filters the result may be empty
         raise Inconclusive(f"no item has the {names[0]} {values[names[0]]!r}", answer)
 
 
 @check("SRCH-6")
 async def another_page_shows_other_items(case: Case) -> None:
-    """With a stable order, no two pages have an item in common, whichever of two small page sizes is used."""
+    """With a stable order no two pages share an item, for two small page sizes."""
     search = case.profile.search
     case.need(search.stable_sort, "search.stable_sort = true", "an order that does not change is needed")
     case.need(search.item_id, "search.item_id", "the place of an item's id is needed")
@@ -132,20 +136,22 @@ async def another_page_shows_other_items(case: Case) -> None:
     sizes = _sizes(case.profile)
     for size in sizes:
         pages = [await _page(case, request, _first_page(case) + number, size) for number in range(_PAGES)]
-        shown = [page for page in pages if page.ok and _items(page)]
-        if len(shown) < 2:
+        filled_pages = [page for page in pages if page.ok and _items(page)]
+        if len(filled_pages) < 2:
             if size == sizes[0]:
                 raise Inconclusive(f"there are not two pages of pageSize {size}", *pages[:2])
             case.note(f"there are not two pages of pageSize {size}")
             break
-        if longer := [page for page in shown if len(_items(page)) > size]:
+        if longer := [page for page in filled_pages if len(_items(page)) > size]:
             raise Inconclusive("a page is longer than pageSize", *longer[:1], cause="SRCH-4")
-        ids = [{str(pointer.get(item, search.item_id)) for item in _items(page)} for page in shown]
-        for one, other in combinations(range(len(shown)), 2):
-            if ids[one] & ids[other]:
-                observed = str(ids[other])
-                what = "two pages show the same item"
-                raise case.violated(what, shown[one], shown[other], expected="others", observed=observed)
+        ids = [{str(pointer.get(item, search.item_id)) for item in _items(page)} for page in filled_pages]
+        for first, second in combinations(range(len(filled_pages)), 2):
+            if ids[first] & ids[second]:
+                observed = str(ids[second])
+                message = "two pages show the same item"
+                raise case.violation(
+                    message, filled_pages[first], filled_pages[second], expected="others", observed=observed
+                )
 
 
 _ODD = {"plus": ("page", "+1"), "zeros": ("page", "01"), "blank": ("page", ""), "zero": ("page", "0"),
@@ -157,7 +163,7 @@ _ODD = {"plus": ("page", "+1"), "zeros": ("page", "01"), "blank": ("page", ""), 
 
 @check("SRCH-7", cases=_ODD)
 async def odd_values_are_recorded(case: Case, odd: tuple[str, str]) -> None:
-    """What the interface leaves open about a parameter's values is recorded; only a 5xx fails."""
+    """The answers to unusual parameter values are recorded; only a 5xx fails."""
     request = await case.arrange()
-    answer = await case.stubborn(request.with_query(**{odd[0]: odd[1]}), f"{odd[0]}={odd[1]}", request)
+    answer = await case.send_with_retry(request.with_query(**{odd[0]: odd[1]}), f"{odd[0]}={odd[1]}", request)
     case.note(f"{odd[0]}={odd[1][:12]} is answered {answer.summary}")

@@ -1,50 +1,54 @@
-"""Installations are strangers to each other (TEN-1; OWASP API1:2023, broken object level authorization)."""
+"""Isolation of installations (TEN-1; OWASP API1:2023, broken object level authorization)."""
 
 from __future__ import annotations
 
-from conformance.checks.support.authorization import STRANGER, cases, suits
+from conformance.checks.support.authorization import OTHER_INSTALLATION, cases, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.profile.render import placeholders
 
 _ON_OBJECTS = ("api-key path",)
-_HIDDEN = (400, 401, 403, 404, 409)
+_REFUSAL_STATUSES = (400, 401, 403, 404, 409)
 
 
 @check("TEN-1", on=_ON_OBJECTS)
 async def an_object_of_another_installation_is_out_of_reach(case: Case) -> None:
-    """A good key gets nothing of an object that belongs to another installation: neither 200 nor a different error."""
+    """An object of another installation is refused for a valid key."""
     kinds = {name.partition(".")[0] for name in placeholders(dict(case.facts.path))}
     foreign = [kind for kind in sorted(kinds) if case.runtime.fixtures.find(kind, "foreign")]
     case.need(kinds, f"operations.{case.operation.id}.path (from a fixture)", "an id of a fixture is needed")
     case.need(foreign, f"fixtures.{min(kinds)}.foreign", "an object of another installation is needed")
     request = await case.arrange()
-    theirs = await case.arrange(use=dict.fromkeys(foreign, "foreign"))
-    stranger = request.with_path(**theirs.path)
-    await case.negative(request, stranger, _HIDDEN, "an object of another installation", any_refusal=True)
+    foreign_request = await case.arrange(use=dict.fromkeys(foreign, "foreign"))
+    bad = request.with_path(**foreign_request.path)
+    await case.negative(request, bad, _REFUSAL_STATUSES, "an object of another installation", any_refusal=True)
 
 
-@check("TEN-1", on=_ON_OBJECTS, cases=cases(STRANGER))
+@check("TEN-1", on=_ON_OBJECTS, cases=cases(OTHER_INSTALLATION))
 async def a_key_of_another_installation_reaches_nothing_here(case: Case, credential: str) -> None:
-    """A good key of another installation, whatever its scopes, gets nothing of an object of this one."""
-    absent = suits(case.profile, case.operation, STRANGER)
+    """A valid key of another installation, with any scopes, is refused on an object of this one."""
+    absent = has_category(case.profile, case.operation, OTHER_INSTALLATION)
     case.need_credential(credential, "an active key of a second installation is needed", absent)
     request = await case.arrange()
     await case.negative(
-        request, case.as_credential(request, credential), _HIDDEN, "a key of another installation", any_refusal=True
+        request,
+        case.as_credential(request, credential),
+        _REFUSAL_STATUSES,
+        "a key of another installation",
+        any_refusal=True,
     )
 
 
 @check("TEN-1", on="listInstallationWebhookDeliveries")
 async def a_list_shows_nothing_of_another_installation(case: Case) -> None:
-    """The deliveries of this installation name no endpoint of another one."""
+    """The deliveries of this installation do not show an endpoint of another one."""
     fixture = case.runtime.fixtures.find("webhook", "foreign")
     case.need(fixture, "fixtures.webhook.foreign", "an endpoint of another installation is needed")
     assert fixture is not None
-    values = [str(value) for value in (await case.runtime.fixtures.shared(fixture, {})).values()]
-    # a number may be the id of something else there: each kind of thing is often numbered by itself
-    theirs = [value for value in values if len(value) > 5 and not value.isdecimal()]
-    case.further(theirs, "the id of the other installation's endpoint may stand there by chance")
+    values = [str(value) for value in (await case.runtime.fixtures.get_shared(fixture, {})).values()]
+    # a number may be the id of another resource: kinds are often numbered separately
+    foreign_values = [value for value in values if len(value) > 5 and not value.isdecimal()]
+    case.require_case(foreign_values, "the id of the other installation's endpoint may occur by chance")
     answer = await case.control(await case.arrange())
-    if any(value in answer.body.decode("utf-8", "replace") for value in theirs):
-        raise case.violated("an endpoint of another installation is listed", answer, expected="nothing of it")
+    if any(value in answer.body.decode("utf-8", "replace") for value in foreign_values):
+        raise case.violation("an endpoint of another installation is listed", answer, expected="nothing of it")

@@ -1,4 +1,4 @@
-"""Random walks over carts, orders, endpoints and sessions (CONF-1, HO-4, IDEM-1): sequences that nobody thought of."""
+"""Random walks over carts, orders, endpoints and sessions (CONF-1, HO-4, IDEM-1): unforeseen sequences."""
 
 from __future__ import annotations
 
@@ -10,10 +10,28 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, cast
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.properties import BATCH, Exploration, batches, bounded, draw, in_thread, spread
+from conformance.checks.support.properties import (
+    BATCH,
+    Exploration,
+    batches,
+    draw,
+    hypothesis_settings,
+    run_in_thread,
+    send_batch,
+)
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.state_walk import REPLAY, STATE, STEPS, Ground, Slip, Turn, Walks, ground_of, machine
+from conformance.checks.support.state_walk import (
+    REPLAY,
+    STATE,
+    STEPS,
+    Action,
+    WalkModel,
+    Walks,
+    WalkViolation,
+    machine,
+    model_of,
+)
 from conformance.checks.support.transitions import States
 from conformance.core.gc_tuning import forget_circles
 
@@ -22,111 +40,115 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Walked:
-    """What the walks over one kind of resource came upon, for all operations and both questions."""
+class WalkResult:
+    """The results of the walks over one kind of resource, for all operations and both questions."""
 
-    found: Exploration
+    exploration: Exploration
     walks: Walks
 
 
-async def _walk(case: Case, ground: Ground) -> Walked:
-    """A batch of walks is drawn before the first is walked, so that a few can be under way at once."""
-    found = Exploration(asyncio.get_running_loop(), case.examples - case.examples // 4)
-    walks = Walks(case, ground, States(case.profile.transitions))
-    seeded = zlib.crc32(f"{case.runtime.settings.seed}:{ground.kind}".encode())
-    for begun, number in batches(found.most):
-        search = ground, seeded + begun, number
-        drawn = await draw(partial(_kept if number < BATCH else _drawn, *search))
-        await spread(found, list(drawn), walks, repr)
-        if found.smallest is not None:
-            await _repeat(found, walks, drawn)
-            await in_thread(found, partial(_search, *search, partial(_again, found, walks)))
+async def _walk(case: Case, model: WalkModel) -> WalkResult:
+    """Generates each batch of walks before its first walk runs, so that several can run concurrently."""
+    exploration = Exploration(asyncio.get_running_loop(), case.examples - case.examples // 4)
+    walks = Walks(case, model, States(case.profile.transitions))
+    start_seed = zlib.crc32(f"{case.runtime.settings.seed}:{model.kind}".encode())
+    for offset, number in batches(exploration.max_examples):
+        search = model, start_seed + offset, number
+        generated = await draw(partial(_draw_walks_cached if number < BATCH else _draw_walks, *search))
+        await send_batch(exploration, list(generated), walks, repr)
+        if exploration.smallest is not None:
+            await _repeat(exploration, walks, generated)
+            await run_in_thread(exploration, partial(_search, *search, partial(_rewalk, exploration, walks)))
             break
-        found.known.clear()
-    return Walked(found, walks)
+        exploration.outcomes.clear()
+    return WalkResult(exploration, walks)
 
 
-async def _repeat(found: Exploration, walks: Walks, drawn: Sequence[tuple[Turn, ...]]) -> None:
-    """Walks again what went wrong, until one walk does so a second time, however long that takes.
+async def _repeat(exploration: Exploration, walks: Walks, generated: Sequence[tuple[Action, ...]]) -> None:
+    """Repeats the walks with a violation until one has a violation again, however long that takes.
 
-    Only shorter walks are looked for against a clock.
+    Only the search for shorter walks has a time limit.
     """
-    found.violations = 1  # of several at once, too: from here on only what goes wrong again counts
-    for turns in drawn:
-        if found.known.get(hash(repr(turns))) is None:
+    exploration.violations = 1  # also after several concurrent ones: from here only reproduced violations count
+    for actions in generated:
+        if exploration.outcomes.get(hash(repr(actions))) is None:
             continue
-        found.sent += 1
+        exploration.sent_count += 1
         try:
-            await walks(turns)
-        except Slip as slip:
-            found.keep(repr(turns), slip)
+            await walks(actions)
+        except WalkViolation as violation:
+            exploration.keep(repr(actions), violation)
             break
-    found.shrink_from_now()
+    exploration.shrink_from_now()
 
 
-def _drawn(ground: Ground, seeded: int, most: int) -> tuple[tuple[Turn, ...], ...]:
-    told: list[tuple[Turn, ...]] = []
-    _search(ground, seeded, most, told.append)
-    if most == BATCH:
+def _draw_walks(model: WalkModel, start_seed: int, max_walks: int) -> tuple[tuple[Action, ...], ...]:
+    walks: list[tuple[Action, ...]] = []
+    _search(model, start_seed, max_walks, walks.append)
+    if max_walks == BATCH:
         forget_circles()
-    return tuple(told[:most])
+    return tuple(walks[:max_walks])
 
 
 @lru_cache(maxsize=256)
-def _kept(ground: Ground, seeded: int, most: int) -> tuple[tuple[Turn, ...], ...]:
-    """Where many targets are judged with one seed, they have few grounds between them."""
-    return _drawn(ground, seeded, most)
+def _draw_walks_cached(model: WalkModel, start_seed: int, max_walks: int) -> tuple[tuple[Action, ...], ...]:
+    """Cached: many targets judged with one seed share few models."""
+    return _draw_walks(model, start_seed, max_walks)
 
 
-def _search(ground: Ground, seeded: int, most: int, done: Callable[[tuple[Turn, ...]], None]) -> None:
+def _search(model: WalkModel, start_seed: int, max_walks: int, on_walk: Callable[[tuple[Action, ...]], None]) -> None:
     from hypothesis import seed
     from hypothesis.stateful import run_state_machine_as_test
 
-    make = cast("type[RuleBasedStateMachine]", seed(seeded)(lambda: machine()(ground, done)))  # a function serves, too
-    run_state_machine_as_test(make, settings=bounded(most, stateful_step_count=STEPS))
+    make = cast(
+        "type[RuleBasedStateMachine]", seed(start_seed)(lambda: machine()(model, on_walk))
+    )  # hypothesis accepts a function as well
+    run_state_machine_as_test(make, settings=hypothesis_settings(max_walks, stateful_step_count=STEPS))
 
 
-def _again(found: Exploration, walks: Walks, turns: tuple[Turn, ...]) -> None:
-    """Walks what went wrong, and shorter ones, as hypothesis asks for them. Raises Slip."""
-    shown = repr(turns)
-    went_well = found.known.get(hash(shown), turns) is None
-    if not went_well and found.begun():
-        found.step(lambda: walks(turns), lambda: shown)
+def _rewalk(exploration: Exploration, walks: Walks, actions: tuple[Action, ...]) -> None:
+    """Walks with a violation, and shorter ones, as hypothesis asks for them. Raises WalkViolation."""
+    text = repr(actions)
+    had_passed = exploration.outcomes.get(hash(text), actions) is None
+    if not had_passed and exploration.start_example():
+        exploration.step(lambda: walks(actions), lambda: text)
 
 
 async def _judge(case: Case, question: str) -> None:
-    """Raises what the walks on the case's ground say of its operation; they are made once, for all that ask."""
-    ground = ground_of(case)
-    await case.runtime.controls.proven(case.operation)
-    memory, name = case.runtime.memory, f"walks:{ground.kind}"
+    """Raises the violation that the walks found for the case's operation; one set of walks serves all checks."""
+    model = model_of(case)
+    await case.runtime.controls.prove(case.operation)
+    memory, name = case.runtime.memory, f"walks:{model.kind}"
     if name not in memory:
-        memory[name] = asyncio.ensure_future(_walk(case, ground))
-    walked = await asyncio.shield(cast("asyncio.Task[Walked]", memory[name]))
-    case.note(f"{walked.found.sent} walks, from seed {case.runtime.settings.seed}")
-    case.answers = walked.walks.answers[case.operation.id]
+        memory[name] = asyncio.ensure_future(_walk(case, model))
+    result = await asyncio.shield(cast("asyncio.Task[WalkResult]", memory[name]))
+    case.note(f"{result.exploration.sent_count} walks, from seed {case.runtime.settings.seed}")
+    case.answers = result.walks.answers[case.operation.id]
     if not case.answers:
-        raise Inconclusive("every walk was cut short before it came to this operation")
-    if (question, case.operation.id) not in walked.walks.slips:
+        raise Inconclusive("every walk ended before it reached this operation")
+    if (question, case.operation.id) not in result.walks.violations:
         return
-    shown, slip = walked.walks.slips[question, case.operation.id]
-    if walked.found.violations == 1:
-        raise Inconclusive("a walk went wrong once, and not again when it was repeated", *slip.answers)
-    raise case.violated(f"{slip.message}; the shortest walk: {shown}", *slip.answers, expected=slip.expected)
+    text, violation = result.walks.violations[question, case.operation.id]
+    if result.exploration.violations == 1:
+        raise Inconclusive("a walk violated a law once, and not when it was repeated", *violation.answers)
+    raise case.violation(
+        f"{violation.message}; the shortest walk: {text}", *violation.answers, expected=violation.expected
+    )
 
 
 @check("CONF-1", on="api-key idempotent path", chain=True)
 async def what_left_no_trace_changes_no_state(case: Case) -> None:
-    """However a resource came to where it is, what the profile tells of that state holds; refused calls left none."""
+    """The profile's transitions hold after any sequence of calls; refused calls change no state."""
     await _judge(case, STATE)
 
 
 @check("HO-4", chain=True)
 async def what_left_no_trace_changes_no_session(case: Case) -> None:
-    """As for carts and orders, on hosted sessions."""
+    """The same law as for carts and orders, on hosted sessions."""
     await _judge(case, STATE)
 
 
 @check("IDEM-1", on="idempotent path", chain=True)
 async def a_replay_outlives_what_came_after(case: Case) -> None:
-    """Whatever else was done to a resource since, the same call is answered the same."""
+    """A call is replayed unchanged after any later calls on the resource."""
     await _judge(case, REPLAY)

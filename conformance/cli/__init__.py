@@ -240,10 +240,10 @@ def explain(name: str, run_dir: Path | None) -> None:
 
     lines = explanation(name)
     if run_dir is not None:
-        from conformance.decisions.explain_failure import told
+        from conformance.decisions.explain_failure import failure_lines
         from conformance.judge.assemble import load
 
-        lines = told(load(run_dir), name)
+        lines = failure_lines(load(run_dir), name)
     for line in lines:
         click.echo(line)
 

@@ -138,12 +138,12 @@ def certify(
         raise UsageError("no key was given", where="--key", hint="openssl genpkey -algorithm ed25519 -out key.pem")
     run = load(run_dir)
     password = os.environ.get("CONFORMANCE_KEY_PASSWORD", "")
-    signed = certificate.certified(
+    signed = certificate.create_certificate(
         run, run_dir, _bytes(key), tier=tier, today=_today(), days=valid_days, password=password
     )
     path = output or run_dir / certificate.FILE
     _write(path, signed.decode("ascii"))
-    told = certificate.read(signed)
+    told = certificate.read_certificate(signed)
     _write(badge, badges.badge(told))
     _echo(certificate.lines(told))
     click.echo(f"certificate: {path}")
@@ -166,7 +166,9 @@ def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> No
     """
     from conformance.decisions import certificate
 
-    told = certificate.read(_bytes(certificate_file), _bytes(key) if key else None, where=str(certificate_file))
+    told = certificate.read_certificate(
+        _bytes(certificate_file), _bytes(key) if key else None, where=str(certificate_file)
+    )
     _echo(certificate.lines(told))
     problems = list(certificate.differences(told, run_dir)) if run_dir else []
     if told.until < _today():
@@ -218,7 +220,7 @@ def gate(
     from conformance.decisions.gate import ALL, Policy, decide
     from conformance.decisions.gate_policy import known_requirements, load_policy
     from conformance.judge.assemble import load
-    from conformance.reports.shaping.text import dumps, mapped, utf8
+    from conformance.reports.shaping.text import dumps, map_strings, utf8
 
     stated = load_policy(policy) if policy else {}
     allowed = {*stated.get("allow_incomplete", ()), *known_requirements(allow_incomplete)}
@@ -233,7 +235,7 @@ def gate(
     if form == "github" or (form == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"):
         _echo(verdicts.workflow_commands(decision, run))
     _echo(verdicts.lines(decision, run))
-    _write(json_file, dumps(mapped(verdicts.document(decision, run), utf8)))
+    _write(json_file, dumps(map_strings(verdicts.document(decision, run), utf8)))
     sys.exit(decision.exit_code)
 
 
@@ -282,7 +284,10 @@ def compare(
     folders = _run_first(runs, seed)
     looked = _looked_at(folders)
     told = compared(
-        [run for run, _ in looked], [folder.name for folder in folders], force=force, seen=[seen for _, seen in looked]
+        [run for run, _ in looked],
+        [folder.name for folder in folders],
+        force=force,
+        known_behaviours=[seen for _, seen in looked],
     )
     _echo(sidebyside.lines(told))
     _write(html_file, sidebyside.html(told) if html_file else "")
@@ -375,10 +380,10 @@ def merge(run_dirs: tuple[Path, ...], report_dir: Path | None, quiet: bool) -> N
       conformance merge one two --report-dir whole
     """
     from conformance.core.exit_codes import EXIT_CODES
-    from conformance.decisions.merge import merged
+    from conformance.decisions.merge import merge_shards
     from conformance.reports.terminal import summary
 
-    run, directory = merged(run_dirs, report_dir)
+    run, directory = merge_shards(run_dirs, report_dir)
     if not quiet:
         from conformance.runner.progress import to_a_person
 

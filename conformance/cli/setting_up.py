@@ -157,7 +157,7 @@ def _optional(question: str) -> str:
 
 
 def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, Any]) -> Drafted:
-    from conformance.client.redaction.secrets import clean_of_all
+    from conformance.client.redaction.secrets import clean_with_all
     from conformance.core.errors import UsageError
     from conformance.reports.shaping.text import clean, one_line
     from conformance.setup.probe.options import ProbeOptions, from_there, key_source
@@ -176,7 +176,7 @@ def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, 
     )
 
     def tell(text: str) -> None:
-        text = clean_of_all(text)
+        text = clean_with_all(text)
         indent = len(text) - len(text.lstrip())
         click.echo(" " * indent + one_line(clean(text)), err=True)
 

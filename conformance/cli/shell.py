@@ -99,16 +99,16 @@ def _heard(stream: Any, made: type[_Heard]) -> Any:
 
 
 def _say(text: str) -> None:
-    from conformance.client.redaction.secrets import clean_of_all
+    from conformance.client.redaction.secrets import clean_with_all
 
-    click.echo(f"error: {' '.join(clean_of_all(text).split())}", err=True)
+    click.echo(f"error: {' '.join(clean_with_all(text).split())}", err=True)
 
 
 def _described(error: Exception) -> str:
     if os.environ.get("CONFORMANCE_TRACEBACK"):
         import traceback
 
-        from conformance.client.redaction.secrets import clean_of_all
+        from conformance.client.redaction.secrets import clean_with_all
 
-        click.echo(clean_of_all(traceback.format_exc()), err=True)
+        click.echo(clean_with_all(traceback.format_exc()), err=True)
     return f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""What the suite created at the target: written down as it goes, removed at the end where the profile says how."""
+"""The resources that the suite created at the target: recorded during the run, removed at its end by `[cleanup]`."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from conformance.profile.model import Fixture, HttpCall, Profile
 from conformance.profile.render import placeholders
 
 CREATE, UPDATE = "createInstallationWebhook", "updateInstallationWebhook"
-WITHIN_S: Final = 20.0
-"""How long removing may take, all in all."""
-_AT_ONCE: Final = 8
+REMOVAL_TIMEOUT_S: Final = 20.0
+"""Seconds for all removals together."""
+_CONCURRENCY: Final = 8
 
 Call = Callable[[HttpCall, Mapping[str, Any], str], Awaitable[Any]]
-"""Sends a call of the profile's with the values for its placeholders; raises FixtureError."""
+"""Sends an HTTP call of the profile with values for its placeholders. Raises FixtureError."""
 
 
-class Ledger:
-    """One line of the journal for each batch that was made, and one for each kind of which something was removed."""
+class CreatedResources:
+    """Writes one journal line for each batch of created resources, and one for each kind that was cleaned up."""
 
     def __init__(self, profile: Profile, journal: Journal, secrets: Secrets) -> None:
         self._profile = profile
         self._journal = journal
         self._secrets = secrets
-        self._made: dict[str, dict[str, Mapping[str, Any]]] = {}
-        """kind -> id -> its members."""
+        self._members_by_id: dict[str, dict[str, Mapping[str, Any]]] = {}
+        """kind -> id -> members of the resource."""
         names = {name for facts in profile.operations.values() for name in placeholders(dict(facts.path))}
         names |= {name for how in profile.cleanup.values() for name in placeholders(_texts(how.http))}
         self._members: dict[str, str] = {}
-        """kind -> the member that names one in a path."""
+        """kind -> the member that a path uses as the id."""
         for name in sorted(names):
-            kind, _, rest = name.partition(".")
-            self._members.setdefault(kind, rest.rpartition(".")[2])
+            kind, _, suffix = name.partition(".")
+            self._members.setdefault(kind, suffix.rpartition(".")[2])
         templates = profile.operations[UPDATE].path.values() if UPDATE in profile.operations else ()
         self._webhook = next((name.partition(".")[0] for text in templates for name in placeholders(text)), "webhook")
 
-    def provided(self, fixture: Fixture, given: Iterable[Any]) -> None:
-        """What a provider that makes things has made."""
+    def note_provided(self, fixture: Fixture, values: Iterable[Any]) -> None:
+        """Records the resources that a fixture provider created."""
         if (
             fixture.values
             or fixture.call
@@ -54,42 +54,50 @@ class Ledger:
         ):
             return
         member = self._members.get(fixture.kind, "")
-        where = fixture.members.get(member, f"/{member}")
-        found = {str(pointer.get(one, where)): one for one in given if member and pointer.has(one, where)}
-        self._note(fixture.kind, fixture.state, found, fixture.members)
+        id_pointer = fixture.members.get(member, f"/{member}")
+        resources = {
+            str(pointer.get(value, id_pointer)): value for value in values if member and pointer.has(value, id_pointer)
+        }
+        self._note(fixture.kind, fixture.state, resources, fixture.members)
 
-    def saw(self, answer: Answer) -> None:
-        """Every answer of the run: a webhook endpoint may have been made by it."""
-        where = self._profile.webhooks.id
-        if answer.request.operation.id != CREATE or not answer.ok or not where or not pointer.has(answer.value, where):
+    def note_answer(self, answer: Answer) -> None:
+        """Records the webhook endpoint of an answer to createInstallationWebhook; called for every answer of the
+        run."""
+        id_pointer = self._profile.webhooks.id
+        if (
+            answer.request.operation.id != CREATE
+            or not answer.ok
+            or not id_pointer
+            or not pointer.has(answer.value, id_pointer)
+        ):
             return
-        name = pointer.get(answer.value, where)
-        if isinstance(name, str | int) and str(name) not in self._made.get(self._webhook, {}):
+        name = pointer.get(answer.value, id_pointer)
+        if isinstance(name, str | int) and str(name) not in self._members_by_id.get(self._webhook, {}):
             member = self._members.get(self._webhook, "id")
             self._note(self._webhook, "created", {str(name): {member: name}}, {})
 
-    def _note(self, kind: str, state: str, found: Mapping[str, Any], members: Mapping[str, str]) -> None:
-        if not found:
+    def _note(self, kind: str, state: str, resources: Mapping[str, Any], members: Mapping[str, str]) -> None:
+        if not resources:
             return
-        kept = self._made.setdefault(kind, {})
-        for name, one in found.items():
-            kept[name] = {to: pointer.get(one, at) for to, at in members.items() if pointer.has(one, at)} or one
+        by_id = self._members_by_id.setdefault(kind, {})
+        for name, value in resources.items():
+            by_id[name] = {to: pointer.get(value, at) for to, at in members.items() if pointer.has(value, at)} or value
         clean = self._secrets.clean_word
-        self._journal.append(ResourceCreated(clean(kind), clean(state), tuple(map(clean, found))))
+        self._journal.append(ResourceCreated(clean(kind), clean(state), tuple(map(clean, resources))))
 
     async def remove(self, call: Call) -> None:
-        """Calls what the profile has for each kind, the newest first. What cannot be removed is said, and left."""
+        """Sends the cleanup call of each kind, newest resource first. A failed removal is recorded in the journal."""
         try:
-            async with asyncio.timeout(WITHIN_S):
-                for kind, how in self._profile.cleanup.items():
-                    await self._remove(kind, how.http, call)
+            async with asyncio.timeout(REMOVAL_TIMEOUT_S):
+                for kind, cleanup in self._profile.cleanup.items():
+                    await self._remove(kind, cleanup.http, call)
         except TimeoutError:
             pass
 
-    async def _remove(self, kind: str, how: HttpCall, call: Call) -> None:
-        waiting = list(self._made.get(kind, {}).items())
-        names = placeholders(_texts(how))
-        gone: list[str] = []
+    async def _remove(self, kind: str, cleanup: HttpCall, call: Call) -> None:
+        waiting = list(self._members_by_id.get(kind, {}).items())
+        names = placeholders(_texts(cleanup))
+        removed_ids: list[str] = []
         troubles: dict[str, str] = {}
 
         async def lane() -> None:
@@ -97,18 +105,18 @@ class Ledger:
                 name, members = waiting.pop()
                 scope = {name: members[at] for name in names if (at := name.rpartition(".")[2]) in members}
                 try:
-                    await call(how, scope, f"cleanup.{kind}")
-                    gone.append(name)
+                    await call(cleanup, scope, f"cleanup.{kind}")
+                    removed_ids.append(name)
                 except FixtureError as error:
                     troubles[name] = str(error)
 
         try:
-            await asyncio.gather(*(lane() for _ in range(_AT_ONCE)))
+            await asyncio.gather(*(lane() for _ in range(_CONCURRENCY)))
         finally:
-            if gone or troubles:
+            if removed_ids or troubles:
                 clean, trouble = self._secrets.clean_word, next(iter(troubles.values()), "")
                 with suppress(JournalError):
-                    self._journal.append(ResourceRemoved(clean(kind), tuple(map(clean, gone)), clean(trouble)))
+                    self._journal.append(ResourceRemoved(clean(kind), tuple(map(clean, removed_ids)), clean(trouble)))
 
 
 def _texts(call: HttpCall) -> list[Any]:

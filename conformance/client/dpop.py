@@ -1,4 +1,4 @@
-"""DPoP proofs (RFC 9449 section 4.2), sound ones and ones with exactly one defect.
+"""DPoP proofs (RFC 9449 section 4.2): valid ones, and ones with exactly one defect.
 
 A proof is built when it is sent: its jti and iat are new each time.
 """
@@ -65,11 +65,11 @@ class ProofKey:
 
 @dataclass(frozen=True)
 class Proof:
-    """What a proof says beyond the sound one: each field is one thing that a check may change.
+    """How a proof differs from a valid one: each field is one change that a check may make.
 
-    `header` and `claims` overwrite members, a value of None drops one; `alter` rewrites the finished compact form;
-    `copies` sends the header so many times; `jti` fixes the identifier, to send one proof twice; `payload` stands
-    in the place of the claims, whatever it is.
+    `header` and `claims` overwrite members, a value of None removes one; `alter` rewrites the finished compact form;
+    `copies` is the number of headers sent; `jti` fixes the identifier, to send one proof twice; `payload` replaces the
+    claims by any bytes.
     """
 
     key: ProofKey
@@ -80,7 +80,7 @@ class Proof:
     alter: Callable[[str], str] | None = None
     copies: int = 1
     age_s: float = 0.0
-    """How long ago iat lies; negative lies ahead."""
+    """Age of iat in seconds; negative values lie in the future."""
     payload: bytes | None = None
 
     def write(self, method: str, url: str, nonce: str, clock: Callable[[], float] = time.time) -> str:
@@ -90,25 +90,25 @@ class Proof:
         if nonce:
             claims["nonce"] = nonce
         claims |= self.claims
-        told = json.dumps({name: value for name, value in claims.items() if value is not None}).encode()
+        claims_payload = json.dumps({name: value for name, value in claims.items() if value is not None}).encode()
         compact = self._sign(
             {name: value for name, value in header.items() if value is not None},
-            told if self.payload is None else self.payload,
+            claims_payload if self.payload is None else self.payload,
         )
         return self.alter(compact) if self.alter else compact
 
     def _sign(self, header: dict[str, Any], payload: bytes) -> str:
-        signed = f"{encode(json.dumps(header).encode())}.{encode(payload)}"
+        signing_input = f"{encode(json.dumps(header).encode())}.{encode(payload)}"
         if self.signing == "none":
-            return f"{signed}."
+            return f"{signing_input}."
         if self.signing == "hmac":
             secret = self.key.key.as_pem(private=False)
-            return f"{signed}.{encode(hmac.new(secret, signed.encode(), hashlib.sha256).digest())}"
+            return f"{signing_input}.{encode(hmac.new(secret, signing_input.encode(), hashlib.sha256).digest())}"
         from joserfc import jws
 
         key = ProofKey.new(self.key.algorithm) if self.signing == "other" else self.key
         algorithm = jws.JWSRegistry.algorithms[key.algorithm]
-        return f"{signed}.{encode(algorithm.sign(signed.encode(), key.key))}"
+        return f"{signing_input}.{encode(algorithm.sign(signing_input.encode(), key.key))}"
 
 
 def new_verifier() -> str:

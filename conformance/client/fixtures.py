@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from conformance.client.created_resources import Ledger
+from conformance.client.created_resources import CreatedResources
 from conformance.client.recorder import current_check
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
@@ -36,20 +36,20 @@ _ATTEMPTS: Final = 4
 
 Members = Mapping[str, Any]
 Call = Callable[[str, Mapping[str, Members], Mapping[str, Any]], Awaitable[Any]]
-"""Sends an operation on given fixtures (kind -> members): returns the body of its 200, raises FixtureError else."""
+"""Sends an operation on fixtures (kind -> members) and returns the body of its 200. Raises FixtureError otherwise."""
 
 
 class NotSent(Exception):
-    """A read-only run does not do what may change state; says what that is."""
+    """The request or fixture may change state, and the run is read-only; the message names it."""
 
 
 class Fixtures:
-    """Hands out fixtures by kind and state. `call` sends an operation of the interface, for those made by one."""
+    """Provides fixtures by kind and state. `call` sends an operation of the interface, for those made by one."""
 
     def __init__(
         self,
         profile: Profile,
-        ledger: Ledger | None = None,
+        ledger: CreatedResources | None = None,
         spend: Callable[[str, int], None] | None = None,
         *,
         call: Call | None = None,
@@ -58,89 +58,91 @@ class Fixtures:
         self._ledger = ledger
         self._profile = profile
         self._spend = spend
-        """Told of each value of a static list, by its place there, before anybody gets it."""
+        """Called with the name and index of each value of a static list before the value is used."""
         self._directory = profile.directory
-        self._handed: Counter[str] = Counter()
-        self.drawn: Counter[tuple[str, str]] = Counter()
-        """(the item on whose behalf, `kind.state`) -> how many were asked for."""
-        self._shared: dict[str, asyncio.Task[Members]] = {}
+        self._issue_counts: Counter[str] = Counter()
+        self.use_counts: Counter[tuple[str, str]] = Counter()
+        """(item, `kind.state`) -> number of fixtures requested by that item."""
+        self._shared_tasks: dict[str, asyncio.Task[Members]] = {}
         self._http: aiohttp.ClientSession | None = None
-        self._several: dict[str, deque[Any]] = {}
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._batches: dict[str, deque[Any]] = {}
+        self._batch_requests: dict[str, asyncio.Task[None]] = {}
         self._functions: dict[str, Callable[..., Any]] = {}
 
     async def aclose(self) -> None:
-        begun = (*self._shared.values(), *self._asking.values())
-        for task in begun:
+        tasks = (*self._shared_tasks.values(), *self._batch_requests.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*begun, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self._http is not None:
             await self._http.close()
 
     @property
-    def handed(self) -> Mapping[str, int]:
-        """How many of each `kind.state` were handed out."""
-        return dict(self._handed)
+    def issue_counts(self) -> Mapping[str, int]:
+        """The number of fixtures provided of each `kind.state`."""
+        return dict(self._issue_counts)
 
     def find(self, kind: str, state: str | None) -> Fixture | None:
-        """The profile's fixture of that kind, in that state or in the kind's default one."""
+        """The profile's fixture of that kind and state, or of the kind's default state."""
         states = self._profile.fixtures.get(kind, {})
         return states.get(state or default_state(states) or "")
 
-    async def shared(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
-        """One fixture for every request of the run that changes nothing."""
-        if fixture.name not in self._shared:
-            self._shared[fixture.name] = asyncio.ensure_future(self.fresh(fixture, scope))
-        return await asyncio.shield(self._shared[fixture.name])
+    async def get_shared(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
+        """The fixture shared by all requests of the run that change nothing."""
+        if fixture.name not in self._shared_tasks:
+            self._shared_tasks[fixture.name] = asyncio.ensure_future(self.get_fresh(fixture, scope))
+        return await asyncio.shield(self._shared_tasks[fixture.name])
 
-    async def fresh(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
-        """A fixture that nothing else uses. Raises FixtureError, `exhausted` where a static list has run out."""
-        self._handed[fixture.name] += 1
-        self.drawn[current_check.get(), fixture.name] += 1
+    async def get_fresh(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
+        """A fixture for one caller only. Raises FixtureError, with `exhausted` where a static list has run out."""
+        self._issue_counts[fixture.name] += 1
+        self.use_counts[current_check.get(), fixture.name] += 1
         try:
             if fixture.items is None:
-                given = await self._provide(fixture, scope)
-                self._note(fixture, [given])
+                value = await self._provide(fixture, scope)
+                self._note(fixture, [value])
             else:
-                given = await self._of_several(fixture, scope)
+                value = await self._next_of_batch(fixture, scope)
         except (UnknownPlaceholder, MalformedPlaceholder) as error:
             raise FixtureError(str(error), where=_key(fixture)) from None
         if fixture.members:
-            for where in fixture.members.values():
-                if not pointer.has(given, where):
-                    raise FixtureError(f"the provider's answer has nothing at {where}", where=_key(fixture))
-            return {name: pointer.get(given, where) for name, where in fixture.members.items()}
-        if not isinstance(given, dict):
-            raise FixtureError("the provider gave no JSON object", where=_key(fixture))
-        return given
+            for location in fixture.members.values():
+                if not pointer.has(value, location):
+                    raise FixtureError(f"the provider's answer has nothing at {location}", where=_key(fixture))
+            return {name: pointer.get(value, location) for name, location in fixture.members.items()}
+        if not isinstance(value, dict):
+            raise FixtureError("the provider returned no JSON object", where=_key(fixture))
+        return value
 
-    async def _of_several(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
-        """The next of what a provider gave at once. Whoever waits for more shares one call of it, and its failure."""
-        waiting = self._several.setdefault(fixture.name, deque())
+    async def _next_of_batch(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
+        """The next value of a batch. Callers that wait for a new batch share one provider call and its failure."""
+        waiting = self._batches.setdefault(fixture.name, deque())
         while not waiting:
-            asking = self._asking.get(fixture.name)
-            if asking is None or asking.done():
-                asking = self._asking[fixture.name] = asyncio.ensure_future(self._ask_for_more(fixture, scope, waiting))
-            await asyncio.shield(asking)
+            request = self._batch_requests.get(fixture.name)
+            if request is None or request.done():
+                request = self._batch_requests[fixture.name] = asyncio.ensure_future(
+                    self._request_batch(fixture, scope, waiting)
+                )
+            await asyncio.shield(request)
         return waiting.popleft()
 
-    async def _ask_for_more(self, fixture: Fixture, scope: Mapping[str, Any], waiting: deque[Any]) -> None:
-        given = await self._provide(fixture, scope)
-        where = fixture.items or ""
-        found = pointer.get(given, where) if pointer.has(given, where) else None
-        if not isinstance(found, list) or not found:
-            raise FixtureError(f"the provider's answer has no array at {where}", where=_key(fixture))
-        self._note(fixture, found)
-        waiting.extend(found)
+    async def _request_batch(self, fixture: Fixture, scope: Mapping[str, Any], waiting: deque[Any]) -> None:
+        value = await self._provide(fixture, scope)
+        location = fixture.items or ""
+        batch = pointer.get(value, location) if pointer.has(value, location) else None
+        if not isinstance(batch, list) or not batch:
+            raise FixtureError(f"the provider's answer has no array at {location}", where=_key(fixture))
+        self._note(fixture, batch)
+        waiting.extend(batch)
 
-    def _note(self, fixture: Fixture, given: list[Any]) -> None:
+    def _note(self, fixture: Fixture, values: list[Any]) -> None:
         if self._ledger is not None:
-            self._ledger.provided(fixture, given)
+            self._ledger.note_provided(fixture, values)
 
     async def _provide(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
-        made = not fixture.values and (fixture.http is None or fixture.http.method != "GET")
-        if self._profile.limits.read_only and made:
-            raise NotSent(f"the run is read-only, and {_key(fixture)} would be made")
+        creates = not fixture.values and (fixture.http is None or fixture.http.method != "GET")
+        if self._profile.limits.read_only and creates:
+            raise NotSent(f"the run is read-only, and {_key(fixture)} creates a resource")
         if fixture.values:
             return self._next(fixture, scope)
         if fixture.http is not None:
@@ -151,17 +153,17 @@ class Fixtures:
             return await self._python(fixture, scope)
         if fixture.call:
             return await self._sent(fixture.call, {}, scope)
-        return await self._derived(fixture, scope)
+        return await self._derive(fixture, scope)
 
     def _next(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
-        index = self._handed[fixture.name] - 1
+        index = self._issue_counts[fixture.name] - 1
         if fixture.reusable:
             return render(fixture.values[index % len(fixture.values)], scope)
         if index >= len(fixture.places):
             raise FixtureError(
-                f"all {len(fixture.places)}{_earlier(fixture)} were used up; at least {index + 1} are needed",
+                f"all {len(fixture.places)}{_remaining_note(fixture)} are used up; at least {index + 1} are needed",
                 where=_key(fixture),
-                hint="list more values, or give a provider",
+                hint="list more values, or state a provider",
                 exhausted=True,
             )
         place = fixture.places[index]
@@ -169,9 +171,9 @@ class Fixtures:
             self._spend(fixture.name, place)
         return render(fixture.values[place], scope)
 
-    async def _derived(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
+    async def _derive(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
         origin = self._profile.fixtures[fixture.kind][fixture.origin]
-        members = dict(await self.fresh(origin, scope))
+        members = dict(await self.get_fresh(origin, scope))
         for operation in fixture.via:
             await self._sent(operation, {fixture.kind: members}, scope)
         return members
@@ -181,9 +183,9 @@ class Fixtures:
             raise FixtureError("nothing is sent here", where=f"control:{operation}")
         return await self._call(operation, given, scope)
 
-    async def http(self, call: HttpCall, scope: Mapping[str, Any], where: str) -> Any:
-        """The JSON of a call to the owner's test API. Raises FixtureError on anything but a 2xx with JSON, or 204."""
-        import aiohttp  # the transport has loaded it; whoever only lists checks need not
+    async def http(self, call: HttpCall, scope: Mapping[str, Any], location: str) -> Any:
+        """The JSON answer of a test API. Raises FixtureError unless the answer is a 2xx with JSON, or 204."""
+        import aiohttp  # imported late: commands that only list checks do not need it
 
         if self._http is None:
             self._http = aiohttp.ClientSession(
@@ -193,7 +195,7 @@ class Fixtures:
             url, body = render_url(call.url, scope), render(call.json, scope)
             headers = {name: str(value) for name, value in render(dict(call.headers), scope).items()}
         except UnknownPlaceholder as error:
-            raise FixtureError(str(error), where=where) from None
+            raise FixtureError(str(error), where=location) from None
         problem = ""
         for attempt in range(_ATTEMPTS):
             await asyncio.sleep(0.1 * attempt)
@@ -206,11 +208,11 @@ class Fixtures:
                 problem = f"{call.method} {url}: {error or type(error).__name__}"
                 continue
             if 200 <= status < 300:
-                return _json(text, f"{call.method} {url}", where) if text else {}
+                return _json(text, f"{call.method} {url}", location) if text else {}
             problem = f"{call.method} {url} answered {status}"
             if status < 500 and status != 429:
                 break
-        raise FixtureError(problem, where=where)
+        raise FixtureError(problem, where=location)
 
     async def _command(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
         arguments = [str(render(argument, scope)) for argument in fixture.command]
@@ -221,7 +223,7 @@ class Fixtures:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,  # or Ctrl-C would end it before us, and look like a failure of its own
+                start_new_session=True,  # otherwise Ctrl-C ends the command too, which looks like its failure
                 env={**self._environment(), "CONFORMANCE_CONTEXT": json.dumps(dict(scope))},
             )
         except OSError as error:
@@ -242,7 +244,7 @@ class Fixtures:
             raise FixtureError(f"{arguments[0]} printed no JSON", where=_key(fixture)) from None
 
     def _environment(self) -> dict[str, str]:
-        """Ours, without the credentials: what makes a cart needs no key of the target."""
+        """The process environment without the credentials: a fixture command needs no key of the target."""
         secret = {credential.source.env for credential in self._profile.credentials.values()}
         return {name: value for name, value in os.environ.items() if name not in secret}
 
@@ -252,17 +254,17 @@ class Fixtures:
         function = self._functions[fixture.python]
         try:
             if inspect.iscoroutinefunction(function):
-                given = await function(context=dict(scope))
+                value = await function(context=dict(scope))
             else:
-                given = await asyncio.to_thread(function, context=dict(scope))
-            return strictjson.as_unicode(await given if inspect.isawaitable(given) else given)
+                value = await asyncio.to_thread(function, context=dict(scope))
+            return strictjson.as_unicode(await value if inspect.isawaitable(value) else value)
         except (Exception, SystemExit) as error:
             problem = f"{fixture.python} raised {type(error).__name__}: {error}"
             raise FixtureError(problem, where=_key(fixture)) from error
 
 
-def _earlier(fixture: Fixture) -> str:
-    return "" if len(fixture.places) == len(fixture.values) else f" that were left here of {len(fixture.values)}"
+def _remaining_note(fixture: Fixture) -> str:
+    return "" if len(fixture.places) == len(fixture.values) else f" remaining of {len(fixture.values)}"
 
 
 def _key(fixture: Fixture) -> str:
@@ -270,7 +272,7 @@ def _key(fixture: Fixture) -> str:
 
 
 def _as_encoded(url: str) -> URL:
-    """A URL whose escapes are sent as they are; only the host name may still need its ASCII form."""
+    """A URL whose percent-escapes are sent unchanged; only a non-ASCII host name is converted."""
     from yarl import URL
 
     host = re.match(r"[^/]*//[^/?#]*", url)
@@ -279,15 +281,15 @@ def _as_encoded(url: str) -> URL:
     return URL(str(URL(host[0])).rstrip("/") + url[host.end() :], encoded=True)
 
 
-def _json(text: bytes, call: str, where: str) -> Any:
+def _json(text: bytes, call: str, location: str) -> Any:
     try:
         return strictjson.parse_leniently(text)
     except strictjson.JsonError:
-        raise FixtureError(f"{call} answered no JSON", where=where) from None
+        raise FixtureError(f"{call} answered no JSON", where=location) from None
 
 
 def _load(fixture: Fixture, directory: Path) -> Callable[..., Any]:
-    """The callable, out of a module that is executed once: what it counts or keeps, it keeps for the whole run."""
+    """The callable of a module that is executed once, so that module state lives for the whole run."""
     module_name, _, name = fixture.python.rpartition(":")
     try:
         file = module_name.endswith(".py")

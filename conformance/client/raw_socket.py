@@ -1,4 +1,4 @@
-"""A request written by hand to a socket, for what no client sends: one that is left before it is answered."""
+"""A raw HTTP request on a socket, for what no client library does: closing the connection before the answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Moment = Literal["mid-body", "after-last-byte", "mid-answer"]
 MOMENTS: Final[Sequence[Moment]] = ("mid-body", "after-last-byte", "mid-answer")
 
 
-def written(wire: Wire, host: str) -> bytes:
+def serialize(wire: Wire, host: str) -> bytes:
     """The bytes of an HTTP/1.1 request (RFC 9112 section 3)."""
     content = wire.content or b""
     lines = [f"{wire.method} {wire.target} HTTP/1.1", f"Host: {host}"]
@@ -25,10 +25,10 @@ def written(wire: Wire, host: str) -> bytes:
     return "\r\n".join(lines).encode("latin-1", "replace") + content
 
 
-async def _connected(
+async def _connect(
     parts: SplitResult, context: ssl.SSLContext | None, proxy: str
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to an origin, through a tunnel where a proxy stands between (RFC 9110 section 9.3.6)."""
+    """A connection to an origin, through a CONNECT tunnel where a proxy is used (RFC 9110 section 9.3.6)."""
     port = parts.port or (443 if context else 80)
     if not proxy:
         return await asyncio.open_connection(parts.hostname, port, ssl=context)
@@ -53,17 +53,17 @@ async def abandon(
     timeout_s: float = 10.0,
     proxy: str = "",
 ) -> bool:
-    """Sends a request and closes the connection at `moment`. Tells whether it came that far."""
+    """Sends a request and closes the connection at `moment`. Returns whether that moment was reached."""
     parts = urlsplit(origin)
     secure = parts.scheme == "https"
     context = (tls if isinstance(tls, ssl.SSLContext) else ssl.create_default_context()) if secure else None
     try:
         async with asyncio.timeout(timeout_s):
-            reader, writer = await _connected(parts, context, proxy)
+            reader, writer = await _connect(parts, context, proxy)
             try:
                 if proxy and not secure:
                     wire = replace(wire, target=origin + wire.target)
-                raw = written(wire, parts.netloc)
+                raw = serialize(wire, parts.netloc)
                 writer.write(raw[: len(raw) - len(wire.content or b"") // 2 - 1] if moment == "mid-body" else raw)
                 await writer.drain()
                 if moment == "mid-answer":

@@ -1,4 +1,4 @@
-"""Whether there is an HTTP service at all, before anything is judged."""
+"""Checks that an HTTP service answers at the base URL, before anything is judged."""
 
 from __future__ import annotations
 
@@ -19,74 +19,74 @@ _SPARE_S = 1.0
 
 
 def reach(profile: Profile, deadline_s: float | None = None) -> None:
-    """Any HTTP answer will do, within the deadline of the run. Raises Unreachable, saying what happened and what to
-    look at."""
-    reaching(profile, deadline_s)()
+    """Returns on any HTTP answer within the deadline of the run. Raises Unreachable with the problem and a hint."""
+    start_reach(profile, deadline_s)()
 
 
-def reaching(profile: Profile, deadline_s: float | None = None) -> Callable[[], None]:
-    """Begins to ask; the function that it gives waits for what came of that, as `reach` does. Something else may be
-    done meanwhile."""
-    given_s = min(profile.limits.timeout_s, _LONGEST_S, deadline_s or _LONGEST_S)
-    asking = _Asking(f"connected, but no answer within {given_s:g} s", "is this an HTTP service?")
-    told = Future[bool]()
-    client = client_for(profile, profile.base_url, given_s)
+def start_reach(profile: Profile, deadline_s: float | None = None) -> Callable[[], None]:
+    """Starts the request in a thread; the returned function waits for its result, as `reach` does."""
+    timeout_s = min(profile.limits.timeout_s, _LONGEST_S, deadline_s or _LONGEST_S)
+    attempt = _Attempt(f"connected, but no answer within {timeout_s:g} s", "is this an HTTP service?")
+    result = Future[bool]()
+    client = client_for(profile, profile.base_url, timeout_s)
 
     def ask() -> None:
         try:
             with client:
-                answered = asking.ask(client, profile.base_url + _PATH, given_s)
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread of who waits
-            told.set_exception(error)
+                answered = attempt.ask(client, profile.base_url + _PATH, timeout_s)
+        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
+            result.set_exception(error)
         else:
-            told.set_result(answered)
+            result.set_result(answered)
 
-    # in all, too: httpx' own time-out begins anew with each byte, and a target may send one now and then
-    until = time.monotonic() + given_s + _SPARE_S
+    # a limit on the total: the timeout of httpx restarts with each received byte
+    until = time.monotonic() + timeout_s + _SPARE_S
     Thread(target=ask, name="reach", daemon=True).start()
 
     def wait() -> None:
         try:
-            reached = told.result(max(0.0, until - time.monotonic()))
+            reached = result.result(max(0.0, until - time.monotonic()))
         except TimeoutError:
             reached = False
         if not reached:
-            raise Unreachable(asking.problem, where=profile.base_url, hint=asking.hint)
+            raise Unreachable(attempt.problem, where=profile.base_url, hint=attempt.hint)
 
     return wait
 
 
-def client_for(profile: Profile, url: str, given_s: float) -> httpx.Client:
+def client_for(profile: Profile, url: str, timeout_s: float) -> httpx.Client:
     """For a request to that URL alone, with the profile's proxy and TLS; follows no redirect."""
     verify: str | bool = str(profile.tls.ca_file) if profile.tls.ca_file else profile.tls.verify
     if not any(place.startswith("https:") for place in (url, profile.limits.proxy)):
-        verify = False  # there is nobody's certificate, and to read a store of them takes time
-    return httpx.Client(trust_env=False, verify=verify, timeout=given_s, proxy=profile.limits.proxy or None)
+        verify = False  # no TLS connection: loading the certificate store would only take time
+    return httpx.Client(trust_env=False, verify=verify, timeout=timeout_s, proxy=profile.limits.proxy or None)
 
 
 @dataclass
-class _Asking:
+class _Attempt:
     problem: str
     hint: str
-    """What is to be said if nothing more is learnt."""
+    """The hint that is shown unless a later attempt sets another one."""
 
-    def ask(self, client: httpx.Client, url: str, given_s: float) -> bool:
-        """Whether anything answered; why not, is in `problem`."""
+    def ask(self, client: httpx.Client, url: str, timeout_s: float) -> bool:
+        """Whether anything answered; `problem` says why not."""
         for _ in range(3):
             try:
                 with client.stream("GET", url, headers={"Accept": "application/json"}):
                     return True
             except httpx.ConnectError as error:
-                self._failed(f"cannot connect: {error}", "is the service running, and is this its address?")
+                self._set_problem(f"cannot connect: {error}", "is the service running, and is this its address?")
             except httpx.ConnectTimeout:
-                self._failed(f"no connection within {given_s:g} s", "is this its address, and reachable from here?")
+                self._set_problem(
+                    f"no connection within {timeout_s:g} s", "is this its address, and reachable from here?"
+                )
             except httpx.TimeoutException:
                 return False
             except httpx.RemoteProtocolError as error:
-                self._failed(f"does not speak HTTP: {error}", "is it the right port, and http or https?")
+                self._set_problem(f"does not speak HTTP: {error}", "is it the right port, and http or https?")
             except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-                self._failed(f"no HTTP conversation: {error or type(error).__name__}", self.hint)
+                self._set_problem(f"no HTTP conversation: {error or type(error).__name__}", self.hint)
         return False
 
-    def _failed(self, problem: str, hint: str) -> None:
+    def _set_problem(self, problem: str, hint: str) -> None:
         self.problem, self.hint = problem, hint

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from conformance.client.redaction.secrets import WHOLE_HEADERS, Secrets, tells, without_tail
+from conformance.client.redaction.secrets import WHOLE_HEADERS, Secrets, is_secret_name, without_tail
 from conformance.client.response import Answer
 from conformance.core.model import Exchange, Finding, Message
 from conformance.journal.journal import Journal
@@ -18,39 +18,39 @@ HEADER_LIMIT: Final = 2048
 HEADER_COUNT: Final = 64
 
 Judge = Callable[[Answer], tuple[tuple[str, ...], tuple[Finding, ...]]]
-"""The invariants: which of them looked at an answer, and what they saw."""
+"""Returns the ids of the invariants that judged an answer, and their findings."""
 
 current_check: ContextVar[str] = ContextVar("current_check", default="")
-"""The check on whose behalf something is sent."""
+"""The id of the check that sends requests in this context."""
 
 
 class Recorder:
-    """Writes each exchange once, after the invariants looked at it in full."""
+    """Writes each exchange once, after the invariants judged the whole answer."""
 
     def __init__(
         self,
         journal: Journal,
         secrets: Secrets,
         judge: Judge,
-        also: Callable[[Answer], None] = lambda _: None,
-        watch: Callable[[Exchange], None] = lambda _: None,
+        on_answer: Callable[[Answer], None] = lambda _: None,
+        on_exchange: Callable[[Exchange], None] = lambda _: None,
     ) -> None:
         self._journal = journal
         self._secrets = secrets
         self._judge = judge
-        self._also = also
-        self._watch = watch
+        self._on_answer = on_answer
+        self._on_exchange = on_exchange
         self.count = 0
 
     def record(self, answer: Answer, retry_of: str = "") -> Exchange:
         judged, findings = self._judge(answer)
-        url, request, response = "", _UNSAID, _UNSAID
+        url, request, response = "", _EMPTY_DRAFT, _EMPTY_DRAFT
         if self._journal.evidence:
             url = answer.url
-            request = self._drafted(answer.sent_headers, answer.sent_body, answer.request.credential)
-            response = self._drafted(_hidden(answer.headers), answer.body, truncated=answer.truncated)
-        told = [url, *(finding.message for finding in findings)]
-        clean = self._secrets.cleaner([*filter(None, told), *request.texts(), *response.texts()])
+            request = self._draft_message(answer.sent_headers, answer.sent_body, answer.request.credential)
+            response = self._draft_message(_redact_headers(answer.headers), answer.body, truncated=answer.truncated)
+        plain_texts = [url, *(finding.message for finding in findings)]
+        clean = self._secrets.cleaner([*filter(None, plain_texts), *request.texts(), *response.texts()])
         exchange = Exchange(
             id=answer.id,
             operation=answer.request.operation.id,
@@ -62,7 +62,7 @@ class Recorder:
             at=round(answer.at, 4),
             duration_ms=round(answer.duration_s * 1000, 3),
             credential=answer.request.credential,
-            trouble=self._secrets.excerpt(answer.trouble, HEADER_LIMIT, self._secrets.clean_torn),
+            trouble=self._secrets.excerpt(answer.trouble, HEADER_LIMIT, self._secrets.clean_truncated),
             check=current_check.get(),
             purpose=answer.purpose,
             judged=judged,
@@ -74,18 +74,18 @@ class Recorder:
         )
         self._journal.append(ExchangeRecorded(exchange))
         self.count += 1
-        self._also(answer)
-        self._watch(exchange)
+        self._on_answer(answer)
+        self._on_exchange(exchange)
         return exchange
 
-    def _drafted(
+    def _draft_message(
         self, headers: tuple[tuple[str, str], ...], body: bytes, credential: str = "", truncated: bool = False
     ) -> _Draft:
-        """A little more of the body than is written: a secret that is cut in two would not be known as one."""
+        """Includes a margin beyond the written part of the body: a secret cut in two would not be recognized."""
         margin = self._secrets.margin
         return _Draft(
             headers=tuple(
-                (name, _whole(name, credential) or value, name.lower() in WHOLE_HEADERS)
+                (name, _header_placeholder(name, credential) or value, name.lower() in WHOLE_HEADERS)
                 for name, value in headers[:HEADER_COUNT]
             ),
             body=body[: BODY_LIMIT + margin].decode("utf-8", "backslashreplace"),
@@ -96,33 +96,33 @@ class Recorder:
 
 
 class _Draft(NamedTuple):
-    """A message before secrets are taken out of it."""
+    """A message before redaction."""
 
     headers: tuple[tuple[str, str, bool], ...]
-    """Name, value, and whether that stands in place of one which is never written."""
+    """Name, value, and whether the value is a placeholder for one that is never written."""
     body: str
     length: int
     margin: int
-    """So much at the end may be part of a secret that is not seen."""
+    """Number of characters at the end that may be part of an incomplete secret."""
     truncated: bool
 
     def texts(self) -> Iterator[str]:
         yield self.body
-        for name, value, written in self.headers:
+        for name, value, is_placeholder in self.headers:
             yield name
-            if not written:
+            if not is_placeholder:
                 yield value
 
     def message(self, clean: Callable[[str], str]) -> Message:
-        shown = tuple(
-            (clean(name)[:HEADER_LIMIT], value if written else clean(value)[:HEADER_LIMIT])
-            for name, value, written in self.headers
+        clean_headers = tuple(
+            (clean(name)[:HEADER_LIMIT], value if is_placeholder else clean(value)[:HEADER_LIMIT])
+            for name, value, is_placeholder in self.headers
         )
         text = without_tail(clean(self.body), self.margin)
-        return Message(shown, text[:BODY_LIMIT], self.length, self.truncated or len(text) > BODY_LIMIT)
+        return Message(clean_headers, text[:BODY_LIMIT], self.length, self.truncated or len(text) > BODY_LIMIT)
 
 
-_UNSAID: Final = _Draft((), "", 0, 0, False)
+_EMPTY_DRAFT: Final = _Draft((), "", 0, 0, False)
 
 
 def redact_exchange(exchange: Exchange, clean: Callable[[str], str]) -> Exchange:
@@ -140,13 +140,13 @@ def redact_exchange(exchange: Exchange, clean: Callable[[str], str]) -> Exchange
     )
 
 
-def _whole(name: str, credential: str) -> str:
-    """What is written in place of a header's value that never is; empty for others."""
+def _header_placeholder(name: str, credential: str) -> str:
+    """The placeholder for a header value that is never written; empty for other headers."""
     if name.lower() not in WHOLE_HEADERS:
         return ""
     return f"«credential:{credential}»" if credential and name.lower() == "authorization" else "«redacted»"
 
 
-def _hidden(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+def _redact_headers(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     """A target's headers without the values that are secrets by their name, such as X-Auth-Token."""
-    return tuple((name, "«redacted»" if tells(name) else value) for name, value in headers)
+    return tuple((name, "«redacted»" if is_secret_name(name) else value) for name, value in headers)

@@ -1,4 +1,4 @@
-"""A request as a frozen value, and the ways in which a check changes exactly one thing of it."""
+"""A request as a frozen value, and the methods by which a check changes exactly one part of it."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from conformance.profile.model import Idempotency
 
 ORDINARY_TARGET = re.compile(r"[A-Za-z0-9._~/=&?,:+%!$'()*;@-]*")
 ORDINARY_BODY: Final = 64 * 1024
-_DRAWN_KEYS: Final = 50
+_KEY_ATTEMPTS: Final = 50
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _DOT_SEGMENT = re.compile(r"(^|/)\.{1,2}(/|$|\?)|//")
 
 
-class Nothing:
+class NoBody:
     """No body at all: not even an empty one."""
 
     def __repr__(self) -> str:
         return "NOTHING"
 
 
-NOTHING: Final = Nothing()
+NO_BODY: Final = NoBody()
 
 
 @dataclass(frozen=True, slots=True)
 class RawBody:
-    """Bytes that are sent as they are; `media_type` None sends no Content-Type."""
+    """Bytes that are sent unchanged; with `media_type` None no Content-Type is sent."""
 
     content: bytes
     media_type: str | None = "application/json"
@@ -43,7 +43,7 @@ class RawBody:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """What goes over the wire. `target` is the raw request target, `exact` that its very bytes are the point."""
+    """The request as it is sent. `target` is the raw request target; `exact`: its bytes must not be normalized."""
 
     method: str
     target: str
@@ -53,23 +53,23 @@ class Wire:
 
 
 @dataclass(slots=True)
-class Drawn:
-    """The fixtures that a request was made with. All its forms share one value, which keeps what is drawn later."""
+class RequestFixtures:
+    """The fixtures of a request. Requests derived from one share this value, which also keeps later fixtures."""
 
-    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Kind -> members that were brought along, whatever the state."""
+    preset: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Kind -> members supplied by the caller, for any state."""
     use: Mapping[str, str] = field(default_factory=dict)
-    """Kind -> the state that was asked for in place of the profile's."""
+    """Kind -> the requested state, in place of the profile's."""
     members: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """`kind.state` -> members of the fixture that was drawn, in the order of drawing."""
+    """`kind.state` -> members of the fixture, in the order of use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """One call of one operation, before it is written as bytes.
 
-    `path` and `query` hold plain values, encoded when written; those of `raw_path` and `raw_query` are written as they
-    are. `scope` holds what its placeholders stood for, so that another body can be made for the same fixtures.
+    `path` and `query` hold plain values, encoded when written; those of `raw_path` and `raw_query` are written
+    unchanged. `scope` holds the values of its placeholders, so that another body can be rendered for the same fixtures.
     """
 
     operation: Operation
@@ -78,20 +78,20 @@ class Request:
     query: tuple[tuple[str, str], ...] = ()
     raw_query: Mapping[str, str] = field(default_factory=dict)
     headers: tuple[tuple[str, str], ...] = ()
-    body: Any = field(default=NOTHING, repr=False)
+    body: Any = field(default=NO_BODY, repr=False)
     media_type: str = "application/json"
     authorization: tuple[str, ...] = field(default=(), repr=False)
-    """The Authorization header's values: none, one, or more for a check of just that."""
+    """The Authorization header's values: none, one, or several for a check of repeated headers."""
     credential: str = ""
     key: str | None = None
     """The idempotency key; None sends none."""
     idempotency: Idempotency | None = None
     proof: Proof | None = None
     scope: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    drawn: Drawn = field(default_factory=Drawn, repr=False, compare=False)
+    fixtures: RequestFixtures = field(default_factory=RequestFixtures, repr=False, compare=False)
     exact: bool = False
     method: str = ""
-    """Another method than the operation's, for a check of just that."""
+    """A method other than the operation's, for a check of methods."""
 
     def with_body(self, body: Any) -> Request:
         return replace(self, body=body)
@@ -100,7 +100,7 @@ class Request:
         return replace(self, body=RawBody(content, media_type))
 
     def without_body(self) -> Request:
-        return replace(self, body=NOTHING)
+        return replace(self, body=NO_BODY)
 
     def with_key(self, key: str | None) -> Request:
         return replace(self, key=key)
@@ -115,14 +115,14 @@ class Request:
         return replace(self, headers=(*self.headers, (name, value)))
 
     def with_query(self, **values: str) -> Request:
-        kept = tuple(pair for pair in self.query if pair[0] not in values)
-        return replace(self, query=(*kept, *values.items()))
+        remaining = tuple(pair for pair in self.query if pair[0] not in values)
+        return replace(self, query=(*remaining, *values.items()))
 
     def without_query(self, *names: str) -> Request:
         return replace(self, query=tuple(pair for pair in self.query if pair[0] not in names))
 
     def with_raw_query(self, name: str, raw: str) -> Request:
-        """A parameter whose value is written as it is, in place of the one that it has."""
+        """A query parameter written unchanged, in place of its present value."""
         return replace(self.without_query(name), raw_query={**self.raw_query, name: raw}, exact=True)
 
     def with_authorization(self, *values: str, credential: str = "") -> Request:
@@ -133,14 +133,14 @@ class Request:
 
     @property
     def document(self) -> Any:
-        """The JSON body as it is sent, with a body-carried idempotency key in place."""
-        if isinstance(self.body, (Nothing, RawBody)) or self.key is None or self.idempotency is None:
+        """The JSON body as sent, including an idempotency key that is carried in the body."""
+        if isinstance(self.body, (NoBody, RawBody)) or self.key is None or self.idempotency is None:
             return self.body
         if self.idempotency.carrier != "body" or not isinstance(self.body, dict):
             return self.body
         try:
             return pointer.put(self.body, self.idempotency.pointer, self.key)
-        except KeyError:  # an object on the way has been given another type: the body as it is has no place for a key
+        except KeyError:  # an object on the pointer's path has another type: there is no place for the key
             return self.body
 
     def wire(self, prefix: str) -> Wire:
@@ -154,9 +154,9 @@ class Request:
                 headers.append((self.idempotency.name, self.key))
             elif self.idempotency.carrier == "query":
                 query.append((self.idempotency.name, self.key))
-        pairs = [(name, _encoded(value)) for name, value in query] + list(self.raw_query.items())
+        pairs = [(name, _percent_encode(value)) for name, value in query] + list(self.raw_query.items())
         if pairs:
-            target += "?" + "&".join(f"{_encoded(name)}={value}" for name, value in pairs)
+            target += "?" + "&".join(f"{_percent_encode(name)}={value}" for name, value in pairs)
         content, media_type = self._content()
         if media_type is not None:
             headers.append(("Content-Type", media_type))
@@ -168,12 +168,12 @@ class Request:
     def _path(self) -> str:
         path = self.operation.path
         for name in self.operation.path_parameters:
-            value = self.raw_path[name] if name in self.raw_path else _encoded(str(self.path.get(name, "")))
+            value = self.raw_path[name] if name in self.raw_path else _percent_encode(str(self.path.get(name, "")))
             path = path.replace(f"{{{name}}}", value)
         return path
 
     def _content(self) -> tuple[bytes | None, str | None]:
-        if isinstance(self.body, Nothing):
+        if isinstance(self.body, NoBody):
             return None, None
         if isinstance(self.body, RawBody):
             return self.body.content, self.body.media_type
@@ -181,7 +181,7 @@ class Request:
         return text.encode("utf-8", "surrogatepass"), self.media_type
 
 
-def _encoded(value: str) -> str:
+def _percent_encode(value: str) -> str:
     """One segment of the path, or one name or value of the query."""
     return quote(value, safe="", errors="surrogatepass")
 
@@ -192,14 +192,14 @@ def plain(value: str) -> bool:
 
 
 def new_key(idempotency: Idempotency | None) -> str:
-    """A fresh idempotency key in the profile's format. What a pattern looks ahead for is met by drawing again."""
+    """A new idempotency key in the profile's format. Several are generated, since a sample may miss a look-ahead."""
     if idempotency is None or idempotency.format != "pattern":
         return str(uuid.uuid4())
-    drawn = (matching(idempotency.pattern) for _ in range(_DRAWN_KEYS))
-    return next((key for key in drawn if well_formed(idempotency, key)), matching(idempotency.pattern))
+    candidates = (random_match(idempotency.pattern) for _ in range(_KEY_ATTEMPTS))
+    return next((key for key in candidates if is_well_formed(idempotency, key)), random_match(idempotency.pattern))
 
 
-def well_formed(idempotency: Idempotency | None, key: str) -> bool:
+def is_well_formed(idempotency: Idempotency | None, key: str) -> bool:
     """Whether a key has the profile's format."""
     if idempotency is None or idempotency.format in ("any", ""):
         return bool(key)
@@ -209,14 +209,14 @@ def well_formed(idempotency: Idempotency | None, key: str) -> bool:
 
 
 def malformed_key(idempotency: Idempotency) -> str:
-    """A key that has another format than the profile's; empty where none of a few has."""
-    own = new_key(idempotency)
-    tried = ("no such format", f"{own}!", own[:-1], "x", "~" * 300)
-    return next((key for key in tried if key and not well_formed(idempotency, key)), "")
+    """A key that violates the profile's format; empty where no candidate does."""
+    valid_key = new_key(idempotency)
+    candidates = ("no such format", f"{valid_key}!", valid_key[:-1], "x", "~" * 300)
+    return next((key for key in candidates if key and not is_well_formed(idempotency, key)), "")
 
 
-def matching(pattern: str) -> str:
-    """A random text that a regular expression matches, from the standard library's own parse of it."""
+def random_match(pattern: str) -> str:
+    """A random text that a regular expression matches."""
     from conformance.client.pattern import sample
 
     return sample(pattern, secrets.SystemRandom())
@@ -225,9 +225,9 @@ def matching(pattern: str) -> str:
 def repeatable(request: Request) -> bool:
     """Whether a request may be sent again when its answer was lost: a read, or one that its key protects.
 
-    A proof that keeps its jti is refused the second time, if the first one was seen.
+    A proof with a fixed jti is refused the second time if the first one was received.
     """
     if (request.method or request.operation.method) == "GET":
         return True
-    pinned = request.proof is not None and "jti" in request.proof.claims
-    return bool(request.key) and not pinned
+    is_jti_fixed = request.proof is not None and "jti" in request.proof.claims
+    return bool(request.key) and not is_jti_fixed

@@ -1,4 +1,4 @@
-"""Makes a request of an operation out of what the profile says: fixtures drawn, placeholders filled, a new key."""
+"""Builds requests from the profile: provides fixtures, fills placeholders, adds a new idempotency key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conformance.client.dpop import Proof, ProofKey, challenge_of, new_verifier
 from conformance.client.fixtures import Fixtures, Members
 from conformance.client.redaction.learn import guard_key
 from conformance.client.redaction.secrets import Secrets
-from conformance.client.request import NOTHING, Drawn, Request, new_key
+from conformance.client.request import NO_BODY, Request, RequestFixtures, new_key
 from conformance.contract import Contract, Operation
 from conformance.profile.model import Credential, Fixture, OperationFacts, Profile, default_state
 from conformance.profile.render import escape, placeholders, render
@@ -18,20 +18,20 @@ from conformance.profile.sample import example
 
 
 class MissingFact(Exception):
-    """The profile does not state a fact that is needed, and could.
+    """The profile does not state a fact that is needed.
 
-    `key` is the dotted profile key that would enable the check, `credential` says which credentials would do where the
-    key is `credentials`.
+    `key` is the dotted profile key that would enable the check; where it is `credentials`, `credential` says which
+    credentials would do.
     """
 
-    def __init__(self, key: str, why: str, credential: Callable[[Credential], bool] | None = None) -> None:
-        super().__init__(f"{why}: state {key}")
+    def __init__(self, key: str, reason: str, credential: Callable[[Credential], bool] | None = None) -> None:
+        super().__init__(f"{reason}: state {key}")
         self.key = key
         self.credential = credential
 
 
 class Arranger:
-    """Builds requests that ought to be answered 200."""
+    """Builds requests that should be answered 200."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class Arranger:
         self._run = run
         self._counter = count(1)
         self._names: dict[str, frozenset[str]] = {}
-        """What the profile's own path, query and headers of an operation refer to."""
+        """The placeholders in the profile's path, query and headers of an operation."""
         self._bodies: dict[str, tuple[Any, frozenset[str]]] = {}
-        """The profile's own body of an operation, and what that refers to."""
-        self._told_all = frozenset(
-            kind for kind, states in profile.fixtures.items() if any(map(_is_told, states.values()))
+        """The profile's body of an operation, and its placeholders."""
+        self._open_kinds = frozenset(
+            kind for kind, states in profile.fixtures.items() if any(map(_sees_scope, states.values()))
         )
         if self.proof_key is not None:
             guard_key(secrets, self.proof_key)
@@ -69,29 +69,29 @@ class Arranger:
 
     @property
     def home(self) -> str:
-        """The installation that all fixtures but the foreign ones belong to."""
+        """The installation that owns all fixtures except the foreign ones."""
         return next((c.installation for c in self.profile.credentials.values() if c.active), "")
 
     def credentials(self, *, scope: str = "", installation: str | None = None) -> list[Credential]:
         """The active credentials of an installation that hold a scope, the broadest first."""
-        where = self.home if installation is None else installation
-        held = [
+        owner = self.home if installation is None else installation
+        candidates = [
             c
             for c in self.profile.credentials.values()
-            if c.active and c.installation == where and (not scope or scope in c.scopes)
+            if c.active and c.installation == owner and (not scope or scope in c.scopes)
         ]
         spare = self.profile.rate_limit.credential
-        return sorted(held, key=lambda c: (c.name == spare, -len(c.scopes)))
+        return sorted(candidates, key=lambda c: (c.name == spare, -len(c.scopes)))
 
     def credential_for(self, operation: Operation) -> Credential:
         """The credential of an operation's control. Raises MissingFact."""
-        if held := self.credentials(scope=operation.scope):
-            return held[0]
-        needed = f"an active key with the scope {operation.scope}" if operation.scope else "an active key"
-        raise MissingFact("credentials", f"{operation.id} needs {needed}", self._serves(operation))
+        if candidates := self.credentials(scope=operation.scope):
+            return candidates[0]
+        requirement = f"an active key with the scope {operation.scope}" if operation.scope else "an active key"
+        raise MissingFact("credentials", f"{operation.id} needs {requirement}", self._serves(operation))
 
     def _serves(self, operation: Operation) -> Callable[[Credential], bool]:
-        return lambda one: one.active and (not operation.scope or operation.scope in one.scopes)
+        return lambda credential: credential.active and (not operation.scope or operation.scope in credential.scopes)
 
     def authorization(self, credential: str) -> str:
         """The Authorization header's value for a credential of the profile."""
@@ -105,7 +105,7 @@ class Arranger:
 
     @property
     def keys(self) -> Collection[str]:
-        """Those of all credentials: keys that people make up may differ in one character."""
+        """The keys of all credentials: similar keys may differ in one character."""
         return self._keys.values()
 
     # Requests
@@ -118,7 +118,7 @@ class Arranger:
         operation: Operation,
         *,
         use: Mapping[str, str] | None = None,
-        given: Mapping[str, Members] | None = None,
+        preset: Mapping[str, Members] | None = None,
         shared: bool = False,
         credential: str = "",
         body: Any = None,
@@ -126,17 +126,17 @@ class Arranger:
     ) -> Request:
         """A request of `operation` on fixtures of its own.
 
-        `use` asks for another state of a kind, `given` brings fixtures along, `shared` takes the run's common ones.
-        Raises MissingFact where the profile lacks something, FixtureError where a provider fails.
+        `use` selects another state of a kind, `preset` supplies fixtures, `shared` uses the fixtures shared by all
+        reads. Raises MissingFact where the profile lacks a fact, FixtureError where a provider fails.
         """
         facts = self.facts(operation)
         body, in_body = self._body(operation, facts) if body is None else (body, placeholders(body))
         self._require_path(operation, facts)
-        names = in_body | self._stated(operation, facts)
+        names = in_body | self._placeholder_names(operation, facts)
         known = {**self.constants(), **(scope or {})}
         self._guard_verifier(operation, names, known)
-        drawn = Drawn(given or {}, use or {})
-        known |= await self._fixture_values(names, known, drawn, shared)
+        fixtures = RequestFixtures(preset or {}, use or {})
+        known |= await self._fixture_values(names, known, fixtures, shared)
         self._guard(operation, facts, in_body, known)
         if operation.auth == "api_key":
             credential = credential or self.credential_for(operation).name
@@ -145,57 +145,59 @@ class Arranger:
             path={name: str(value) for name, value in render(dict(facts.path), known).items()},
             query=self._query(operation, facts, known),
             headers=tuple((name, str(value)) for name, value in render(dict(facts.headers), known).items()),
-            body=body if body is NOTHING else render(body, known),
+            body=body if body is NO_BODY else render(body, known),
             authorization=(self.authorization(credential),) if operation.auth == "api_key" else (),
             credential=credential if operation.auth == "api_key" else "",
             key=new_key(self.profile.idempotency) if operation.idempotent else None,
             idempotency=self.profile.idempotency if operation.idempotent else None,
             proof=Proof(self.proof_key) if operation.auth == "oauth" and self.proof_key else None,
             scope=known,
-            drawn=drawn,
+            fixtures=fixtures,
         )
 
-    async def rendered(self, request: Request, template: Any) -> Any:
-        """Another body for the same fixtures; {unique} stays what it was, and what is not there yet is drawn.
+    async def render_body(self, request: Request, template: Any) -> Any:
+        """Another body for the same fixtures; {unique} keeps its value, and missing fixtures are provided.
 
         Raises as `arrange` does.
         """
         names = placeholders(template)
-        known = await self.known(request, names)
+        known = await self.extend_scope(request, names)
         self._guard(request.operation, self.facts(request.operation), names, known)
         return render(template, known)
 
-    async def unknown(self, request: Request) -> dict[str, str]:
-        """The path values that the profile says name nothing."""
+    async def unknown_path_values(self, request: Request) -> dict[str, str]:
+        """The path values that name no resource, as the profile states them."""
         declared = dict(self.facts(request.operation).unknown)
-        known = await self.known(request, placeholders(declared))
+        known = await self.extend_scope(request, placeholders(declared))
         return {name: str(value) for name, value in render(declared, known).items()}
 
-    async def known(self, request: Request, names: Iterable[str], *, of_its_own: bool = False) -> dict[str, Any]:
-        """The scope of a request with further names in it, from its own fixtures or from those that it lacks.
+    async def extend_scope(
+        self, request: Request, names: Iterable[str], *, own_fixtures: bool = False
+    ) -> dict[str, Any]:
+        """The scope of a request extended by further placeholders, from its own fixtures or from new ones.
 
-        `of_its_own`: a name without a state is about the fixture of that kind that it has, whatever state that is in.
+        `own_fixtures`: a placeholder without a state refers to the request's own fixture of that kind, in any state.
         Raises as `arrange` does.
         """
         scope = dict(request.scope)
         names = frozenset(names) - scope.keys()
         self._guard_verifier(request.operation, names, scope)
-        if of_its_own:
-            scope |= _of_drawn(request.drawn, names)
-        return scope | await self._fixture_values(names, scope, request.drawn, shared=False)
+        if own_fixtures:
+            scope |= _members_of_fixtures(request.fixtures, names)
+        return scope | await self._fixture_values(names, scope, request.fixtures, shared=False)
 
     def unique(self) -> str:
-        """No one stands in another one: who looks for what was made finds that alone."""
+        """A unique text that is not part of another one, so that a search for it finds only that one."""
         return f"{self._run}-{next(self._counter):06}"
 
-    def _stated(self, operation: Operation, facts: OperationFacts) -> frozenset[str]:
+    def _placeholder_names(self, operation: Operation, facts: OperationFacts) -> frozenset[str]:
         if operation.id not in self._names:
             query = self._declared_query(operation, facts)
             self._names[operation.id] = placeholders([dict(facts.path), query, dict(facts.headers)])
         return self._names[operation.id]
 
     def constants(self) -> dict[str, Any]:
-        """What the suite itself fills placeholders with, anew for each request."""
+        """The placeholders that the suite itself fills, with new values for each request."""
         known: dict[str, Any] = {"unique": self.unique()}
         if self.profile.oauth is not None and self.proof_key is not None:
             verifier = new_verifier()
@@ -211,20 +213,20 @@ class Arranger:
 
     def _body(self, operation: Operation, facts: OperationFacts) -> tuple[Any, frozenset[str]]:
         if operation.id not in self._bodies:
-            body = self._made(operation, facts)
+            body = self._body_template(operation, facts)
             self._bodies[operation.id] = body, placeholders(body)
         return self._bodies[operation.id]
 
-    def _made(self, operation: Operation, facts: OperationFacts) -> Any:
+    def _body_template(self, operation: Operation, facts: OperationFacts) -> Any:
         if not operation.has_body:
-            return NOTHING
+            return NO_BODY
         if facts.body is not None:
             return facts.body
         schema = self.profile.schemas.by_name.get(operation.request_schema)
-        made = example(schema) if schema is not None else None
-        if made is None:
+        sample_body = example(schema) if schema is not None else None
+        if sample_body is None:
             raise MissingFact(f"operations.{operation.id}.body", f"{operation.id} needs a valid body")
-        return escape(made)  # text of a schema is no template
+        return escape(sample_body)  # braces in a schema example are no placeholders
 
     def _require_path(self, operation: Operation, facts: OperationFacts) -> None:
         for name in operation.path_parameters:
@@ -248,23 +250,23 @@ class Arranger:
         return tuple((name, _text(value)) for name, value in query.items())
 
     async def _fixture_values(
-        self, names: Iterable[str], known: Mapping[str, Any], drawn: Drawn, shared: bool
+        self, names: Iterable[str], known: Mapping[str, Any], fixtures: RequestFixtures, shared: bool
     ) -> dict[str, Any]:
-        """What names of fixtures stand for; `drawn` keeps those that had to be drawn for it."""
+        """The values of fixture placeholders; `fixtures` keeps the fixtures that were provided for them."""
         values: dict[str, Any] = {}
         for name in sorted(names):
             if name in known:
                 continue
-            kind, state, member = _parted(name)
-            members = drawn.given.get(kind)
+            kind, state, member = _split_placeholder(name)
+            members = fixtures.preset.get(kind)
             if members is None:
-                fixture = self._fixture(kind, drawn.use.get(kind) or state or None)
-                if fixture.name not in drawn.members:
-                    draw = self.fixtures.shared if shared else self.fixtures.fresh
-                    drawn.members[fixture.name] = await draw(fixture, known)
-                members = drawn.members[fixture.name]
+                fixture = self._fixture(kind, fixtures.use.get(kind) or state or None)
+                if fixture.name not in fixtures.members:
+                    draw = self.fixtures.get_shared if shared else self.fixtures.get_fresh
+                    fixtures.members[fixture.name] = await draw(fixture, known)
+                members = fixtures.members[fixture.name]
             if member not in members:
-                state = drawn.use.get(kind) or state or default_state(self.profile.fixtures.get(kind, ())) or "STATE"
+                state = fixtures.use.get(kind) or state or default_state(self.profile.fixtures.get(kind, ())) or "STATE"
                 raise MissingFact(f"fixtures.{kind}.{state} (with {member})", f"a fixture with {member!r} is needed")
             values[name] = members[member]
         return values
@@ -276,51 +278,51 @@ class Arranger:
         return fixture
 
     def _guard_verifier(self, operation: Operation, names: Iterable[str], known: Mapping[str, Any]) -> None:
-        """Every request has one, but few let anybody see it: this operation itself, or who makes its fixtures."""
+        """Adds the PKCE verifier to the secrets if this operation, or a fixture provider, can see it."""
         shows = operation.auth == "oauth" or any(
-            name.startswith("pkce.") or name.partition(".")[0] in self._told_all for name in names
+            name.startswith("pkce.") or name.partition(".")[0] in self._open_kinds for name in names
         )
         if shows and "pkce.verifier" in known:
-            self._secrets.passing("pkce.verifier", [known["pkce.verifier"]])
+            self._secrets.add_ephemeral_secrets("pkce.verifier", [known["pkce.verifier"]])
 
     def _guard(
         self, operation: Operation, facts: OperationFacts, in_body: frozenset[str], known: Mapping[str, Any]
     ) -> None:
-        """Tickets and codes that a body carries are secrets of the run; what also stands in the path is none."""
+        """Tickets and codes in the body are secrets of the run; values that also occur in the path are public."""
         if operation.auth == "api_key" or not in_body:
             return
         open_names = placeholders(dict(facts.path)) | {"unique", "pkce.challenge", "pkce.method", "dpop.jkt"}
         for name in in_body - open_names:
-            kind, _, member = _parted(name)
+            kind, _, member = _split_placeholder(name)
             if kind != "oauth" or member == "code":
-                self._secrets.passing(name, [str(known[name])])
+                self._secrets.add_ephemeral_secrets(name, [str(known[name])])
 
 
-def _is_told(fixture: Fixture) -> bool:
-    """Whether its provider gets to know, or may use, all that an arranged request refers to."""
+def _sees_scope(fixture: Fixture) -> bool:
+    """Whether the fixture's provider receives the whole scope, or refers to the verifier."""
     call = fixture.http
     if not (fixture.values or call):
         return True
-    written = [list(fixture.values), [call.url, call.json, dict(call.headers)] if call else []]
-    return "pkce.verifier" in placeholders(written)
+    templates = [list(fixture.values), [call.url, call.json, dict(call.headers)] if call else []]
+    return "pkce.verifier" in placeholders(templates)
 
 
-def _parted(name: str) -> tuple[str, str, str]:
-    """Kind, state and member of `{kind.member}` or `{kind.state.member}`; no state is an empty one."""
-    kind, _, rest = name.partition(".")
-    state, _, member = rest.rpartition(".")
+def _split_placeholder(name: str) -> tuple[str, str, str]:
+    """Kind, state and member of `{kind.member}` or `{kind.state.member}`; the state may be empty."""
+    kind, _, suffix = name.partition(".")
+    state, _, member = suffix.rpartition(".")
     return kind, state, member
 
 
-def _of_drawn(drawn: Drawn, names: Iterable[str]) -> dict[str, Any]:
-    """Those names without a state that a fixture which was drawn has a member for: the first one of that kind."""
-    found: dict[str, Any] = {}
+def _members_of_fixtures(fixtures: RequestFixtures, names: Iterable[str]) -> dict[str, Any]:
+    """The values of names without a state, from the request's first fixture of that kind."""
+    values: dict[str, Any] = {}
     for name in names:
-        kind, state, member = _parted(name)
-        own = [members for known, members in drawn.members.items() if known.partition(".")[0] == kind]
-        if not state and own and member in own[0]:
-            found[name] = own[0][member]
-    return found
+        kind, state, member = _split_placeholder(name)
+        kind_members = [members for known, members in fixtures.members.items() if known.partition(".")[0] == kind]
+        if not state and kind_members and member in kind_members[0]:
+            values[name] = kind_members[0][member]
+    return values
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What came back for one request, in full and in memory: what checks and invariants look at, never what is written."""
+"""The complete answer to one request, in memory: for checks and invariants, never written to a file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from conformance.core import strict_json as strictjson
 from conformance.core.model import STATUSES
 
 GATEWAY: Final = frozenset({502, 503, 504})
-"""What stands between may answer these for the target; they are retried before anybody judges them."""
+"""Statuses that a gateway may answer for the target; such answers are retried before they are judged."""
 
 
 class NoValue:
-    """The body is no JSON by any reading."""
+    """The value of a body that cannot be parsed as JSON."""
 
     def __repr__(self) -> str:
         return "NO_VALUE"
@@ -27,16 +27,16 @@ class NoValue:
 NO_VALUE: Final = NoValue()
 
 
-class Counted(NamedTuple):
-    """An answer for whoever only counts and names answers: a check may get thousands."""
+class AnswerRef(NamedTuple):
+    """A reference to an answer, for counting: a check may get thousands."""
 
     id: str
-    doubtful: bool
+    possibly_applied: bool
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One exchange as it happened. `status` is None where no answer could be read, and then `trouble` says why."""
+    """One exchange. `status` is None where no answer could be read, and `trouble` then says why."""
 
     id: str
     request: Request
@@ -52,21 +52,21 @@ class Answer:
     duration_s: float = 0.0
     purpose: str = ""
     nonce: str = ""
-    """The DPoP nonce that its proof was made with."""
-    doubtful: bool = False
-    """An earlier answer to it was lost, and it is none that may be repeated: it may have taken effect before."""
+    """The DPoP nonce of its proof."""
+    possibly_applied: bool = False
+    """An earlier answer was lost and the request is not repeatable: it may have taken effect before."""
 
     @property
     def ok(self) -> bool:
         return self.status == 200
 
     @property
-    def declared(self) -> bool:
+    def has_declared_status(self) -> bool:
         return self.status in STATUSES
 
     @property
-    def refused(self) -> bool:
-        """Turned down, by whatever 4xx that is no rate limit."""
+    def is_refused(self) -> bool:
+        """Whether it was answered with any 4xx other than 429."""
         return self.status is not None and 400 <= self.status < 500 and self.status != 429
 
     @property
@@ -74,13 +74,13 @@ class Answer:
         return self.status is None or self.status in GATEWAY
 
     def header(self, name: str) -> str | None:
-        """The first header of that name, in whatever case."""
+        """The first header of that name; names are compared case-insensitively."""
         lower = name.lower()
-        return next((value for known, value in self.headers if known.lower() == lower), None)
+        return next((value for header_name, value in self.headers if header_name.lower() == lower), None)
 
     @cached_property
-    def _reading(self) -> tuple[Any, str, bool]:
-        """The value, why it is none by the letter, and whether it is beyond what is read. Read once, if it can be."""
+    def _parse_result(self) -> tuple[Any, str, bool]:
+        """The value, the strict parser's error, and whether the body exceeds the parser's limits. Parsed once."""
         if self.truncated:
             return NO_VALUE, "it is cut off", False
         try:
@@ -98,32 +98,32 @@ class Answer:
 
     @property
     def strict_error(self) -> str:
-        """Why the body is no RFC 8259 text; empty where it is one, or where nothing is known."""
-        return self._reading[1]
+        """Why the body is not RFC 8259 JSON; empty where it is, or where nothing is known."""
+        return self._parse_result[1]
 
     @property
     def value(self) -> Any:
-        """The JSON value that a forgiving reader sees, or NO_VALUE."""
-        return self._reading[0]
+        """The JSON value as a lenient parser reads it, or NO_VALUE."""
+        return self._parse_result[0]
 
     @property
-    def unread(self) -> bool:
-        """Nested so deeply, or of so many values, that nothing is known of the body, not even that it is no JSON."""
-        return self._reading[2]
+    def is_unread(self) -> bool:
+        """Whether the body exceeds the parser's limits of depth or size, so that nothing is known about it."""
+        return self._parse_result[2]
 
     @property
-    def begins(self) -> str:
-        """The first character of the body's value: what it must be an object, or an array, by."""
+    def first_character(self) -> str:
+        """The first character of the body's value; it tells an object from an array."""
         return self.body.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")[:1].decode("latin-1")
 
     @property
-    def slim(self) -> Answer:
-        """The same without its body."""
+    def without_body(self) -> Answer:
+        """The answer without its body, to save memory."""
         return replace(self, body=b"")
 
     @property
-    def counted(self) -> Counted:
-        return Counted(self.id, self.doubtful)
+    def ref(self) -> AnswerRef:
+        return AnswerRef(self.id, self.possibly_applied)
 
     @property
     def data(self) -> Any:

@@ -1,4 +1,4 @@
-"""The one way out to the target: budget, pace, back-off after 429s and gateway trouble, the DPoP nonce, the record."""
+"""Sends every request of a run: budget, pace, back-off after 429s and gateway trouble, DPoP nonce, record."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 from conformance.client.fixtures import NotSent
 from conformance.client.limit_watch import LastingLimit, LimitWatch
-from conformance.client.memory_budget import Room
+from conformance.client.memory_budget import MemoryBudget
 from conformance.client.raw_socket import Moment
 from conformance.client.recorder import Recorder
 from conformance.client.redaction.learn import Guard
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request, Wire, repeatable
 from conformance.client.response import Answer
-from conformance.client.throttle import Follower, Gate, Pacer
-from conformance.client.wait_stats import Waiting
+from conformance.client.throttle import AdaptivePacer, ConcurrencyLimiter, Pacer
+from conformance.client.wait_stats import WaitStats
 from conformance.journal.lines import TrafficStats
 from conformance.profile.model import Limits
 
@@ -30,42 +30,42 @@ if TYPE_CHECKING:
     from conformance.client.transport import Transport
 
 GATEWAY_ATTEMPTS: Final = 20
-"""At most, where every other request meets gateway trouble."""
-_UNANSWERED: Final = 1e-6
-"""As often as that may trouble that comes by chance be all that a request gets, however many repeats that takes."""
+"""Maximum number of attempts, where every other request meets gateway trouble."""
+_CHANCE_LOSS: Final = 1e-6
+"""Accepted probability that a request meets only accidental gateway trouble in all of its attempts."""
 HOPELESS_ATTEMPTS: Final = 4
-"""Once repeating did not help several times: the trouble is tied to what is asked."""
+"""Attempts after repeats failed several times: the trouble is tied to the request."""
 _JITTER: Final = random.Random()
-"""Not the module's own, whose state hypothesis watches while it draws in another thread."""
+"""A separate generator: hypothesis observes the state of the module's generator in another thread."""
 _CHALLENGES: Final = 2
-"""So many DPoP nonces are followed for one answer: with several requests in flight the first may be spent already."""
+"""Maximum number of DPoP nonce challenges for one answer: concurrent requests may use up the first nonce."""
 _LONGEST_WAIT_S: Final = 5.0
 _LONGEST_RETRY_AFTER_S: Final = 30.0
 _DEAD_AFTER: Final = 60
-"""So many exchanges in a row without any answer, and the target counts as gone."""
-_KEPT: Final = 64 * 1024
-"""So much is kept of a body that is too long to be judged: some evidence."""
+"""After this many consecutive exchanges without an answer the target counts as unreachable."""
+_TRUNCATED_BODY_LIMIT: Final = 64 * 1024
+"""Number of bytes kept as evidence of a body that is too long to be judged."""
 _PROOF: Final = 40
-"""What is shorter is no proof that anybody could use, but a word that a check put in its place."""
+"""A shorter value is not a usable proof, but a word that a check sends instead."""
 
 
 class BudgetExhausted(Exception):
-    """No more requests may be sent in this run; says which limit was reached."""
+    """No more requests may be sent in this run; the message names the limit."""
 
 
 class TargetSilent(BudgetExhausted):
-    """Nothing that can be read came for so long that nobody asks any more; says what came instead."""
+    """The target has not answered for a long time; the message says what happened instead."""
 
 
-class StillLimited(BudgetExhausted):
-    """Nothing more is sent for a caller, or under an idempotency key, whose limit does not end."""
+class LimitPersists(BudgetExhausted):
+    """Nothing more is sent for a caller, or with an idempotency key, whose limit does not end."""
 
     def __init__(self, limit: LastingLimit) -> None:
         super().__init__(limit.message)
         self.limit = limit
 
 
-class Flow:
+class Sender:
     """Sends requests for all checks of a run. Not thread-safe: it lives in the engine's event loop."""
 
     def __init__(
@@ -78,187 +78,189 @@ class Flow:
         concurrency: int,
         token_url: str = "",
         prefix: str = "x",
-        sent: int = 0,
+        requests_before: int = 0,
         since_s: float = 0.0,
         guard: Guard | None = None,
         limit_watch: LimitWatch | None = None,
     ) -> None:
-        """`sent`: requests of earlier parts of the run; `since_s`: how long ago the run began."""
-        self.gate = Gate(concurrency)
-        self.waiting = Waiting()
-        self.requests = sent
-        self.exhausted = ""
+        """`requests_before`: requests of earlier segments of the run; `since_s`: seconds since the run began."""
+        self.limiter = ConcurrencyLimiter(concurrency)
+        self.wait_stats = WaitStats()
+        self.requests = requests_before
+        self.limit_reached = ""
         self._transport = transport
         self._recorder = recorder
         self._secrets = secrets
         self._limits = limits
-        self._room = Room()
-        self._pace = Pacer(limits.rate)
-        self.follow = Follower()
-        self._helped: deque[bool] = deque(maxlen=8)
-        """Of the last requests that met gateway trouble, whether repeating helped."""
-        self._met: deque[bool] = deque(maxlen=60)
-        """Of the last requests, whether they met it at first."""
+        self._memory_budget = MemoryBudget()
+        self._pacer = Pacer(limits.rate)
+        self.adaptive_pacer = AdaptivePacer()
+        self._retry_successes: deque[bool] = deque(maxlen=8)
+        """For the last requests that met gateway trouble: whether repeating helped."""
+        self._gateway_troubles: deque[bool] = deque(maxlen=60)
+        """For the last requests: whether the first attempt met gateway trouble."""
         self._token_url = token_url
         self._prefix = prefix
         self._guard = guard
         self.limit_watch = limit_watch or LimitWatch(None)
-        self.limit_watch.on_found(self.follow.forget)
+        self.limit_watch.on_found(self.adaptive_pacer.reset)
         self._ids = count(1)
         self.nonce = ""
-        self._silent = 0
+        self._silent_count = 0
         self._trouble = ""
         self.slowest_s: dict[str, float] = {}
-        """By operation, how long its slowest 200 took."""
+        """By operation: the duration of its slowest 200."""
         self._began = time.perf_counter() - since_s
 
     @property
     def traffic_stats(self) -> TrafficStats:
-        """For the journal's last line."""
-        slowest = self.follow.slowest
+        """Traffic statistics for the last line of the journal: waits, lost answers, rate, concurrency."""
+        slowest = self.adaptive_pacer.slowest_rate
         return TrafficStats(
-            waited_s=round(self.waiting.total_s, 3),
-            waited_clock_s=round(self.waiting.clock_s, 3),
-            limited=self.waiting.times["429"],
-            lost=self.waiting.times["lost"],
-            most_in_flight=self.gate.most_in_flight,
+            waited_s=round(self.wait_stats.total_s, 3),
+            waited_clock_s=round(self.wait_stats.clock_s, 3),
+            limited=self.wait_stats.counts["429"],
+            lost=self.wait_stats.counts["lost"],
+            most_in_flight=self.limiter.most_in_flight,
             slowest_rate=round(slowest, 2) if slowest else None,
         )
 
     @property
     def waited_s(self) -> float:
-        """Added up over all requests."""
-        return self.waiting.total_s
+        """Total seconds waited, over all requests."""
+        return self.wait_stats.total_s
 
     async def send(
         self,
         request: Request,
         purpose: str = "",
         *,
-        take: frozenset[int] = frozenset(),
+        accept_statuses: frozenset[int] = frozenset(),
         patience_s: float | None = None,
     ) -> Answer:
-        """One answer that is worth judging.
+        """Sends a request until it gets an answer to judge.
 
-        A 429 is waited out and gateway trouble repeated, unless its status is in `take`. What persists is returned as
-        it is. Raises BudgetExhausted, StillLimited where nothing but 429 would come, and NotSent for a request that a
+        A 429 is waited out and gateway trouble is retried, unless the status is in `accept_statuses`. What persists is
+        returned. Raises BudgetExhausted, LimitPersists where only 429 would follow, and NotSent for a request that a
         read-only run must not send.
         """
         patience = self._limits.patience_s if patience_s is None else patience_s
-        limited = troubled = challenges = 0
-        waited = 0.0
-        first, lost, nonce = "", False, ""
+        limited_count = trouble_count = challenges = 0
+        waited_s = 0.0
+        first, is_lost, nonce = "", False, ""
         while True:
-            answer = await self._once(request, purpose, first, nonce, deliberate=429 in take)
+            answer = await self._send_once(request, purpose, first, nonce, deliberate=429 in accept_statuses)
             if not first:
                 first = answer.id
-                self._met.append(answer.gateway_trouble)
-            if answer.status == 429 and 429 not in take:
-                limited += 1
-                why, wait = "429", self._back_off(answer, limited)
-                if waited + wait > patience:
+                self._gateway_troubles.append(answer.gateway_trouble)
+            if answer.status == 429 and 429 not in accept_statuses:
+                limited_count += 1
+                reason, wait = "429", self._back_off(answer, limited_count)
+                if waited_s + wait > patience:
                     break
-                await self.limit_watch.consider(request, self._ask_again, self.gate.idle)
-            elif answer.gateway_trouble and (answer.status or 0) not in take:
-                troubled += 1
-                why, wait = "lost", min(0.5, 0.05 * 2**troubled)
-                lost = lost or answer.status is None
-                if troubled >= self._attempts:
+                await self.limit_watch.consider(request, self._repeat_after_recovery, self.limiter.idle)
+            elif answer.gateway_trouble and (answer.status or 0) not in accept_statuses:
+                trouble_count += 1
+                reason, wait = "lost", min(0.5, 0.05 * 2**trouble_count)
+                is_lost = is_lost or answer.status is None
+                if trouble_count >= self._attempts:
                     break
             elif (challenge := self._challenge(answer)) and challenges < _CHALLENGES:
-                nonce = challenge  # a server may want each one just once: of several requests each has its own
+                nonce = challenge  # a server may accept each nonce once: concurrent requests have nonces of their own
                 challenges += 1
                 continue
             else:
                 self._learn(answer)
                 break
-            waited += wait
-            async with self.waiting.out(why, wait):
-                await (self.limit_watch.pause(wait) if why == "429" else asyncio.sleep(wait))
-        if troubled:
-            self._helped.append(not answer.gateway_trouble)
-        return replace(answer, doubtful=True) if lost and not repeatable(request) else answer
+            waited_s += wait
+            async with self.wait_stats.measure(reason, wait):
+                await (self.limit_watch.pause(wait) if reason == "429" else asyncio.sleep(wait))
+        if trouble_count:
+            self._retry_successes.append(not answer.gateway_trouble)
+        return replace(answer, possibly_applied=True) if is_lost and not repeatable(request) else answer
 
     @property
     def _attempts(self) -> int:
-        """How often gateway trouble is met before it is an answer."""
-        if len(self._helped) >= 3 and sum(self._helped) * 2 < len(self._helped):
+        """The number of attempts before gateway trouble counts as the answer."""
+        if len(self._retry_successes) >= 3 and sum(self._retry_successes) * 2 < len(self._retry_successes):
             return HOPELESS_ATTEMPTS
-        share = (sum(self._met) + 1) / (len(self._met) + 2)
-        needed = math.ceil(math.log(_UNANSWERED) / math.log(share))
-        return max(HOPELESS_ATTEMPTS, min(GATEWAY_ATTEMPTS, needed))
+        share = (sum(self._gateway_troubles) + 1) / (len(self._gateway_troubles) + 2)
+        attempts = math.ceil(math.log(_CHANCE_LOSS) / math.log(share))
+        return max(HOPELESS_ATTEMPTS, min(GATEWAY_ATTEMPTS, attempts))
 
     async def abandon(self, request: Request, moment: Moment) -> bool:
-        """Sends a request whose answer nobody waits for; tells whether it was sent as far as `moment` says."""
+        """Sends a request and abandons its answer; returns whether it was sent as far as `moment`."""
         self._check_budget(request)
         await self.limit_watch.resume()
-        await self._in_turn(deliberate=True)
-        async with self.gate:
+        await self._keep_pace(deliberate=True)
+        async with self.limiter:
             self.requests += 1
-            wire, _ = self._written(request, self.nonce)
+            wire, _ = self._serialize(request, self.nonce)
             return await self._transport.abandon(wire, moment)
 
     def _back_off(self, answer: Answer, attempt: int) -> float:
-        own = _JITTER.uniform(0.5, 1) * float(min(_LONGEST_WAIT_S, 0.05 * 2**attempt))
-        told = _retry_after(answer.header("Retry-After")) or 0.0
-        return max(own, min(told, _LONGEST_RETRY_AFTER_S) + _JITTER.uniform(0, 0.05))
+        own_wait_s = _JITTER.uniform(0.5, 1) * float(min(_LONGEST_WAIT_S, 0.05 * 2**attempt))
+        stated_wait_s = _retry_after(answer.header("Retry-After")) or 0.0
+        return max(own_wait_s, min(stated_wait_s, _LONGEST_RETRY_AFTER_S) + _JITTER.uniform(0, 0.05))
 
     def _challenge(self, answer: Answer) -> str:
-        """The nonce that a server demanded instead of the request's (RFC 9449 section 8), or nothing."""
-        nonce = _told_nonce(answer)
-        demanded = answer.request.proof is not None and answer.status in (400, 401) and nonce != answer.nonce
-        return nonce if demanded else ""
+        """The nonce that a server demanded in place of the request's (RFC 9449 section 8), or the empty string."""
+        nonce = nonce_from(answer)
+        is_challenge = answer.request.proof is not None and answer.status in (400, 401) and nonce != answer.nonce
+        return nonce if is_challenge else ""
 
     def _learn(self, answer: Answer) -> None:
-        """Keeps for the next requests the nonce that comes with an answer (section 8.2), or that it was given for."""
-        self.nonce = _told_nonce(answer) or (answer.nonce if answer.ok else "") or self.nonce
+        """Remembers the nonce of an answer (RFC 9449 section 8.2), or of its request, for the next requests."""
+        self.nonce = nonce_from(answer) or (answer.nonce if answer.ok else "") or self.nonce
 
-    async def _in_turn(self, *, deliberate: bool) -> None:
-        """Keeps the pace that the profile states, and the one that the target was found to bear."""
-        for why, pace in (("rate", self._pace), ("pace", self.follow)):
-            if pace.rate and not (deliberate and pace is self.follow):
-                async with self.waiting.out(why):
+    async def _keep_pace(self, *, deliberate: bool) -> None:
+        """Keeps the rate of the profile and the adaptive rate that the target was found to accept."""
+        for reason, pace in (("rate", self._pacer), ("pace", self.adaptive_pacer)):
+            if pace.rate and not (deliberate and pace is self.adaptive_pacer):
+                async with self.wait_stats.measure(reason):
                     await pace()
 
-    async def _once(self, request: Request, purpose: str, retry_of: str, nonce: str, *, deliberate: bool) -> Answer:
-        """`nonce`: of a proof, instead of the last one that was seen.
+    async def _send_once(
+        self, request: Request, purpose: str, retry_of: str, nonce: str, *, deliberate: bool
+    ) -> Answer:
+        """`nonce`: for the proof, in place of the last one received.
 
-        `deliberate`: a 429 is what is wanted, and says nothing about how much the target bears.
+        `deliberate`: a 429 is provoked, and says nothing about the rate that the target accepts.
         """
         answer = None
         while answer is None:
             self._check_budget(request)
             await self.limit_watch.resume()
-            await self._in_turn(deliberate=deliberate)
-            async with self.gate:
-                if self.limit_watch.silent:
+            await self._keep_pace(deliberate=deliberate)
+            async with self.limiter:
+                if self.limit_watch.is_silent:
                     continue
                 self._check_budget(request)
-                if lasting := self.limit_watch.lasting(request):
-                    raise StillLimited(lasting)
+                if lasting := self.limit_watch.lasting_limit(request):
+                    raise LimitPersists(lasting)
                 self.requests += 1
                 answer = await self._exchange(request, purpose, nonce)
         self.limit_watch.note(answer, deliberate=deliberate)
         if not deliberate:
-            self.gate.tell(answer.status == 429)
-            self.follow.tell(answer.status == 429)
+            self.limiter.note_answer(answer.status == 429)
+            self.adaptive_pacer.note_answer(answer.status == 429)
         if self._guard is not None:
-            self._guard.received(answer)
+            self._guard.note_answer(answer)
         self._recorder.record(answer, retry_of)
         return answer
 
     async def examine_limits(self) -> None:
-        """Finds out now, in silence, whether what was last answered 429 is limited for good."""
-        await self.limit_watch.examine(self._ask_again, self.gate.idle)
+        """Pauses sending and examines whether the callers last answered 429 are limited permanently."""
+        await self.limit_watch.examine(self._repeat_after_recovery, self.limiter.idle)
 
-    async def _ask_again(self, request: Request) -> Answer:
-        """One more attempt, while nothing else may be sent."""
+    async def _repeat_after_recovery(self, request: Request) -> Answer:
+        """One more attempt while other sending is paused."""
         self._check_budget(request)
         self.requests += 1
         answer = await self._exchange(request, "after the recovery", "")
         self.limit_watch.note(answer, deliberate=False)
         if self._guard is not None:
-            self._guard.received(answer)
+            self._guard.note_answer(answer)
         self._recorder.record(answer)
         return answer
 
@@ -266,35 +268,37 @@ class Flow:
         if self._limits.read_only and (request.method or request.operation.method) != "GET":
             raise NotSent(f"the run is read-only, and {request.operation.id} may change state")
         if self.requests >= self._limits.max_requests:
-            self.exhausted = f"max_requests = {self._limits.max_requests}"
-        if self._silent >= _DEAD_AFTER:
-            self.exhausted = f"the target stopped answering: {self._trouble}"
-            raise TargetSilent(self.exhausted)
-        if self.exhausted:
-            raise BudgetExhausted(self.exhausted)
+            self.limit_reached = f"max_requests = {self._limits.max_requests}"
+        if self._silent_count >= _DEAD_AFTER:
+            self.limit_reached = f"the target stopped answering: {self._trouble}"
+            raise TargetSilent(self.limit_reached)
+        if self.limit_reached:
+            raise BudgetExhausted(self.limit_reached)
 
-    def _written(self, request: Request, nonce: str) -> tuple[Wire, str]:
+    def _serialize(self, request: Request, nonce: str) -> tuple[Wire, str]:
         if self._guard is not None:
-            self._guard.sent(request)
+            self._guard.note_request(request)
         wire = request.wire(self._transport.prefix)
         url = self._transport.origin + wire.target
         if request.proof is not None:
-            written = request.proof.write(wire.method, self._token_url or url.split("?")[0], nonce)
-            signature = written.rpartition(".")[2]  # in every encoding of the whole proof that of its end stands, too
-            proof = signature if len(signature) >= _PROOF else written
-            self._secrets.passing("dpop.proof", [proof] if len(proof) >= _PROOF else [])
-            headers = wire.headers + (("DPoP", written),) * request.proof.copies
+            proof_text = request.proof.write(wire.method, self._token_url or url.split("?")[0], nonce)
+            signature = proof_text.rpartition(".")[
+                2
+            ]  # every encoding of the whole proof contains the encoded signature
+            proof = signature if len(signature) >= _PROOF else proof_text
+            self._secrets.add_ephemeral_secrets("dpop.proof", [proof] if len(proof) >= _PROOF else [])
+            headers = wire.headers + (("DPoP", proof_text),) * request.proof.copies
             wire = replace(wire, headers=headers, exact=wire.exact or request.proof.copies > 1)
         return wire, url
 
     async def _exchange(self, request: Request, purpose: str, nonce: str) -> Answer:
         nonce = (nonce or self.nonce) if request.proof is not None else ""
-        wire, url = self._written(request, nonce)
+        wire, url = self._serialize(request, nonce)
         at = time.perf_counter() - self._began
         raw = await self._transport.send(wire)
-        self._silent = self._silent + 1 if raw.status is None else 0
-        if self._silent == _DEAD_AFTER:
-            self._trouble = " ".join(self._secrets.clean_torn(raw.trouble).split())[:200]
+        self._silent_count = self._silent_count + 1 if raw.status is None else 0
+        if self._silent_count == _DEAD_AFTER:
+            self._trouble = " ".join(self._secrets.clean_truncated(raw.trouble).split())[:200]
         if raw.status == 200:
             name = request.operation.id
             self.slowest_s[name] = max(raw.duration_s, self.slowest_s.get(name, 0.0))
@@ -306,7 +310,7 @@ class Flow:
             sent_body=wire.content or b"",
             status=raw.status,
             headers=raw.headers,
-            body=raw.body[:_KEPT] if raw.truncated else raw.body,
+            body=raw.body[:_TRUNCATED_BODY_LIMIT] if raw.truncated else raw.body,
             truncated=raw.truncated,
             trouble=raw.trouble,
             at=at,
@@ -314,19 +318,19 @@ class Flow:
             purpose=purpose,
             nonce=nonce,
         )
-        if await self._room.admit(answer):
+        if await self._memory_budget.admit(answer):
             return answer
-        trouble = f"{len(answer.body):,} bytes are more than the suite holds beside other large answers"
+        trouble = f"{len(answer.body):,} bytes exceed the memory that remains for large answers"
         return replace(answer, status=None, headers=(), body=b"", trouble=trouble)
 
 
-def _told_nonce(answer: Answer) -> str:
+def nonce_from(answer: Answer) -> str:
     nonce = answer.header("DPoP-Nonce") or ""
     return nonce if len(nonce) < 1024 else ""
 
 
 def _retry_after(value: str | None) -> float | None:
-    """Seconds, from delay-seconds or an HTTP-date (RFC 9110 section 10.2.3); None where it says nothing usable."""
+    """Seconds from delay-seconds or an HTTP-date (RFC 9110 section 10.2.3); None where it cannot be read."""
     if value is None:
         return None
     text = value.strip()

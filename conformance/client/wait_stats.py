@@ -1,4 +1,4 @@
-"""What is waited for, and how long: for the line that tells how far a run is, and for its report."""
+"""Statistics of waiting: for the progress line and for the report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-_WHY: Final = {
+_REASONS: Final = {
     "429": "the target answered 429",
     "lost": "the target gave no answer, or 502, 503 or 504",
     "pace": "the target lets no more through",
@@ -16,43 +16,43 @@ _WHY: Final = {
 }
 
 
-class Waiting:
-    """All requests that wait, by why. Another thread may read it.
+class WaitStats:
+    """The waiting requests by reason. Another thread may read it.
 
-    `total_s` adds up what each of them waited, `clock_s` is the time in which any did.
+    `total_s` is the sum over all requests, `clock_s` the time in which at least one request waited.
     """
 
     def __init__(self) -> None:
         self.total_s = 0.0
-        self.times: Counter[str] = Counter()
-        """How often something was waited for: `429`, `lost`, `pace`, `rate`."""
-        self._now: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        """Number of waits by reason: `429`, `lost`, `pace`, `rate`."""
+        self._current: Counter[str] = Counter()
         self._clock_s = 0.0
         self._since = 0.0
 
     @asynccontextmanager
-    async def out(self, why: str, meant_s: float | None = None) -> AsyncIterator[None]:
-        """Around the waiting of one request; counted is what it was meant to wait, where that is known."""
+    async def measure(self, reason: str, planned_s: float | None = None) -> AsyncIterator[None]:
+        """Measures the wait of one request; `planned_s`, where given, is counted in place of the elapsed time."""
         started = time.monotonic()
-        if not self._now.total():
+        if not self._current.total():
             self._since = started
-        self._now[why] += 1
-        self.times[why] += 1
+        self._current[reason] += 1
+        self.counts[reason] += 1
         try:
             yield
         finally:
             ended = time.monotonic()
-            self._now[why] -= 1
-            self.total_s += ended - started if meant_s is None else meant_s
-            if not self._now.total():
+            self._current[reason] -= 1
+            self.total_s += ended - started if planned_s is None else planned_s
+            if not self._current.total():
                 self._clock_s += ended - self._since
 
     @property
     def clock_s(self) -> float:
-        return self._clock_s + (time.monotonic() - self._since if self._now.total() else 0.0)
+        return self._clock_s + (time.monotonic() - self._since if self._current.total() else 0.0)
 
     @property
-    def told(self) -> str:
-        """What is waited for right now, by most; empty where nothing is."""
-        why, count = max(self._now.copy().items(), key=lambda one: one[1], default=("", 0))
-        return f"waiting: {_WHY[why]}" if count else ""
+    def description(self) -> str:
+        """The most frequent reason for waiting now; empty where nothing waits."""
+        reason, count = max(self._current.copy().items(), key=lambda item: item[1], default=("", 0))
+        return f"waiting: {_REASONS[reason]}" if count else ""

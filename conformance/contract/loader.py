@@ -1,7 +1,7 @@
 """The contract as frozen values: what `openapi.yaml` and `requirements.yaml` in this package say.
 
-Both files are packaged and written by us, so a mistake in them is our own fault: it surfaces as KeyError or ValueError
-and is kept out by the tests in `tests/unit/contract/`.
+Both files are part of the package. A mistake in them raises KeyError or ValueError; the tests in `tests/unit/contract/`
+prevent that.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Operation:
     stability: Stability
     auth: Auth
     scope: str
-    """The scope an API key needs; empty where none is."""
+    """The scope that an API key needs; may be empty."""
     idempotent: bool
     """Idempotency is required."""
     path_parameters: tuple[str, ...]
@@ -138,14 +138,14 @@ def load_contract() -> Contract:
 
 
 def openapi_document() -> dict[str, Any]:
-    """A fresh copy of `openapi.yaml` as JSON values, for whoever generates requests from it."""
+    """A fresh copy of `openapi.yaml` as JSON values, for generating requests."""
     text = (resources.files(__package__) / "openapi.yaml").read_bytes()
     return cast("dict[str, Any]", yaml.load(text, Loader=_YamlLoader))
 
 
 def _schema_names(operations: Iterable[Operation]) -> tuple[str, ...]:
-    named = (name for operation in operations for name in (operation.request_schema, operation.response_schema) if name)
-    return (*dict.fromkeys(named), "PublicErrorResponse")
+    names = (name for operation in operations for name in (operation.request_schema, operation.response_schema) if name)
+    return (*dict.fromkeys(names), "PublicErrorResponse")
 
 
 def _operations(document: Mapping[str, Any]) -> dict[str, Operation]:
@@ -160,7 +160,7 @@ def _operations(document: Mapping[str, Any]) -> dict[str, Operation]:
 
 def _operation(path: str, method: str, declared: Mapping[str, Any], components: Mapping[str, Any]) -> Operation:
     auth, scope = _auth(declared["security"], components["securitySchemes"])
-    parameters = [_resolved(parameter, components["parameters"]) for parameter in declared.get("parameters", ())]
+    parameters = [_resolve(parameter, components["parameters"]) for parameter in declared.get("parameters", ())]
     response = _schema_name(declared["responses"]["200"])
     return Operation(
         id=declared["operationId"],
@@ -176,7 +176,7 @@ def _operation(path: str, method: str, declared: Mapping[str, Any], components: 
         ),
         request_schema=_schema_name(declared["requestBody"]) if "requestBody" in declared else "",
         response_schema=response,
-        data_shape=_resolved(components["schemas"][response], components["schemas"])["properties"]["data"]["type"],
+        data_shape=_resolve(components["schemas"][response], components["schemas"])["properties"]["data"]["type"],
         summary=declared["summary"],
         tag=declared["tags"][0],
     )
@@ -189,7 +189,7 @@ def _auth(security: list[dict[str, list[str]]], schemes: Mapping[str, Any]) -> t
     return "none", ""
 
 
-def _resolved(value: Mapping[str, Any], components: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve(value: Mapping[str, Any], components: Mapping[str, Any]) -> Mapping[str, Any]:
     return components[_last_name(value["$ref"])] if "$ref" in value else value
 
 

@@ -2,7 +2,6 @@
 
 __all__ = [
     "child_process",
-    "codec",
     "defaults",
     "environ",
     "errors",

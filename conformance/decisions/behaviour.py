@@ -1,6 +1,6 @@
-"""How a target behaves where it is free to: which statuses, members and headers it chose, and how fast it was.
+"""How a target behaves where the interface leaves a choice: statuses, members, headers, latency.
 
-Read out of the exchanges of a run, so that two targets that both conform can be told apart.
+Derived from the exchanges of a run, to compare two targets that both conform.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from conformance.core.model import Exchange, Run
 from conformance.journal.exchange_store import named
 
 SAMPLES: Final = 25
-"""So many bodies of one operation and status are looked at."""
+"""Maximum number of bodies examined for one operation and status."""
 _DEEPEST: Final = 12
-_PASSING: Final = frozenset(
+_VARYING_HEADERS: Final = frozenset(
     {
         "date",
         "content-length",
@@ -34,11 +34,11 @@ _NAMES: Final = {dict: "object", list: "array", str: "string", bool: "boolean", 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the answers of one operation with one status look like."""
+    """The form of the answers of one operation with one status."""
 
     count: int
     members: Mapping[str, int]
-    """In how many bodies each place stands; `/data/*/id`, `*` for any element."""
+    """Number of bodies with each place; `/data/*/id`, where `*` is any element."""
     types: Mapping[str, frozenset[str]]
     """The JSON types seen at each place, `null` left out."""
     headers: Mapping[str, int]
@@ -47,20 +47,21 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """A run's choices. `statuses`: by check, operation and case, the one status of each purpose that was sent once."""
+    """The behaviour of a run's target. `statuses`: by check, operation and case, the status of each purpose sent
+    once."""
 
     statuses: Mapping[tuple[str, str, str], Mapping[str, str]]
     shapes: Mapping[tuple[str, int], Shape]
     times: Mapping[str, tuple[float, ...]]
-    """Milliseconds of the answers 200, by operation."""
+    """Durations in milliseconds of the 200 answers, by operation."""
 
 
 def behaviour(run: Run) -> Behaviour:
-    """What a run shows of its target's choices; exchanges are needed, as a journal has them."""
-    known = named(run.exchanges)
+    """The behaviour of a run's target; needs the exchanges of the journal."""
+    exchanges_by_name = named(run.exchanges)
     statuses = {
         (result.check, result.operation, result.case): _statuses(
-            known[name] for name in result.exchanges if name in known
+            exchanges_by_name[name] for name in result.exchanges if name in exchanges_by_name
         )
         for result in run.results
     }
@@ -81,7 +82,7 @@ def behaviour(run: Run) -> Behaviour:
 
 
 def _statuses(exchanges: Iterable[Exchange]) -> dict[str, str]:
-    """Of what was sent once: in a race, or among generated requests, chance decides which status came."""
+    """Only requests sent once: in a race, or for generated requests, the status is a matter of chance."""
     found: dict[str, list[str]] = defaultdict(list)
     for exchange in exchanges:
         if exchange.status not in (429, None) and not exchange.purpose.startswith("walk"):
@@ -99,15 +100,15 @@ def _shape(exchanges: Iterable[Exchange]) -> Shape:
         for name, value in exchange.response.headers:
             if name.lower() == "content-type":
                 media.add(value)
-        headers.update({name.lower() for name, _ in exchange.response.headers} - _PASSING)
-        places = dict(_places(_parsed(exchange.response.body)))
+        headers.update({name.lower() for name, _ in exchange.response.headers} - _VARYING_HEADERS)
+        places = dict(_places(_parse(exchange.response.body)))
         members.update(places.keys())
         for place, kinds in places.items():
             types[place] |= kinds
     return Shape(count, members, {place: frozenset(kinds) for place, kinds in types.items()}, headers, frozenset(media))
 
 
-def _parsed(body: str) -> Any:
+def _parse(body: str) -> Any:
     try:
         return json.loads(body) if body else None
     except (ValueError, RecursionError):
@@ -115,7 +116,7 @@ def _parsed(body: str) -> Any:
 
 
 def _places(value: Any, at: str = "", depth: int = 0) -> Iterator[tuple[str, set[str]]]:
-    """Each place of a value and the types there; elements of an array share one place."""
+    """Each place of a value with its types; the elements of an array share one place."""
     found: dict[str, set[str]] = defaultdict(set)
     _walk(value, at, depth, found)
     yield from found.items()

@@ -1,4 +1,4 @@
-"""Two or more runs side by side: what differs, and of which kind each difference is. The first run is the measure."""
+"""Comparison of two or more runs: the differences by kind, each against the first run."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from conformance.decisions.behaviour import Behaviour, Shape, behaviour
 from conformance.decisions.latency import shift
 
 _OPEN = (Outcome.INCONCLUSIVE, Outcome.UNTESTED)
-_NOT_ASKED = (None, Outcome.UNSTATED, Outcome.INAPPLICABLE)
-"""What the profile, or the interface, leaves nothing to be seen of."""
-_ENOUGH = 5
-"""Fewer answers of a kind say nothing about what its members are."""
-_MOSTLY = 0.5
+_OUT_OF_SCOPE = (None, Outcome.UNSTATED, Outcome.INAPPLICABLE)
+"""Outcomes that the profile or the interface leaves nothing to compare for."""
+_MIN_ANSWERS = 5
+"""Minimum number of answers of a kind to compare their members."""
+_MEMBER_SHARE = 0.5
 
 
 class Kind(StrEnum):
-    """What a difference means to whoever runs both. The gravest first."""
+    """The meaning of a difference, the most severe first."""
 
     REGRESSED = "regressed"
     OPEN = "newly inconclusive"
@@ -38,12 +38,12 @@ class Kind(StrEnum):
 CONFORM: Mapping[Kind, bool] = {
     kind: kind in (Kind.STATUS, Kind.ERROR, Kind.MEMBERS, Kind.SCHEMA, Kind.HEADERS, Kind.WARNED) for kind in Kind
 }
-"""Kinds in which targets behave differently though both conform."""
+"""Kinds of difference between targets that both conform."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One of the runs, and the letter that it has in tables."""
+    """One of the runs, with its letter in tables."""
 
     letter: str
     name: str
@@ -51,14 +51,15 @@ class Environment:
     profile: str
     verdict: Verdict
     scope: str
-    """What the verdict rests on."""
+    """The scope of the verdict."""
     started_at: str
     suite: str
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What one environment does otherwise than the first. `requirement` is empty for behaviour that is free."""
+    """A difference between one environment and the first. `requirement` is empty for behaviour the interface leaves
+    free."""
 
     kind: Kind
     environment: str
@@ -80,7 +81,7 @@ class Comparison:
     """Requirement and operation -> the outcome in each environment, None where it has none."""
     operations: tuple[OperationInfo, ...]
     incomparable: tuple[str, ...] = ()
-    """What the comparison does not say, where it was forced."""
+    """What cannot be compared, where the comparison was forced."""
 
     def kinds(self) -> dict[Kind, int]:
         """How many differences there are of each kind that occurs."""
@@ -88,11 +89,15 @@ class Comparison:
 
 
 def compare(
-    runs: Sequence[Run], names: Sequence[str], *, force: bool = False, seen: Sequence[Behaviour] | None = None
+    runs: Sequence[Run],
+    names: Sequence[str],
+    *,
+    force: bool = False,
+    known_behaviours: Sequence[Behaviour] | None = None,
 ) -> Comparison:
-    """The runs, each against the first. Raises UsageError where their checks are not the same, unless forced.
+    """Compares each run with the first. Raises UsageError where their checks differ, unless forced.
 
-    `seen` is what each run's exchanges show, where that was looked at before.
+    `known_behaviours`: the behaviour of each run, where it was computed before.
     """
     first = runs[0]
     incomparable = tuple(_incomparable(runs))
@@ -111,13 +116,13 @@ def compare(
         )
         for index, (run, name) in enumerate(zip(runs, names, strict=True))
     )
-    behaviours = seen if seen is not None else [behaviour(run) for run in runs]
-    found: list[Difference] = []
-    for environment, run, own in list(zip(environments, runs, behaviours, strict=True))[1:]:
-        found += _outcomes(environment.letter, first, run)
-        found += _choices(environment.letter, first, run, behaviours[0], own)
-    found.sort(key=lambda d: list(Kind).index(d.kind))
-    return Comparison(environments, tuple(found), _cells(runs), first.operations, incomparable)
+    behaviours = known_behaviours if known_behaviours is not None else [behaviour(run) for run in runs]
+    differences: list[Difference] = []
+    for environment, run, current in list(zip(environments, runs, behaviours, strict=True))[1:]:
+        differences += _outcomes(environment.letter, first, run)
+        differences += _choices(environment.letter, first, run, behaviours[0], current)
+    differences.sort(key=lambda d: list(Kind).index(d.kind))
+    return Comparison(environments, tuple(differences), _cells(runs), first.operations, incomparable)
 
 
 def letter(index: int) -> str:
@@ -142,30 +147,32 @@ def _cells(runs: Sequence[Run]) -> dict[tuple[str, str], tuple[Outcome | None, .
     }
 
 
-def _outcomes(here: str, first: Run, other: Run) -> Iterator[Difference]:
-    """What was judged otherwise. Cases that only one profile calls for are told once for each requirement."""
+def _outcomes(environment: str, first: Run, other: Run) -> Iterator[Difference]:
+    """Differences of outcomes. Cases that only one profile has are reported once for each requirement."""
     before, after = _by_key(first.results), _by_key(other.results)
     profiles_differ = first.profile.digest != other.profile.digest
-    told = set()
+    reported_places = set()
     for key in {**before, **after}:
-        was, now = before.get(key), after.get(key)
-        kind = _kind(was, now, profiles_differ=profiles_differ)
-        result = now or was
+        baseline, current = before.get(key), after.get(key)
+        kind = _kind(baseline, current, profiles_differ=profiles_differ)
+        result = current or baseline
         assert result is not None
-        if kind is None or (kind is Kind.PROFILE and (place := (result.requirement, result.operation)) in told):
+        if kind is None or (
+            kind is Kind.PROFILE and (place := (result.requirement, result.operation)) in reported_places
+        ):
             continue
         if kind is Kind.PROFILE:
-            told.add(place)
+            reported_places.add(place)
         yield Difference(
             kind=kind,
-            environment=here,
+            environment=environment,
             requirement=result.requirement,
             operation=result.operation,
-            text=_text(kind, was, now),
+            text=_text(kind, baseline, current),
             check=result.check,
             case=result.case,
-            before=was.outcome if was else "",
-            after=now.outcome if now else "",
+            before=baseline.outcome if baseline else "",
+            after=current.outcome if current else "",
         )
 
 
@@ -173,15 +180,15 @@ def _by_key(results: Iterable[Result]) -> dict[tuple[str, str, str], Result]:
     return {(result.check, result.operation, result.case): result for result in results}
 
 
-def _kind(was: Result | None, now: Result | None, *, profiles_differ: bool) -> Kind | None:
-    before, after = was.outcome if was else None, now.outcome if now else None
+def _kind(baseline: Result | None, current: Result | None, *, profiles_differ: bool) -> Kind | None:
+    before, after = baseline.outcome if baseline else None, current.outcome if current else None
     if before is after and (
-        after is not Outcome.FAILED or was is None or now is None or was.signature == now.signature
+        after is not Outcome.FAILED or baseline is None or current is None or baseline.signature == current.signature
     ):
         return None
     if after in (Outcome.FAILED, Outcome.BROKEN):
         return Kind.REGRESSED
-    if any(outcome in _NOT_ASKED for outcome in (before, after)):
+    if any(outcome in _OUT_OF_SCOPE for outcome in (before, after)):
         return Kind.PROFILE if profiles_differ else Kind.OPEN if after is None else None
     if after in _OPEN:
         return None if before in _OPEN else Kind.OPEN
@@ -190,67 +197,86 @@ def _kind(was: Result | None, now: Result | None, *, profiles_differ: bool) -> K
     return Kind.WARNED
 
 
-def _text(kind: Kind, was: Result | None, now: Result | None) -> str:
+def _text(kind: Kind, baseline: Result | None, current: Result | None) -> str:
     if kind is Kind.PROFILE:
-        lacking = next((r for r in (now, was) if r is not None and r.fact), None)
+        lacking = next((r for r in (current, baseline) if r is not None and r.fact), None)
         return f"only one profile states {lacking.fact}" if lacking else "only one profile calls for this case"
-    result = was if kind is Kind.FIXED else now
+    result = baseline if kind is Kind.FIXED else current
     return (result.message if result else "") or "not run"
 
 
-# What is free
+# Behaviour that the interface leaves free
 
 
-def _choices(here: str, first: Run, other: Run, before: Behaviour, after: Behaviour) -> Iterator[Difference]:
-    yield from _statuses(here, first, other, before, after)
+def _choices(environment: str, first: Run, other: Run, before: Behaviour, after: Behaviour) -> Iterator[Difference]:
+    yield from _statuses(environment, first, other, before, after)
     for kind, shape in before.shapes.items():
         if kind in after.shapes:
-            yield from _shapes(here, kind, shape, after.shapes[kind])
+            yield from _shapes(environment, kind, shape, after.shapes[kind])
     for operation, times in before.times.items():
-        if moved := shift(times, after.times.get(operation, ())):
-            yield Difference(Kind.LATENCY, here, "", operation, str(moved))
+        if latency_shift := shift(times, after.times.get(operation, ())):
+            yield Difference(Kind.LATENCY, environment, "", operation, str(latency_shift))
 
 
-def _statuses(here: str, first: Run, other: Run, before: Behaviour, after: Behaviour) -> Iterator[Difference]:
-    """Where both conform and answered the same request with another status."""
-    theirs = _by_key(other.results)
+def _statuses(environment: str, first: Run, other: Run, before: Behaviour, after: Behaviour) -> Iterator[Difference]:
+    """Requests that both answered conformingly, but with different statuses."""
+    other_results = _by_key(other.results)
     for result in first.results:
         key = (result.check, result.operation, result.case)
-        now = theirs.get(key)
-        if now is None or {result.outcome, now.outcome} != {Outcome.PASSED}:
+        current = other_results.get(key)
+        if current is None or {result.outcome, current.outcome} != {Outcome.PASSED}:
             continue
-        mine, own = before.statuses.get(key, {}), after.statuses.get(key, {})
-        for purpose in mine:
-            if purpose in own and mine[purpose] != own[purpose]:
-                text = f"{purpose or 'a request'} was answered {mine[purpose]} in A, {own[purpose]} in {here}"
+        first_statuses, other_statuses = before.statuses.get(key, {}), after.statuses.get(key, {})
+        for purpose in first_statuses:
+            if purpose in other_statuses and first_statuses[purpose] != other_statuses[purpose]:
+                statuses = f"{first_statuses[purpose]} in A, {other_statuses[purpose]} in {environment}"
+                text = f"{purpose or 'a request'} was answered {statuses}"
                 yield Difference(
-                    Kind.STATUS, here, result.requirement, result.operation, text,
-                    check=result.check, case=result.case, before=mine[purpose], after=own[purpose],
+                    Kind.STATUS, environment, result.requirement, result.operation, text,
+                    check=result.check, case=result.case, before=first_statuses[purpose], after=other_statuses[purpose],
                 )  # fmt: skip
 
 
-def _shapes(here: str, kind: tuple[str, int], mine: Shape, own: Shape) -> Iterator[Difference]:
+def _shapes(environment: str, kind: tuple[str, int], first: Shape, other: Shape) -> Iterator[Difference]:
     operation, status = kind
-    if min(mine.count, own.count) < _ENOUGH:
+    if min(first.count, other.count) < _MIN_ANSWERS:
         return
     members = Kind.MEMBERS if status < 400 else Kind.ERROR
-    for what, left, right in ((members, mine.members, own.members), (Kind.HEADERS, mine.headers, own.headers)):
-        gone = sorted(name for name, seen in left.items() if name not in right and seen >= _MOSTLY * mine.count)
-        new = sorted(name for name, seen in right.items() if name not in left and seen >= _MOSTLY * own.count)
-        if gone or new:
-            parts = [f"only A has {_listed(gone)}"] if gone else []
-            parts += [f"only {here} has {_listed(new)}"] if new else []
-            yield Difference(what, here, "", operation, f"{status}: {'; '.join(parts)}")
-    if mine.media != own.media and not mine.media & own.media:
-        text = f"{status}: media type {_listed(sorted(mine.media))} in A, {_listed(sorted(own.media))} in {here}"
-        yield Difference(Kind.HEADERS, here, "", operation, text)
-    for place in sorted(mine.types.keys() & own.types.keys()):
-        was, now = mine.types[place], own.types[place]
-        if was and now and not was & now and min(mine.members[place], own.members[place]) >= _ENOUGH:
-            text = f"{status}: {place or 'the body'} is {'/'.join(sorted(was))} in A, {'/'.join(sorted(now))} in {here}"
-            yield Difference(Kind.SCHEMA, here, "", operation, text)
+    for member_kind, first_members, other_members in (
+        (members, first.members, other.members),
+        (Kind.HEADERS, first.headers, other.headers),
+    ):
+        missing = sorted(
+            name
+            for name, count in first_members.items()
+            if name not in other_members and count >= _MEMBER_SHARE * first.count
+        )
+        new = sorted(
+            name
+            for name, count in other_members.items()
+            if name not in first_members and count >= _MEMBER_SHARE * other.count
+        )
+        if missing or new:
+            parts = [f"only A has {_format_names(missing)}"] if missing else []
+            parts += [f"only {environment} has {_format_names(new)}"] if new else []
+            yield Difference(member_kind, environment, "", operation, f"{status}: {'; '.join(parts)}")
+    if first.media != other.media and not first.media & other.media:
+        media = f"{_format_names(sorted(first.media))} in A, {_format_names(sorted(other.media))} in {environment}"
+        text = f"{status}: media type {media}"
+        yield Difference(Kind.HEADERS, environment, "", operation, text)
+    for place in sorted(first.types.keys() & other.types.keys()):
+        baseline, current = first.types[place], other.types[place]
+        if (
+            baseline
+            and current
+            and not baseline & current
+            and min(first.members[place], other.members[place]) >= _MIN_ANSWERS
+        ):
+            types = f"{'/'.join(sorted(baseline))} in A, {'/'.join(sorted(current))} in {environment}"
+            text = f"{status}: {place or 'the body'} is {types}"
+            yield Difference(Kind.SCHEMA, environment, "", operation, text)
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-    return ", ".join(names[:6]) + more
+def _format_names(names: Sequence[str]) -> str:
+    suffix = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return ", ".join(names[:6]) + suffix

@@ -1,4 +1,4 @@
-"""A comparison as lines, JSON, Markdown and one HTML page. Text of the targets is disarmed in each."""
+"""A comparison as lines, JSON, Markdown and one HTML page. Text of the targets is escaped in each."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from conformance.core.model import Outcome
 from conformance.decisions.comparison import CONFORM, Comparison, Difference, Kind
 from conformance.decisions.html_page import page
 from conformance.reports.shaping.grouping import SYMBOLS
-from conformance.reports.shaping.text import clean, dumps, mapped, one_line, plural, utf8
+from conformance.reports.shaping.text import clean, dumps, map_strings, one_line, plural, utf8
 from conformance.reports.summary import code, escape
 
-_MOST = 40
+_MAX_LINES = 40
 _GRAVE = (Kind.REGRESSED, Kind.OPEN)
 _SHORT: Mapping[Kind, str] = {
     Kind.REGRESSED: "✕ regressed",
@@ -33,7 +33,7 @@ _SHORT: Mapping[Kind, str] = {
 
 
 def lines(comparison: Comparison) -> Iterator[str]:
-    """The differences for a terminal, the gravest first, with a summary at the end."""
+    """The differences for a terminal, the most severe first, with a summary at the end."""
     for environment in comparison.environments:
         yield (
             f"{environment.letter}  {clean(environment.name)}: {environment.verdict} ({environment.scope}), "
@@ -46,28 +46,28 @@ def lines(comparison: Comparison) -> Iterator[str]:
     for kind, found in groupby(comparison.differences, key=lambda d: d.kind):
         differences = list(found)
         yield f"{kind} ({len(differences)}){'  — both conform' if CONFORM[kind] else ''}"
-        for text, letters in list(_together(differences).items())[:_MOST]:
+        for text, letters in list(_merge_letters(differences).items())[:_MAX_LINES]:
             yield f"  {','.join(letters)}  {text}"
-        if (left := len(_together(differences)) - _MOST) > 0:
-            yield f"  … and {left} more"
+        if (remaining := len(_merge_letters(differences)) - _MAX_LINES) > 0:
+            yield f"  … and {remaining} more"
     yield _summary(comparison)
 
 
-def _together(differences: Sequence[Difference]) -> dict[str, list[str]]:
-    """What is said of several environments, once."""
+def _merge_letters(differences: Sequence[Difference]) -> dict[str, list[str]]:
+    """The lines of differences, with the letters of all environments that share a line."""
     found: dict[str, list[str]] = {}
-    for one in differences:
-        letters = found.setdefault(_line(one), [])
-        if one.environment not in letters:
-            letters.append(one.environment)
+    for difference in differences:
+        letters = found.setdefault(_line(difference), [])
+        if difference.environment not in letters:
+            letters.append(difference.environment)
     return found
 
 
-def _line(one: Difference) -> str:
-    case = f" ({one.case})" if one.case else ""
-    changed = f" {one.before or 'nothing'} → {one.after or 'nothing'}:" if one.requirement else ""
-    place = " ".join(part for part in (one.requirement, one.operation or "the service") if part)
-    return clean(one_line(f"{place}{case}:{changed} {one.text}", 300))
+def _line(difference: Difference) -> str:
+    case = f" ({difference.case})" if difference.case else ""
+    change = f" {difference.before or 'nothing'} → {difference.after or 'nothing'}:" if difference.requirement else ""
+    place = " ".join(part for part in (difference.requirement, difference.operation or "the service") if part)
+    return clean(one_line(f"{place}{case}:{change} {difference.text}", 300))
 
 
 def _summary(comparison: Comparison) -> str:
@@ -78,12 +78,12 @@ def _summary(comparison: Comparison) -> str:
 
 
 def table(comparison: Comparison) -> list[dict[str, Any]]:
-    """The matrix requirement x operation x environment: a row a cell, told whether the environments differ there."""
+    """The matrix requirement x operation x environment: one row for each cell, with a flag for differences."""
     kinds: dict[tuple[str, str, str], Kind] = {}
     texts: dict[tuple[str, str, str], str] = {}
-    for one in reversed(comparison.differences):
-        place = (one.requirement, one.operation, one.environment)
-        kinds[place], texts[place] = one.kind, one.text
+    for difference in reversed(comparison.differences):
+        place = (difference.requirement, difference.operation, difference.environment)
+        kinds[place], texts[place] = difference.kind, difference.text
     rows = []
     for (requirement, operation), outcomes in comparison.cells.items():
         cells = [
@@ -108,7 +108,10 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "environments": [to_builtins(environment) for environment in comparison.environments],
         "incomparable": list(comparison.incomparable),
         "counts": {kind.value: count for kind, count in comparison.kinds().items()},
-        "differences": [{**to_builtins(one), "both_conform": CONFORM[one.kind]} for one in comparison.differences],
+        "differences": [
+            {**to_builtins(difference), "both_conform": CONFORM[difference.kind]}
+            for difference in comparison.differences
+        ],
         "matrix": [
             {
                 "requirement": requirement,
@@ -121,11 +124,11 @@ def document(comparison: Comparison) -> dict[str, Any]:
 
 
 def as_json(comparison: Comparison) -> str:
-    return dumps(mapped(document(comparison), utf8))
+    return dumps(map_strings(document(comparison), utf8))
 
 
 def markdown(comparison: Comparison) -> str:
-    """For a pipeline's job page: the environments, then only where they differ."""
+    """For a pipeline's job page: the environments, then the rows that differ."""
     letters = [environment.letter for environment in comparison.environments]
     parts = [
         f"# Comparison: {escape(_summary(comparison))}",
@@ -145,29 +148,31 @@ def markdown(comparison: Comparison) -> str:
             cells = " | ".join(f"{cell['symbol']} {cell['short']}".strip() for cell in row["cells"])
             parts.append(f"| {escape(row['requirement'])} | {escape(row['operation'] or 'the service')} | {cells} |")
         parts += [f"\n… and {len(rows) - 200} more rows."] if len(rows) > 200 else []
-    free = [one for one in comparison.differences if not one.requirement]
+    free = [kind for kind in comparison.differences if not kind.requirement]
     if free:
         parts += ["", "## Behaviour that the interface leaves free", ""]
-        parts += [f"- {','.join(where)} {one}: {code(text)}" for one, text, where in _free(free)[:200]]
+        parts += [f"- {','.join(environments)} {kind}: {code(text)}" for kind, text, environments in _free(free)[:200]]
     return "\n".join(parts) + "\n"
 
 
 def _free(differences: Sequence[Difference]) -> list[tuple[str, str, list[str]]]:
     found: dict[tuple[str, str], list[str]] = {}
-    for one in differences:
-        found.setdefault((one.kind.value, f"{one.operation}: {one.text}"), []).append(one.environment)
-    return [(kind, text, where) for (kind, text), where in found.items()]
+    for difference in differences:
+        found.setdefault((difference.kind.value, f"{difference.operation}: {difference.text}"), []).append(
+            difference.environment
+        )
+    return [(kind, text, environments) for (kind, text), environments in found.items()]
 
 
 def html(comparison: Comparison) -> str:
-    """One page that asks the network for nothing."""
+    """One page without network access."""
     rows = table(comparison)
     return page(
         "comparison.html.j2",
         comparison=comparison,
         rows=rows,
         differing=sum(row["differs"] for row in rows),
-        free=_free([one for one in comparison.differences if not one.requirement]),
+        free=_free([difference for difference in comparison.differences if not difference.requirement]),
         summary=_summary(comparison),
         grave=[kind.value for kind in _GRAVE],
     )

@@ -1,4 +1,4 @@
-"""One failure of a run, told in full on a terminal: clause, expectation, evidence, and how to see it again."""
+"""One failure of a run in full for a terminal: clause, expectation, evidence, and the command to repeat it."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from conformance.reports.shaping.grouping import clauses, evidence, identity, wa
 from conformance.reports.shaping.marks import marks
 from conformance.reports.shaping.text import clean, one_line
 
-_WORTH = (Outcome.FAILED, Outcome.BROKEN, Outcome.WARNED, Outcome.INCONCLUSIVE, Outcome.UNTESTED)
-_MOST = 5
+_EXPLAINED_OUTCOMES = (Outcome.FAILED, Outcome.BROKEN, Outcome.WARNED, Outcome.INCONCLUSIVE, Outcome.UNTESTED)
+_MAX_RESULTS = 5
 _BODY = 1_200
 
 
-def told(run: Run, name: str) -> Iterator[str]:
-    """Every result of a run that did not pass and is called so: by requirement, check, item, id or signature.
+def failure_lines(run: Run, name: str) -> Iterator[str]:
+    """The results that did not pass with that name: a requirement, check, item, id or signature.
 
     Raises UsageError where there is none.
     """
     found = [result for result in run.results if name in _names(result)]
-    worth = [result for result in found if result.outcome in _WORTH]
+    explained = [result for result in found if result.outcome in _EXPLAINED_OUTCOMES]
     if not found:
         raise UsageError(f"the run has nothing called {name!r}", hint="name a requirement, a check, or a row's id")
-    if not worth:
+    if not explained:
         yield f"{name}: {len(found)} results in this run, and all of them passed or do not apply"
         return
-    for result in worth[:_MOST]:
+    for result in explained[:_MAX_RESULTS]:
         yield from _result(run, result)
-    if len(worth) > _MOST:
-        yield f"… and {len(worth) - _MOST} more: name one of them"
-        yield from (f"  {identity(result)}  {_item(result)}" for result in worth[_MOST : 10 * _MOST])
+    if len(explained) > _MAX_RESULTS:
+        yield f"… and {len(explained) - _MAX_RESULTS} more: name one of them"
+        yield from (f"  {identity(result)}  {_item(result)}" for result in explained[_MAX_RESULTS : 10 * _MAX_RESULTS])
 
 
 def _names(result: Result) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def _result(run: Run, result: Result) -> Iterator[str]:
     for note in result.notes[:5]:
         yield clean(f"  note      {one_line(note, 300)}")
     exchanges = evidence(run, result)
-    for exchange in exchanges[-_MOST:]:
+    for exchange in exchanges[-_MAX_RESULTS:]:
         yield from _exchange(exchange, result, decisive=exchange is exchanges[-1])
     if result.reproduce:
         yield clean(f"  again     {one_line(shown_command(result.reproduce, run.profile.path), 2000)}")

@@ -1,8 +1,8 @@
-"""Whether a release may pass: one run, held to a policy, and perhaps to an earlier run.
+"""Whether a release may pass: one run judged under a policy, and optionally against a baseline run.
 
-The answer is the run's own verdict. A policy may narrow it to a tier, allow requirements to stay open or accept
-failures by waivers: then the verdict is decided again, by the judge, and what was narrowed stands beside it. A baseline
-only adds: what was judged there and is worse now keeps a release back, too.
+The answer is the run's own verdict. A policy may restrict it to a tier, allow requirements to stay open or accept
+failures by waivers: the judge then decides the verdict again, and the restrictions are shown with it. A baseline only
+adds obstacles: what was judged there and is worse now blocks a release too.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ _WORST_FIRST = (Verdict.BROKEN, Verdict.NONCONFORMANT, Verdict.INCOMPLETE, Verdi
 Key = tuple[str, str, str]
 
 
-class Why(StrEnum):
-    """Why a result keeps a release back."""
+class ObstacleKind(StrEnum):
+    """Why a result blocks a release."""
 
     REGRESSED = "regressed"
-    """It did not fail in the baseline, or failed otherwise."""
+    """It did not fail in the baseline, or failed in another way."""
     NO_LONGER_JUDGED = "no longer judged"
     """Judged in the baseline, and open or inapplicable now."""
-    GONE = "gone"
+    MISSING = "gone"
     """Judged in the baseline, and not in this run at all."""
     BROKEN = "broken"
     FAILED = "failed"
     UNDECIDED = "not judged"
 
 
-REGRESSIONS = (Why.REGRESSED, Why.NO_LONGER_JUDGED, Why.GONE)
+REGRESSIONS = (ObstacleKind.REGRESSED, ObstacleKind.NO_LONGER_JUDGED, ObstacleKind.MISSING)
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a release is held to. `allow_incomplete`: requirements that need not reach a verdict."""
+    """The conditions for a release. `allow_incomplete`: requirements that may stay open."""
 
     tier: str = ALL
     allow_incomplete: frozenset[str] = frozenset()
     strict_waivers: bool = False
     waivers: tuple[Waiver, ...] = ()
-    """Beside the profile's own."""
+    """In addition to the profile's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """One result that keeps a release back."""
+    """One result that blocks a release."""
 
-    why: Why
+    kind: ObstacleKind
     result: Result
     before: Outcome | None = None
     """Its outcome in the baseline."""
@@ -63,23 +63,23 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a release passes, and everything that a person needs to agree or not."""
+    """Whether a release passes, with the reasons."""
 
     passed: bool
     exit_code: int
     verdict: Verdict
-    """Under the policy; regressions are judged apart."""
+    """Under the policy; regressions are judged separately."""
     scope: Scope
-    """Of the tier that was asked for."""
+    """The scope of the selected tier."""
     obstacles: tuple[Obstacle, ...]
-    """What is worse than in the baseline first."""
+    """Regressions first."""
     reasons: tuple[str, ...]
-    """What keeps it back beside the obstacles: a filtered run, a waiver that is not needed."""
+    """Further reasons: a filtered run, a superfluous waiver."""
     policy: tuple[str, ...] = ()
-    """What the policy narrows or allows, in words; empty where the run's own verdict stands."""
+    """The restrictions and permissions of the policy; empty where the run's own verdict applies."""
     excused: tuple[tuple[Result, Waiver], ...] = ()
     allowed: tuple[Result, ...] = ()
-    """Open results that `allow_incomplete` lets pass."""
+    """Open results that `allow_incomplete` permits."""
     fixed: tuple[Result, ...] = ()
     """What failed in the baseline and passes now."""
     waivers: tuple[Waiver, ...] = ()
@@ -88,55 +88,56 @@ class Decision:
 
 
 def decide(run: Run, policy: Policy, baseline: Run | None = None, *, today: str = "") -> Decision:
-    """Whether the run lets a release pass. `today` is an ISO date, by which waivers end; empty: the run's own day."""
+    """Decides whether a release passes. `today`: the ISO date for the end of waivers; empty: the run's own day."""
     scope = run.scope if policy.tier == ALL else run.tiers[policy.tier].scope
     results = of_tier(run, policy.tier)
-    stated = (*run.waivers, *policy.waivers)
-    waivers = with_states(stated, results, today or run.started_at[:10], scope.unproven)
+    all_waivers = (*run.waivers, *policy.waivers)
+    waivers = with_states(all_waivers, results, today or run.started_at[:10], scope.unproven)
     results = list(with_waivers(results, waivers, scope.unproven))
     allowed = tuple(r for r in open_results(results) if r.requirement in policy.allow_incomplete)
-    held = [result for result in results if not _lets_pass(policy, result)]
-    verdict = _verdict(run, policy, held, waivers, scope)
+    relevant = [result for result in results if not _is_allowed_open(policy, result)]
+    verdict = _verdict(run, policy, relevant, waivers, scope)
     decision = Decision(
         passed=verdict is Verdict.CONFORMANT,
         exit_code=EXIT_CODES[verdict],
         verdict=verdict,
         scope=scope,
-        obstacles=tuple(_obstacles(held)),
-        reasons=(*_short(run), *_unproven(scope, waivers)),
-        policy=tuple(_narrowed(policy)),
-        excused=tuple((result, waivers[result.waived_by]) for result in held if result.waived_by is not None),
+        obstacles=tuple(_obstacles(relevant)),
+        reasons=(*_incompleteness(run), *_unproven(scope, waivers)),
+        policy=tuple(_restrictions(policy)),
+        excused=tuple((result, waivers[result.waived_by]) for result in relevant if result.waived_by is not None),
         allowed=allowed,
         waivers=waivers,
         tier=policy.tier,
     )
     if baseline is not None:
-        decision = _held_against(
-            decision, held, baseline, policy, same_checks=baseline.suite.checks == run.suite.checks
+        decision = _compare_with_baseline(
+            decision, relevant, baseline, policy, same_checks=baseline.suite.checks == run.suite.checks
         )
     return _strict(decision) if policy.strict_waivers else decision
 
 
-def _lets_pass(policy: Policy, result: Result) -> bool:
-    """Whether a result may stay open; what is inapplicable as a further case says nothing without the others."""
+def _is_allowed_open(policy: Policy, result: Result) -> bool:
+    """Whether the policy allows a result to stay open; an inapplicable further case needs another result."""
     is_open = result.outcome in OPEN or result.further
     return is_open and result.waived_by is None and result.requirement in policy.allow_incomplete
 
 
-def _verdict(run: Run, policy: Policy, held: Sequence[Result], waivers: Sequence[Waiver], scope: Scope) -> Verdict:
-    """The run's own, or a worse one; under a policy that narrows, what the judge decides of the rest."""
+def _verdict(run: Run, policy: Policy, relevant: Sequence[Result], waivers: Sequence[Waiver], scope: Scope) -> Verdict:
+    """The run's own verdict, or a worse one; under a restricting policy, the judge's verdict on the remaining
+    results."""
     whole = run.complete and not run.filtered
     tiers = None
     if policy.tier == ALL:
-        tiers = tiers_of(held, (), run.operations, waivers, frozenset(scope.proven), whole=whole)
-    verdict = verdict_of(held, waivers, whole=whole, unproven=scope.unproven, tiers=tiers)
-    if any(True for _ in _narrowed(policy)):
+        tiers = tiers_of(relevant, (), run.operations, waivers, frozenset(scope.proven), whole=whole)
+    verdict = verdict_of(relevant, waivers, whole=whole, unproven=scope.unproven, tiers=tiers)
+    if any(True for _ in _restrictions(policy)):
         return verdict
-    return next(one for one in _WORST_FIRST if one in (verdict, run.verdict))
+    return next(candidate for candidate in _WORST_FIRST if candidate in (verdict, run.verdict))
 
 
-def _narrowed(policy: Policy) -> Iterable[str]:
-    """What a policy narrows or allows, in words."""
+def _restrictions(policy: Policy) -> Iterable[str]:
+    """The restrictions and permissions of a policy, in words."""
     if policy.tier != ALL:
         yield f"only the tier {policy.tier} counts"
     if policy.allow_incomplete:
@@ -152,12 +153,12 @@ def _unproven(scope: Scope, waivers: Iterable[Waiver]) -> Iterable[str]:
 
 
 def of_tier(run: Run, tier: str) -> list[Result]:
-    """The results of one stability label, and those that concern no single operation; `all` is every result."""
+    """The results of one stability label and those without an operation; for `all` every result."""
     if tier == ALL:
         return list(run.results)
     label = {operation.id: operation.stability for operation in run.operations}
-    wanted = Stability(tier)
-    return [result for result in run.results if label.get(result.operation, wanted) is wanted]
+    stability = Stability(tier)
+    return [result for result in run.results if label.get(result.operation, stability) is stability]
 
 
 def _key(result: Result) -> Key:
@@ -167,12 +168,12 @@ def _key(result: Result) -> Key:
 def _obstacles(results: Sequence[Result]) -> Iterable[Obstacle]:
     for result in results:
         if result.outcome is Outcome.BROKEN:
-            yield Obstacle(Why.BROKEN, result)
-    yield from (Obstacle(Why.FAILED, result) for result in failures(results))
-    yield from (Obstacle(Why.UNDECIDED, result) for result in open_results(results))
+            yield Obstacle(ObstacleKind.BROKEN, result)
+    yield from (Obstacle(ObstacleKind.FAILED, result) for result in failures(results))
+    yield from (Obstacle(ObstacleKind.UNDECIDED, result) for result in open_results(results))
 
 
-def _short(run: Run) -> Iterable[str]:
+def _incompleteness(run: Run) -> Iterable[str]:
     if run.filtered:
         yield "some checks were deselected: a filtered run certifies nothing"
     if run.interrupted:
@@ -181,70 +182,87 @@ def _short(run: Run) -> Iterable[str]:
         yield "the run did not reach its end"
 
 
-def _held_against(
-    decision: Decision, held: Sequence[Result], baseline: Run, policy: Policy, *, same_checks: bool
+def _compare_with_baseline(
+    decision: Decision, relevant: Sequence[Result], baseline: Run, policy: Policy, *, same_checks: bool
 ) -> Decision:
-    """The decision, with what is worse than in the baseline first: that alone keeps a release back, too."""
+    """The decision with regressions first: they alone block a release too."""
     before = {_key(result): result for result in of_tier(baseline, policy.tier)}
-    obstacles = [_compared(obstacle, before.get(_key(obstacle.result))) for obstacle in decision.obstacles]
-    known = {_key(obstacle.result) for obstacle in obstacles}
-    worse = [o for o in obstacles if o.why in REGRESSIONS]
-    worse += [Obstacle(Why.NO_LONGER_JUDGED, r, was.outcome) for r, was in _silenced(held, before, known)]
+    obstacles = [_compare(obstacle, before.get(_key(obstacle.result))) for obstacle in decision.obstacles]
+    obstacle_keys = {_key(obstacle.result) for obstacle in obstacles}
+    worse = [o for o in obstacles if o.kind in REGRESSIONS]
+    worse += [
+        Obstacle(ObstacleKind.NO_LONGER_JUDGED, r, baseline_result.outcome)
+        for r, baseline_result in _newly_open(relevant, before, obstacle_keys)
+    ]
     if same_checks:
-        here = {_key(result) for result in (*held, *decision.allowed)}
-        worse += [Obstacle(Why.GONE, was, was.outcome) for was in _gone(here, before, policy)]
-    rest = [obstacle for obstacle in obstacles if obstacle.why not in REGRESSIONS]
-    fixed = [r for r in held if r.outcome is Outcome.PASSED and _failed(before.get(_key(r)))]
+        current_keys = {_key(result) for result in (*relevant, *decision.allowed)}
+        worse += [
+            Obstacle(ObstacleKind.MISSING, baseline_result, baseline_result.outcome)
+            for baseline_result in _missing_results(current_keys, before, policy)
+        ]
+    other_obstacles = [obstacle for obstacle in obstacles if obstacle.kind not in REGRESSIONS]
+    fixed = [r for r in relevant if r.outcome is Outcome.PASSED and _is_failed(before.get(_key(r)))]
     code = decision.exit_code or (EXIT_CODES[Verdict.NONCONFORMANT] if worse else 0)
     return replace(
         decision,
         passed=code == 0,
         exit_code=code,
-        obstacles=(*worse, *rest),
+        obstacles=(*worse, *other_obstacles),
         fixed=tuple(fixed),
         baseline=True,
     )
 
 
-def _compared(obstacle: Obstacle, was: Result | None) -> Obstacle:
-    """The obstacle as the baseline shows it: a regression, or as it was there."""
-    if was is None or obstacle.why is Why.BROKEN:
-        return obstacle if obstacle.why is not Why.FAILED else replace(obstacle, why=Why.REGRESSED)
-    if obstacle.why is Why.FAILED:
-        same = _failed(was) and was.signature == obstacle.result.signature
-        return replace(obstacle, why=Why.FAILED if same else Why.REGRESSED, before=was.outcome)
-    why = Why.NO_LONGER_JUDGED if was.outcome in JUDGED else obstacle.why
-    return replace(obstacle, why=why, before=was.outcome)
+def _compare(obstacle: Obstacle, baseline_result: Result | None) -> Obstacle:
+    """The obstacle with its outcome in the baseline, as a regression where it is one."""
+    if baseline_result is None or obstacle.kind is ObstacleKind.BROKEN:
+        return obstacle if obstacle.kind is not ObstacleKind.FAILED else replace(obstacle, kind=ObstacleKind.REGRESSED)
+    if obstacle.kind is ObstacleKind.FAILED:
+        is_same_failure = _is_failed(baseline_result) and baseline_result.signature == obstacle.result.signature
+        return replace(
+            obstacle,
+            kind=ObstacleKind.FAILED if is_same_failure else ObstacleKind.REGRESSED,
+            before=baseline_result.outcome,
+        )
+    kind = ObstacleKind.NO_LONGER_JUDGED if baseline_result.outcome in JUDGED else obstacle.kind
+    return replace(obstacle, kind=kind, before=baseline_result.outcome)
 
 
-def _silenced(
-    held: Iterable[Result], before: Mapping[Key, Result], known: Iterable[Key]
+def _newly_open(
+    relevant: Iterable[Result], before: Mapping[Key, Result], obstacle_keys: Iterable[Key]
 ) -> Iterable[tuple[Result, Result]]:
-    """What was judged in the baseline and is open or inapplicable now, though no obstacle by itself."""
-    listed = set(known)
-    for result in held:
-        was = before.get(_key(result))
-        if was is None or was.outcome not in JUDGED or _key(result) in listed or result.waived_by is not None:
+    """Results that were judged in the baseline and are open or inapplicable now, and no obstacle by themselves."""
+    listed_keys = set(obstacle_keys)
+    for result in relevant:
+        baseline_result = before.get(_key(result))
+        if (
+            baseline_result is None
+            or baseline_result.outcome not in JUDGED
+            or _key(result) in listed_keys
+            or result.waived_by is not None
+        ):
             continue
         if result.level in _BINDING and (result.outcome in OPEN or result.outcome is Outcome.INAPPLICABLE):
-            yield result, was
+            yield result, baseline_result
 
 
-def _gone(here: Iterable[Key], before: Mapping[Key, Result], policy: Policy) -> Iterable[Result]:
-    """What the same checks judged in the baseline and this run does not have."""
-    found = set(here)
-    for key, was in before.items():
-        required = was.level is Level.REQUIRED and was.requirement not in policy.allow_incomplete
-        if required and key not in found and was.outcome in JUDGED:
-            yield was
+def _missing_results(current_keys: Iterable[Key], before: Mapping[Key, Result], policy: Policy) -> Iterable[Result]:
+    """Results that the same checks judged in the baseline and that are missing now."""
+    keys = set(current_keys)
+    for key, baseline_result in before.items():
+        is_required = (
+            baseline_result.level is Level.REQUIRED and baseline_result.requirement not in policy.allow_incomplete
+        )
+        if is_required and key not in keys and baseline_result.outcome in JUDGED:
+            yield baseline_result
 
 
-def _failed(result: Result | None) -> bool:
+def _is_failed(result: Result | None) -> bool:
     return result is not None and result.outcome is Outcome.FAILED
 
 
 def _strict(decision: Decision) -> Decision:
-    """The decision, kept back by every waiver that excuses nothing."""
+    """The decision, blocked by every waiver that excuses nothing."""
     idle = [
         f"the waiver of {waiver.requirement}{f' on {waiver.operation}' if waiver.operation else ''} is {waiver.state}"
         for waiver in decision.waivers

@@ -1,4 +1,4 @@
-"""The policy file of a gate: TOML with waivers as a profile has them, and what a release is held to."""
+"""The policy file of a gate: TOML with the conditions for a release, and waivers as in a profile."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Policy:
 
 
 def load_policy(path: Path) -> dict[str, Any]:
-    """What the file states of `tier`, `allow_incomplete`, `strict_waivers` and `waivers` (as Waiver values).
+    """Reads `tier`, `allow_incomplete`, `strict_waivers` and `waivers` (as Waiver values).
 
-    Raises ProfileError, naming file, line and key, on whatever is wrong with it.
+    Raises ProfileError with file, line and key.
     """
     text, document = read_toml(path, "--policy takes the path of a TOML file")
     for table in document.get("waivers", ()):

@@ -1,4 +1,4 @@
-"""A gate's decision as lines, as annotations of a pipeline, and as JSON. Text of the target is disarmed."""
+"""A gate's decision as lines, as annotations of a pipeline, and as JSON. Text of the target is escaped."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from conformance.core.model import Result, Run
 from conformance.decisions.gate import ALL, REGRESSIONS, Decision, Obstacle
 from conformance.reports.shaping.text import clean, one_line, plural
 
-_MOST = 20
+_MAX_LINES = 20
 _ANNOTATIONS = 50
 """GitHub shows ten of a kind on the page and fifty of a job."""
 
 
 def lines(decision: Decision, run: Run) -> Iterator[str]:
     """The decision for a terminal; the last line is the answer."""
-    for obstacle in decision.obstacles[:_MOST]:
-        yield from _told(obstacle)
-    if len(decision.obstacles) > _MOST:
-        yield f"… and {len(decision.obstacles) - _MOST} more"
+    for obstacle in decision.obstacles[:_MAX_LINES]:
+        yield from _obstacle_lines(obstacle)
+    if len(decision.obstacles) > _MAX_LINES:
+        yield f"… and {len(decision.obstacles) - _MAX_LINES} more"
     yield from (f"! {clean(one_line(reason))}" for reason in decision.reasons)
     for result, waiver in decision.excused:
         yield f"– waived until {waiver.until} by {waiver.owner}, {waiver.issue}: {_place(result)}"
     if decision.allowed:
-        yield f"– {plural(len(decision.allowed), 'result')} open, which the policy allows: {_listed(decision.allowed)}"
+        count = plural(len(decision.allowed), "result")
+        yield f"– {count} open, which the policy allows: {_format_counts(decision.allowed)}"
     if decision.fixed:
-        yield f"✓ {plural(len(decision.fixed), 'result')} fixed since the baseline: {_listed(decision.fixed)}"
+        yield f"✓ {plural(len(decision.fixed), 'result')} fixed since the baseline: {_format_counts(decision.fixed)}"
     for waiver in decision.waivers:
         if waiver.state != "active":
             on = f" on {waiver.operation}" if waiver.operation else ""
@@ -37,10 +38,10 @@ def lines(decision: Decision, run: Run) -> Iterator[str]:
     yield _answer(decision, run)
 
 
-def _told(obstacle: Obstacle) -> Iterator[str]:
+def _obstacle_lines(obstacle: Obstacle) -> Iterator[str]:
     result = obstacle.result
     before = f", {obstacle.before} in the baseline" if obstacle.before else ""
-    yield f"✕ {obstacle.why}{before}: {_place(result)}: {clean(one_line(result.message))}"
+    yield f"✕ {obstacle.kind}{before}: {_place(result)}: {clean(one_line(result.message))}"
     if result.reproduce:
         yield f"    again  {clean(one_line(result.reproduce, 1000))}"
 
@@ -50,20 +51,20 @@ def _place(result: Result) -> str:
     return f"{result.requirement} on {result.operation or 'the service'}{case}"
 
 
-def _listed(results: tuple[Result, ...]) -> str:
+def _format_counts(results: tuple[Result, ...]) -> str:
     counts = Counter(result.requirement for result in results)
-    shown = [f"{name} x {count}" if count > 1 else name for name, count in sorted(counts.items())]
-    return ", ".join(shown[:10]) + (f" and {len(shown) - 10} more" if len(shown) > 10 else "")
+    names = [f"{name} x {count}" if count > 1 else name for name, count in sorted(counts.items())]
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
 def _answer(decision: Decision, run: Run) -> str:
     tier = "" if decision.tier == ALL else f" ({decision.tier})"
-    mark = "✓ passes" if decision.passed else "✕ is held back"
+    mark = "✓ passes" if decision.passed else "✕ is blocked"
     parts = [f"{mark}: {clean(one_line(run.target))}{tier} is {decision.verdict}: {decision.scope.summary}"]
     if decision.policy:
         parts.append(f"under a policy: {'; '.join(decision.policy)}")
     if decision.baseline:
-        worse = sum(obstacle.why in REGRESSIONS for obstacle in decision.obstacles)
+        worse = sum(obstacle.kind in REGRESSIONS for obstacle in decision.obstacles)
         parts.append(f"{plural(worse, 'result')} worse than in the baseline")
     return "; ".join(parts)
 
@@ -72,16 +73,16 @@ def workflow_commands(decision: Decision, run: Run) -> Iterator[str]:
     """Workflow commands of GitHub Actions, an error for each obstacle and reason, a warning for each idle waiver."""
     for obstacle in decision.obstacles[:_ANNOTATIONS]:
         result = obstacle.result
-        told = "\n".join(
+        message = "\n".join(
             part for part in (result.message, f"again: {result.reproduce}" if result.reproduce else "") if part
         )
-        yield f"::error title={_property(f'{obstacle.why}: {_place(result)}')}::{_data(clean(told))}"
+        yield f"::error title={_property(f'{obstacle.kind}: {_place(result)}')}::{_data(clean(message))}"
     for reason in decision.reasons:
         yield f"::error title={_property('conformance')}::{_data(clean(reason))}"
     for waiver in decision.waivers:
         if waiver.state != "active":
-            told = f"the waiver of {waiver.requirement} ({waiver.issue}, until {waiver.until}) is {waiver.state}"
-            yield f"::warning title={_property('waiver')}::{_data(clean(told))}"
+            message = f"the waiver of {waiver.requirement} ({waiver.issue}, until {waiver.until}) is {waiver.state}"
+            yield f"::warning title={_property('waiver')}::{_data(clean(message))}"
     if decision.passed:
         yield f"::notice title={_property('conformance')}::{_data(_answer(decision, run))}"
 
@@ -97,9 +98,9 @@ def _property(text: str) -> str:
 def document(decision: Decision, run: Run) -> dict[str, Any]:
     """The decision as a JSON value."""
 
-    def told(result: Result) -> dict[str, Any]:
-        kept = ("check", "requirement", "operation", "case", "outcome", "message", "signature", "reproduce")
-        return {name: value for name, value in to_builtins(result).items() if name in kept}
+    def summarize(result: Result) -> dict[str, Any]:
+        members = ("check", "requirement", "operation", "case", "outcome", "message", "signature", "reproduce")
+        return {name: value for name, value in to_builtins(result).items() if name in members}
 
     return {
         "schema_version": 1,
@@ -113,14 +114,14 @@ def document(decision: Decision, run: Run) -> dict[str, Any]:
         "policy": list(decision.policy),
         "baseline": decision.baseline,
         "obstacles": [
-            {"why": o.why.value, "before": o.before.value if o.before else None, **told(o.result)}
+            {"why": o.kind.value, "before": o.before.value if o.before else None, **summarize(o.result)}
             for o in decision.obstacles
         ],
         "reasons": list(decision.reasons),
         "excused": [
-            {**told(result), "issue": waiver.issue, "until": waiver.until} for result, waiver in decision.excused
+            {**summarize(result), "issue": waiver.issue, "until": waiver.until} for result, waiver in decision.excused
         ],
-        "allowed": [told(result) for result in decision.allowed],
-        "fixed": [told(result) for result in decision.fixed],
+        "allowed": [summarize(result) for result in decision.allowed],
+        "fixed": [summarize(result) for result in decision.fixed],
         "waivers": [to_builtins(waiver) for waiver in decision.waivers],
     }

@@ -25,7 +25,7 @@ class Point:
     p50_ms: float | None
     p99_ms: float | None
     checks: str
-    """The check set's digest, shortened: results of different ones are not the same questions."""
+    """The check set's digest, shortened: results of different check sets are not comparable."""
     newly_failed: tuple[str, ...] = ()
     """Requirements that failed here and not in the run before."""
     newly_passed: tuple[str, ...] = ()
@@ -41,44 +41,48 @@ class Trend:
 
 
 def history(folder: Path) -> tuple[list[Trend], list[str]]:
-    """What the run folders below a folder tell, and the ones that could not be read, with why.
+    """The trends of the run folders below a folder, and the problems of unreadable ones.
 
     Raises UsageError where there is no run at all.
     """
     runs: dict[tuple[str, str], list[tuple[Path, Run]]] = {}
-    unread = []
-    for path in _found(folder):
+    problems = []
+    for path in _run_files(folder):
         try:
             run = load_run(path)
         except ConformanceError as error:
-            unread.append(str(error))
+            problems.append(str(error))
             continue
         runs.setdefault((run.profile.name, run.target), []).append((path.parent, run))
-    unread += [f"{path}: holds no {FILE} (`conformance report {path}` makes it)" for path in _unreported(folder)]
+    problems += [
+        f"{path}: holds no {FILE} (`conformance report {path}` makes it)" for path in _folders_without_report(folder)
+    ]
     if not runs:
-        why = f" that can be read, of {len(unread)}: {unread[0]}" if unread else ""
-        raise UsageError(f"holds no run{why}", where=str(folder), hint="name the folder in which run folders are")
-    trends = [_trend(target, profile, found) for (profile, target), found in sorted(runs.items())]
-    return trends, unread
+        detail = f" that can be read, of {len(problems)}: {problems[0]}" if problems else ""
+        raise UsageError(
+            f"holds no run{detail}", where=str(folder), hint="name the folder that contains the run folders"
+        )
+    trends = [_trend(target, profile, target_runs) for (profile, target), target_runs in sorted(runs.items())]
+    return trends, problems
 
 
-def _found(folder: Path) -> Iterator[Path]:
+def _run_files(folder: Path) -> Iterator[Path]:
     try:
         yield from sorted(path for pattern in (FILE, f"*/{FILE}") for path in folder.glob(pattern))
     except OSError as error:
         raise UsageError(error.strerror or "cannot be read", where=str(folder)) from None
 
 
-def _unreported(folder: Path) -> list[Path]:
+def _folders_without_report(folder: Path) -> list[Path]:
     """The folders of runs that were killed before their reports were written."""
     journals = (path for pattern in (JOURNAL, f"*/{JOURNAL}") for path in folder.glob(pattern))
     return sorted(path.parent for path in journals if not (path.parent / FILE).exists())
 
 
-def _trend(target: str, profile: str, found: Sequence[tuple[Path, Run]]) -> Trend:
-    ordered = sorted(found, key=lambda pair: (pair[1].started_at, pair[0].name))
+def _trend(target: str, profile: str, runs: Sequence[tuple[Path, Run]]) -> Trend:
+    by_date = sorted(runs, key=lambda pair: (pair[1].started_at, pair[0].name))
     points, before = [], None
-    for path, run in ordered:
+    for path, run in by_date:
         points.append(_point(path, run, before))
         before = run
     return Trend(target, profile, tuple(points))

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 from conformance.core.model import OPEN
 from conformance.decisions.history import Trend
 from conformance.decisions.html_page import page
-from conformance.reports.shaping.text import clean, dumps, mapped, utf8
+from conformance.reports.shaping.text import clean, dumps, map_strings, utf8
 
 _HEAD = f"  {'began':20}  {'verdict':13}  {'failed':>6}  {'open':>5}  {'requests':>8}  {'p50':>8}  {'p99':>8}  changed"
 
@@ -22,12 +22,12 @@ def lines(trends: Sequence[Trend], unread: Sequence[str] = ()) -> Iterator[str]:
         yield _HEAD
         for point in trend.points:
             counts = point.counts
-            undecided = sum(counts.get(outcome, 0) for outcome in OPEN)
+            open_count = sum(counts.get(outcome, 0) for outcome in OPEN)
             p50, p99 = (f"{value:.1f} ms" if value is not None else "–" for value in (point.p50_ms, point.p99_ms))
-            changed = [f"+{name}" for name in point.newly_failed] + [f"-{name}" for name in point.newly_passed]
+            changes = [f"+{name}" for name in point.newly_failed] + [f"-{name}" for name in point.newly_passed]
             yield (
-                f"  {point.started_at:20}  {point.verdict:13}  {counts.get('failed', 0):6,}  {undecided:5,}  "
-                f"{point.requests:8,}  {p50:>8}  {p99:>8}  {' '.join(changed[:8])}".rstrip()
+                f"  {point.started_at:20}  {point.verdict:13}  {counts.get('failed', 0):6,}  {open_count:5,}  "
+                f"{point.requests:8,}  {p50:>8}  {p99:>8}  {' '.join(changes[:8])}".rstrip()
             )
         yield ""
     for problem in unread:
@@ -35,8 +35,8 @@ def lines(trends: Sequence[Trend], unread: Sequence[str] = ()) -> Iterator[str]:
 
 
 def as_json(trends: Sequence[Trend], unread: Sequence[str] = ()) -> str:
-    told = {"schema_version": 1, "targets": [to_builtins(trend) for trend in trends], "unread": list(unread)}
-    return dumps(mapped(told, utf8))
+    document = {"schema_version": 1, "targets": [to_builtins(trend) for trend in trends], "unread": list(unread)}
+    return dumps(map_strings(document, utf8))
 
 
 def html(trends: Sequence[Trend], unread: Sequence[str] = ()) -> str:
@@ -49,5 +49,5 @@ def _curve(trend: Trend, name: str) -> str:
     values: list[Any] = [getattr(point, name) for point in trend.points if getattr(point, name) is not None]
     if len(values) < 2:
         return ""
-    most = max(values) or 1
-    return " ".join(f"{100 * i / (len(values) - 1):.1f},{38 - 36 * v / most:.1f}" for i, v in enumerate(values))
+    maximum = max(values) or 1
+    return " ".join(f"{100 * i / (len(values) - 1):.1f},{38 - 36 * v / maximum:.1f}" for i, v in enumerate(values))

@@ -1,4 +1,4 @@
-"""Pages of this package, in the report's own style: no network, no script but ours, hostile text escaped."""
+"""HTML pages in the style of the report: no network access, only our script, untrusted text escaped."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from markupsafe import Markup
 from conformance.reports import html as report
 from conformance.reports.shaping import text
 
-_OWN = Path(__file__).parent / "templates"
+_TEMPLATES = Path(__file__).parent / "templates"
 
 
-def page(template: str, **given: Any) -> str:
-    """A template of this package, filled in."""
+def page(template: str, **values: Any) -> str:
+    """Renders a template of this package."""
     style = Markup((report.TEMPLATES / "report.css").read_text(encoding="utf-8") + _asset("pages.css"))
     script = Markup(_asset("pages.js"))
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    found = _environment().get_template(template).render(css=style, js=script, policy=policy, **given)
-    return text.utf8(found)
+    html_text = _environment().get_template(template).render(css=style, js=script, policy=policy, **values)
+    return text.utf8(html_text)
 
 
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(_OWN),
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
-        finalize=_shown,
+        finalize=_visible,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
@@ -43,12 +43,12 @@ def _environment() -> Environment:
     return environment
 
 
-def _shown(value: Any) -> Any:
+def _visible(value: Any) -> Any:
     return text.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _asset(name: str) -> str:
-    return (_OWN / name).read_text(encoding="utf-8")
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _digest(asset: str) -> str:

@@ -1,7 +1,7 @@
-"""Whether one target is slower than another: an effect size and an interval, never one sample against another.
+"""Comparison of latencies by effect size and interval, never by single samples.
 
-Cliff's delta says how surely an answer of one takes longer than one of the other (1: always, 0: as often as not); the
-interval is of the ratio of medians, by bootstrap (Efron 1979), from a fixed seed.
+Cliff's delta is the probability that an answer of one target takes longer than one of the other, less the reverse (1:
+always, 0: equal); the interval is of the ratio of medians, by bootstrap (Efron 1979) with a fixed seed.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-LEAST: Final = 20
-"""Fewer answers than this say nothing."""
-_MOST: Final = 200
+MIN_SAMPLES: Final = 20
+"""Minimum number of answers to compare."""
+_MAX_SAMPLES: Final = 200
 _ROUNDS: Final = 300
-_LARGE: Final = 0.474
-"""From here on an effect is called large (Romano and others, 2006)."""
-_WORTH: Final = 1.25
-"""Smaller changes of the median are not worth a line."""
+_LARGE_EFFECT: Final = 0.474
+"""Lower bound of a large effect (Romano and others, 2006)."""
+_MIN_RATIO: Final = 1.25
+"""Smallest ratio of medians that is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """How much slower (ratio above 1) or faster the second of two is."""
+    """The change of latency from the first run to the second; a ratio above 1 is slower."""
 
     before_ms: float
     after_ms: float
@@ -44,16 +44,16 @@ class Shift:
 
 
 def shift(before: Sequence[float], after: Sequence[float]) -> Shift | None:
-    """How the second differs from the first; None where it does not, or too few answers tell."""
-    if min(len(before), len(after)) < LEAST:
+    """The change from the first to the second; None where there is none, or too few answers."""
+    if min(len(before), len(after)) < MIN_SAMPLES:
         return None
     source = random.Random(0)
     first, second = (_sample(values, source) for values in (before, after))
     delta = _cliff(first, second)
-    if abs(delta) < _LARGE:
+    if abs(delta) < _LARGE_EFFECT:
         return None
     ratio = median(second) / max(median(first), 1e-9)
-    if 1 / _WORTH < ratio < _WORTH:
+    if 1 / _MIN_RATIO < ratio < _MIN_RATIO:
         return None
     ratios = sorted(
         median(source.choices(second, k=len(second))) / max(median(source.choices(first, k=len(first))), 1e-9)
@@ -66,11 +66,11 @@ def shift(before: Sequence[float], after: Sequence[float]) -> Shift | None:
 
 
 def _sample(values: Sequence[float], source: random.Random) -> list[float]:
-    return sorted(values if len(values) <= _MOST else source.sample(list(values), _MOST))
+    return sorted(values if len(values) <= _MAX_SAMPLES else source.sample(list(values), _MAX_SAMPLES))
 
 
 def _cliff(first: Sequence[float], second: Sequence[float]) -> float:
     """Both sorted. The share of pairs in which the second is larger, less that in which it is smaller."""
-    more = sum(bisect.bisect_left(first, value) for value in second)
-    less = sum(len(first) - bisect.bisect_right(first, value) for value in second)
-    return (more - less) / (len(first) * len(second))
+    larger = sum(bisect.bisect_left(first, value) for value in second)
+    smaller = sum(len(first) - bisect.bisect_right(first, value) for value in second)
+    return (larger - smaller) / (len(first) * len(second))

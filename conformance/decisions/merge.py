@@ -1,4 +1,4 @@
-"""Joins the folders of a run's shards into one folder, as if the run had been made in one piece."""
+"""Merges the folders of a run's shards into one folder, as if it had been one run."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from conformance.judge.assemble import load
 from conformance.reports import write_reports
 
 
-def merged(folders: Sequence[Path], wanted: Path | None = None) -> tuple[Run, Path]:
-    """The whole run, and the folder in which its journal and its reports were written.
+def merge_shards(folders: Sequence[Path], report_dir: Path | None = None) -> tuple[Run, Path]:
+    """The merged run, and the folder with its journal and reports.
 
     Raises UsageError where the folders are not all the shards of one run, JournalError where one cannot be read, and
     ReportDirError.
     """
     for folder in folders:
         if not (folder / NAME).is_file():
-            raise UsageError("there is no run here", where=str(folder), hint="name the folder that the run told")
+            raise UsageError("there is no run here", where=str(folder), hint="name the folder that the run printed")
     lines = join_shards((str(folder), partial(_lines, folder)) for folder in folders)
-    directory, made = claim_directory(wanted, "merged")
+    directory, new_folders = claim_directory(report_dir, "merged")
     try:
         journal = Journal(directory / NAME)
         for line in lines:
@@ -35,7 +35,7 @@ def merged(folders: Sequence[Path], wanted: Path | None = None) -> tuple[Run, Pa
         run = load(directory)
     except ConformanceError:
         (directory / NAME).unlink(missing_ok=True)
-        remove_empty(made)
+        remove_empty(new_folders)
         raise
     write_reports(run, directory)
     return run, directory

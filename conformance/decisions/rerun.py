@@ -1,4 +1,4 @@
-"""The command that runs a run, or a part of it, once more: made of the commands that its results tell."""
+"""The command that repeats a run or a part of it, built from the commands in its results."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ import shlex
 from conformance.core.errors import UsageError
 from conformance.core.model import Outcome, Result, Run
 
-_WORTH = (Outcome.FAILED, Outcome.BROKEN, Outcome.INCONCLUSIVE, Outcome.UNTESTED)
+_RERUN_OUTCOMES = (Outcome.FAILED, Outcome.BROKEN, Outcome.INCONCLUSIVE, Outcome.UNTESTED)
 
 
 def command(run: Run, *, failed: bool, profile: str = "") -> list[str]:
-    """The words of the command, `conformance` first; with `failed`, only of what failed or was not judged.
+    """The arguments of the command, `conformance` first; with `failed`, only results that failed or were not judged.
 
-    `profile` stands in for the path that the run was made with.
+    `profile` replaces the path that the run was started with.
 
     Raises UsageError where there is nothing to run again.
     """
-    told = [result for result in run.results if result.reproduce]
-    if not told:
-        raise UsageError("the run does not tell how it was made", hint="its journal is of another version")
-    base, _ = _split(told[0].reproduce)
+    reproducible = [result for result in run.results if result.reproduce]
+    if not reproducible:
+        raise UsageError("the run does not record its command", hint="its journal is of another version")
+    base, _ = _split_command(reproducible[0].reproduce)
     if profile and "--profile" in base:
         base[base.index("--profile") + 1] = profile
     if not failed:
         return base
-    wanted = [result for result in run.results if result.outcome in _WORTH]
-    names = dict.fromkeys(name for result in wanted for name in _names(run, result))
+    selected = [result for result in run.results if result.outcome in _RERUN_OUTCOMES]
+    names = dict.fromkeys(name for result in selected for name in _names(run, result))
     if not names:
-        raise UsageError("nothing failed in that run", hint="without --failed all of it is run again")
+        raise UsageError("nothing failed in that run", hint="without --failed the whole run is repeated")
     return [*base, *(word for name in names for word in ("--only", name))]
 
 
 def _names(run: Run, result: Result) -> list[str]:
-    """The items to run for a result: itself, or, of an invariant, those in whose exchanges it was seen."""
+    """The items to run for a result: itself, or for an invariant the items that sent its exchanges."""
     if result.reproduce:
-        return _split(result.reproduce)[1]
-    seen = set(result.exchanges)
-    checks = {exchange.check for exchange in run.exchanges if exchange.id in seen}
+        return _split_command(result.reproduce)[1]
+    exchange_ids = set(result.exchanges)
+    checks = {exchange.check for exchange in run.exchanges if exchange.id in exchange_ids}
     return [check.partition("::")[2] for check in sorted(checks) if "::" in check]
 
 
-def _split(told: str) -> tuple[list[str], list[str]]:
+def _split_command(command_line: str) -> tuple[list[str], list[str]]:
     """A command without its `--only NAME`s, and those names."""
-    words, base, names = iter(shlex.split(told)), [], []
+    words, base, names = iter(shlex.split(command_line)), [], []
     for word in words:
         if word == "--only":
             names.append(next(words, ""))

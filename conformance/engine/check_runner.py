@@ -14,14 +14,14 @@ from typing import Any
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime
 from conformance.checks.support.registry import Instance, cause_of
-from conformance.checks.support.signals import Inapplicable, Inconclusive, Signal, Violated
+from conformance.checks.support.signals import Inapplicable, Inconclusive, Signal, Violation
 from conformance.client.fixtures import NotSent
 from conformance.client.recorder import current_check
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request_builder import MissingFact
-from conformance.client.response import Answer, Counted
-from conformance.client.sender import BudgetExhausted, StillLimited
-from conformance.client.throttle import hurried, turn
+from conformance.client.response import Answer, AnswerRef
+from conformance.client.sender import BudgetExhausted, LimitPersists
+from conformance.client.throttle import high_priority, start_order
 from conformance.core.errors import FixtureError, JournalError
 from conformance.core.model import Level, Outcome, Result
 from conformance.journal.lines import CheckConcluded
@@ -44,8 +44,8 @@ _PASSING = re.compile(r"[0-9a-f]{8,}|\d{3,}[\w-]*\d|[\w-]*-\d+\b")
 async def run(instance: Instance, runtime: Runtime) -> Result:
     """The result of one instance, without any secret in it. Only a journal that cannot be written is raised."""
     current_check.set(instance.id)
-    hurried.set(instance.check.chain)
-    turn.set(next(_BEGUN))
+    high_priority.set(instance.check.chain)
+    start_order.set(next(_BEGUN))
     started = time.perf_counter()
     result, case = await _sure(instance, runtime)
     result = replace(result, duration_ms=round((time.perf_counter() - started) * 1000, 3), notes=tuple(case.notes))
@@ -59,7 +59,7 @@ async def _sure(instance: Instance, runtime: Runtime) -> tuple[Result, Case]:
     for _ in range(_TIMES):
         case = Case(runtime, instance.operation)
         result = await _conclude(instance, case)
-        if result.outcome not in _UNSURE or not any(answer.doubtful for answer in case.answers):
+        if result.outcome not in _UNSURE or not any(answer.possibly_applied for answer in case.answers):
             return result, case
     message = f"lost answers leave open whether something happened twice: {result.message}"
     return replace(result, outcome=Outcome.INCONCLUSIVE, message=message, signature=""), case
@@ -85,11 +85,13 @@ def cleaned(result: Result, secrets: Secrets) -> Result:
 
 async def _conclude(instance: Instance, case: Case) -> Result:
     settings = case.runtime.settings
-    blank = blank_result(instance, settings.contract.requirements[instance.check.requirement].level, settings.again)
+    blank = blank_result(
+        instance, settings.contract.requirements[instance.check.requirement].level, settings.rerun_command
+    )
     try:
         arguments = () if instance.check.cases is None else (instance.value,)
         await instance.check.function(case, *arguments)
-    except Violated as signal:
+    except Violation as signal:
         return _violation(blank, signal)
     except Inconclusive as signal:
         return _told(blank, Outcome.INCONCLUSIVE, signal, cause=signal.cause)
@@ -141,7 +143,7 @@ def _fallen_short(
         return replace(blank, **missing_fact(profile, why), exchanges=())
     if isinstance(why, NotSent):
         return replace(blank, message=str(why), cause="read-only")
-    if isinstance(why, StillLimited):
+    if isinstance(why, LimitPersists):
         known = (why.limit.first.id, why.limit.last.id)
         cause = cause_of(why.limit.requirement) or "rate limit"
         return replace(
@@ -155,7 +157,7 @@ def _fallen_short(
     return replace(blank, outcome=Outcome.INCONCLUSIVE, message=str(why), cause=cause)
 
 
-def _violation(blank: Result, signal: Violated) -> Result:
+def _violation(blank: Result, signal: Violation) -> Result:
     level = signal.level or blank.level
     binding = level in (Level.REQUIRED, Level.DECLARED)
     told = _told(replace(blank, level=level), Outcome.FAILED if binding else Outcome.WARNED, signal)
@@ -175,5 +177,5 @@ def _told(blank: Result, outcome: Outcome, signal: Signal, cause: str = "") -> R
     )
 
 
-def _ids(answers: Sequence[Answer | Counted]) -> tuple[str, ...]:
+def _ids(answers: Sequence[Answer | AnswerRef]) -> tuple[str, ...]:
     return tuple(answer.id for answer in answers)[-_SHOWN:]

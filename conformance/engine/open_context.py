@@ -10,13 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from conformance.checks.support.context import Runtime, Settings
-from conformance.client.created_resources import Ledger
+from conformance.client.created_resources import CreatedResources
 from conformance.client.fixtures import Fixtures, Members
 from conformance.client.limit_watch import LimitWatch
 from conformance.client.recorder import Recorder
 from conformance.client.redaction.learn import Guard
 from conformance.client.request_builder import Arranger
-from conformance.client.sender import Flow
+from conformance.client.sender import Sender
 from conformance.core.errors import FixtureError
 from conformance.core.model import Exchange
 from conformance.journal.lines import FixtureSpent
@@ -46,9 +46,11 @@ async def open_context(settings: Settings) -> AsyncIterator[Runtime]:
 
     profile = settings.profile
     validators = Validators(profile.schemas)
-    ledger = Ledger(profile, settings.journal, settings.secrets)
+    ledger = CreatedResources(profile, settings.journal, settings.secrets)
     judge = Invariants(profile, validators).judge
-    recorder = Recorder(settings.journal, settings.secrets, judge, ledger.saw, settings.watch or _unwatched)
+    recorder = Recorder(
+        settings.journal, settings.secrets, judge, ledger.note_answer, settings.on_exchange or _unwatched
+    )
 
     def spend(name: str, place: int) -> None:
         settings.journal.append(FixtureSpent(name, place))
@@ -63,7 +65,7 @@ async def open_context(settings: Settings) -> AsyncIterator[Runtime]:
     ) as transport:
         runtime = Runtime(settings, _flow(settings, transport, recorder), arranger, fixtures, validators)
         try:
-            if settings.limited and profile.rate_limit.restore:
+            if settings.limits_provoked and profile.rate_limit.restore:
                 with contextlib.suppress(FixtureError):  # it may have been restored
                     await fixtures.http(profile.rate_limit.restore, {}, "rate_limit.restore")
             yield runtime
@@ -73,11 +75,11 @@ async def open_context(settings: Settings) -> AsyncIterator[Runtime]:
             await fixtures.aclose()
 
 
-def _flow(settings: Settings, transport: Transport, recorder: Recorder) -> Flow:
+def _flow(settings: Settings, transport: Transport, recorder: Recorder) -> Sender:
     profile = settings.profile
-    ends_at = None if settings.left_s is None else time.monotonic() + settings.left_s
+    ends_at = None if settings.remaining_s is None else time.monotonic() + settings.remaining_s
     watched = profile if settings.watches_limits else None
-    return Flow(
+    return Sender(
         transport,
         recorder,
         settings.secrets,
@@ -85,7 +87,7 @@ def _flow(settings: Settings, transport: Transport, recorder: Recorder) -> Flow:
         concurrency=settings.concurrency,
         token_url=profile.oauth.token_url if profile.oauth else "",
         prefix=settings.prefix,
-        sent=settings.sent,
+        requests_before=settings.requests_before,
         since_s=settings.since_s,
         guard=Guard(profile, settings.secrets),
         limit_watch=LimitWatch(watched, ends_at=ends_at, first_ends_all=settings.fail_fast),

@@ -191,7 +191,7 @@ class Session:
             examples=self.options.examples or EXAMPLES,
             filtered=everything != {instance.id for instance in selected},
             again=again,
-            options=self.secrets.deep(self.options.to_json()),
+            options=self.secrets.redact_json(self.options.to_json()),
             unreachable={operation.id: unreachable(operation) for operation in self.contract.all},
             exclusions={clean(key): clean(reason) for key, reason in self.profile.exclusions.items()},
             provokes=self.profile.rate_limit.provoke,
@@ -248,9 +248,9 @@ class Session:
             seed=self.seed,
             examples=self.options.examples or EXAMPLES,
             exclusive_operations=tuple(sorted({i.operation.id for i in chosen if i.check.exclusive})),
-            again=self.again,
+            rerun_command=self.again,
             prefix=shard + part + (f"{self.part.worker}-" if self.part.worker else "x"),
-            watch=self.alarm.saw if self.alarm else None,
+            on_exchange=self.alarm.saw if self.alarm else None,
             **self._before(),
         )
 
@@ -260,7 +260,7 @@ class Session:
         chosen = list(selected)
         spent_s = time.monotonic() - self._began
         left_s = None if self.deadline_s is None else max(0.0, self.deadline_s - spent_s)
-        settings = replace(self.settings_for(chosen), left_s=left_s, fail_fast=self.options.fail_fast)
+        settings = replace(self.settings_for(chosen), remaining_s=left_s, fail_fast=self.options.fail_fast)
 
         @contextlib.asynccontextmanager
         async def open_runtime() -> Any:
@@ -320,7 +320,7 @@ class Session:
         flow = self._runtime.flow if self._runtime else None
         if self._engine is not None:
             self._engine.stop(interrupted)
-            interrupted = self._engine.stopped or (flow.exhausted if flow else "") or interrupted
+            interrupted = self._engine.stopped or (flow.limit_reached if flow else "") or interrupted
             if self._engine.failure is not None:
                 interrupted = interrupted or f"the suite erred: {self._engine.failure}"
         if not (self.planned or self.part.worker):
@@ -329,10 +329,10 @@ class Session:
             self.journal.append(
                 SegmentEnded(
                     finished_at=now(),
-                    interrupted=self.secrets.clean_torn(interrupted),
+                    interrupted=self.secrets.clean_truncated(interrupted),
                     worker=self.part.worker,
                     traffic=flow.traffic_stats if flow else TrafficStats(),
-                    fixtures=dict(self._runtime.fixtures.handed) if self._runtime else {},
+                    fixtures=dict(self._runtime.fixtures.issue_counts) if self._runtime else {},
                 )
             )
 

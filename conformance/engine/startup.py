@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from conformance.client.reachability import reaching
+from conformance.client.reachability import start_reach
 from conformance.core.errors import Unreachable
 from conformance.core.run_options import RunOptions
 from conformance.engine.options import RunPart
@@ -36,7 +36,7 @@ def prepare_session(
     if resumable:
         resumable.require_same(session)
     sends = not (part.worker or collect_only)
-    reached = reaching(session.profile, session.deadline_s) if sends else None
+    reached = start_reach(session.profile, session.deadline_s) if sends else None
     assert session.instances is not None  # whatever is wrong with the checks themselves is wrong now
     if reached:
         if meanwhile:

@@ -19,7 +19,7 @@ from conformance.journal.run_directory import read_lines
 from conformance.journal.segments import Key
 from conformance.judge.causes import with_causes
 from conformance.judge.coverage import coverage, reasons
-from conformance.judge.created import created
+from conformance.judge.created_resources import created_resources
 from conformance.judge.invariant_results import Evidence, invariant_results
 from conformance.judge.scope import proven_operations, scope_of
 from conformance.judge.verdict import (
@@ -84,7 +84,7 @@ def _run(fold: JournalFold) -> Run:
     evidence = Evidence.of(
         exchanges, checked, head.exclusions, provokes=head.provokes, answer_schemas=head.answer_schemas
     )
-    invariants = invariant_results({r.id: r for r in requirements}, evidence, only_seen=head.filtered)
+    invariants = invariant_results({r.id: r for r in requirements}, evidence, only_judged=head.filtered)
     results = with_causes((*checked, *invariants))
     proven = proven_operations(exchanges)
     unproven = [operation.id for operation in operations if operation.id not in proven]
@@ -114,7 +114,7 @@ def _run(fold: JournalFold) -> Run:
         waivers=waivers,
         filtered=head.filtered,
         interrupted=interrupted,
-        created=created(fold.resources),
+        created=created_resources(fold.resources),
         parts=ends.count,
         exchanges=fold.exchanges,
     )

@@ -1,4 +1,4 @@
-"""The operation x status matrix: what was seen, and for each empty cell of the 140 why it is empty."""
+"""The operation x status matrix: the answers seen, and for each empty cell of the 140 the reason."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ _PROVOKED_BY: Mapping[int, tuple[str, ...]] = {
     409: ("IDEM-4", "CONF-1"),
     429: ("RATE-1",),
 }
-"""Which requirements' checks bring about a status."""
+"""The requirements whose checks provoke a status."""
 
 
 def coverage(exchanges: Iterable[Exchange], operations: Iterable[str]) -> dict[str, dict[str, int]]:
-    """How many answers of each status each operation gave; `none` counts requests without an answer."""
-    seen: dict[str, Counter[str]] = {operation: Counter() for operation in operations}
+    """The number of answers by operation and status; `none` counts requests without an answer."""
+    counts_by_operation: dict[str, Counter[str]] = {operation: Counter() for operation in operations}
     for exchange in exchanges:
-        if exchange.operation in seen:
-            seen[exchange.operation][str(exchange.status) if exchange.status is not None else "none"] += 1
-    return {operation: dict(sorted(counts.items())) for operation, counts in seen.items()}
+        if exchange.operation in counts_by_operation:
+            counts_by_operation[exchange.operation][
+                str(exchange.status) if exchange.status is not None else "none"
+            ] += 1
+    return {operation: dict(sorted(counts.items())) for operation, counts in counts_by_operation.items()}
 
 
 def unreachable(operation: Operation) -> dict[str, str]:
-    """The declared statuses that nothing in the interface lets a caller bring about, and why."""
+    """The declared statuses that no caller can provoke by the interface, with the reason."""
     reasons = {}
     if not operation.has_body and not operation.query_parameters:
-        reasons["400"] = "it takes no body and no query: nothing that it is sent can miss the contract"
+        reasons["400"] = "it takes no body and no query: no request to it can violate the contract"
     if operation.auth == "none":
         reasons["401"] = "it is public: there is no authentication to fail"
     if not operation.scope:
@@ -46,29 +48,31 @@ def unreachable(operation: Operation) -> dict[str, str]:
 
 
 def reasons(
-    seen: Mapping[str, Mapping[str, int]], unreached: Mapping[str, Mapping[str, str]], results: Sequence[Result]
+    counts_by_operation: Mapping[str, Mapping[str, int]],
+    structural_reasons: Mapping[str, Mapping[str, str]],
+    results: Sequence[Result],
 ) -> dict[str, dict[str, str]]:
-    """Why each cell that stayed empty did: from the interface, or from what became of the checks that provoke it."""
+    """The reason of each empty cell: from the interface, or from the outcome of the checks that provoke it."""
     by_cell: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for result in results:
         by_cell[result.operation, result.requirement].append(result)
-    told: dict[str, dict[str, str]] = {}
-    for operation, counts in seen.items():
-        told[operation] = {}
+    reasons_by_operation: dict[str, dict[str, str]] = {}
+    for operation, counts in counts_by_operation.items():
+        reasons_by_operation[operation] = {}
         for status in STATUSES:
             if counts.get(str(status)):
                 continue
-            structural = unreached.get(operation, {}).get(str(status))
-            told[operation][str(status)] = structural or _from_results(operation, status, by_cell)
-    return told
+            structural = structural_reasons.get(operation, {}).get(str(status))
+            reasons_by_operation[operation][str(status)] = structural or _from_results(operation, status, by_cell)
+    return reasons_by_operation
 
 
 def _from_results(operation: str, status: int, by_cell: Mapping[tuple[str, str], list[Result]]) -> str:
-    tried = [r for requirement in _PROVOKED_BY[status] for r in by_cell.get((operation, requirement), ())]
+    provoking = [r for requirement in _PROVOKED_BY[status] for r in by_cell.get((operation, requirement), ())]
     for outcome in (Outcome.FAILED, *OPEN, Outcome.INAPPLICABLE):
-        for result in tried:
+        for result in provoking:
             if result.outcome is outcome:
                 return f"{result.requirement} {outcome.value}: {result.message or 'no message'}"
-    if tried:
-        return f"{tried[0].requirement} was satisfied with another answer"
+    if provoking:
+        return f"{provoking[0].requirement} was satisfied with another answer"
     return "no check that provokes it was selected"

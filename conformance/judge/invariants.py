@@ -1,8 +1,8 @@
-"""The requirements that are judged on every exchange of a run, whoever sent it.
+"""The requirements that are judged on every exchange of a run.
 
-Each looks at one answer and says what it violates. Which of several invariants owns a defect is settled here, so that
-one defect makes one row red: a status of 2xx belongs to STA-2 and any other to STA-1; a non-200 body that is no JSON
-object belongs to ERR-1, and how the JSON is written (byte order mark, NaN, media type) to ENV-1 alone.
+Each judges one answer. Where several invariants could report a defect, one owns it, so that one defect makes one row
+red: a status of 2xx belongs to STA-2 and any other to STA-1; a non-200 body that is no JSON object belongs to ERR-1,
+and how the JSON is written (byte order mark, NaN, media type) to ENV-1 alone.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from conformance.client.redaction.header_credentials import Carried
-from conformance.client.request import NOTHING
+from conformance.client.redaction.header_credentials import AuthorizationForm
+from conformance.client.request import NO_BODY
 from conformance.client.response import GATEWAY, NO_VALUE, Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.model import STATUSES, Finding, Level
-from conformance.judge.leaks import leaks
+from conformance.judge.leaks import find_leaks
 from conformance.judge.validators import Validators
 from conformance.profile.model import Profile
 
 ERROR_SCHEMA: Final = "PublicErrorResponse"
 SHAPE_CODE: Final = "shape"
-"""Findings of that code record an error's shape; they judge nothing by themselves (see `judge.rows`)."""
+"""Findings with this code record an error's shape; they judge nothing by themselves (see `invariant_results`)."""
 UNREAD_CODE: Final = "too-long"
-"""Findings of that code say that nothing can be said: how long an answer may be is not shown."""
+"""Findings with this code mean that the body is too long to be judged; the interface bounds no length."""
 _OVERSIZE: Final = 64 * 1024
 _LONG_URL: Final = 2_000
 _OVERSIZE_STATUSES: Final = frozenset({413, 414, 431})
@@ -39,32 +39,32 @@ Findings = Iterator[Finding]
 
 
 class Invariants:
-    """`judge(answer)` gives the ids of the invariants that could look, and what they saw."""
+    """`judge(answer)` returns the ids of the invariants that apply, and their findings."""
 
     def __init__(self, profile: Profile, validators: Validators) -> None:
         self._validators = validators
         self._meta_null = profile.schemas.meta_null
-        self._carried = Carried(profile.authorization)
-        self._all: tuple[tuple[str, Callable[[Answer], bool], Callable[[Answer], Findings]], ...] = (
-            ("STA-1", _answered, self._status_declared),
-            ("STA-2", _success, self._success_is_200),
+        self._authorization_form = AuthorizationForm(profile.authorization)
+        self._invariants: tuple[tuple[str, Callable[[Answer], bool], Callable[[Answer], Findings]], ...] = (
+            ("STA-1", _has_answer, self._status_declared),
+            ("STA-2", _is_success, self._success_is_200),
             ("ENV-1", _has_body, self._is_json),
             ("ENV-2", lambda a: _judgeable(a) and a.request.operation.data_shape == "object", self._data_object),
             ("ENV-3", lambda a: _judgeable(a) and a.request.operation.data_shape == "array", self._data_array),
             ("ENV-4", self._has_schema, self._matches_schema),
-            ("ERR-1", _error, self._error_shape),
-            ("ERR-2", _answered, self._no_leak),
+            ("ERR-1", _is_error, self._error_shape),
+            ("ERR-2", _has_answer, self._no_leak),
             ("RATE-2", lambda a: a.status == 429, self._retry_after),
         )
 
     def judge(self, answer: Answer) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
-        if _outside(answer):
+        if _is_out_of_scope(answer):
             return (), ()
         judged, findings = [], []
-        for requirement, applies, look in self._all:
+        for requirement, applies, find in self._invariants:
             if applies(answer):
                 judged.append(requirement)
-                findings += list(look(answer))
+                findings += list(find(answer))
         return tuple(judged), tuple(findings)
 
     def _status_declared(self, answer: Answer) -> Findings:
@@ -79,7 +79,7 @@ class Invariants:
 
     def _is_json(self, answer: Answer) -> Findings:
         if answer.truncated:
-            yield Finding("ENV-1", UNREAD_CODE, "the body was not read to its end, so long is it", Level.OBSERVED)
+            yield Finding("ENV-1", UNREAD_CODE, "the body is too long to be read to its end", Level.OBSERVED)
             return
         if answer.value is NO_VALUE:
             if answer.ok:
@@ -94,7 +94,9 @@ class Invariants:
         if media_type is None:
             yield Finding("ENV-1", "no-media-type", "no Content-Type names JSON", Level.RECOMMENDED)
         elif media_type.partition(";")[0].strip().lower() == "text/json":
-            yield Finding("ENV-1", "text-json", "JSON is sent as text/json, which nobody registered", Level.RECOMMENDED)
+            yield Finding(
+                "ENV-1", "text-json", "JSON is sent as text/json, which is no registered type", Level.RECOMMENDED
+            )
         elif not _JSON_MEDIA.match(media_type.strip()):
             yield Finding("ENV-1", "media-type", f"JSON is sent as {media_type}")
 
@@ -112,13 +114,13 @@ class Invariants:
                 yield Finding("ENV-3", "meta", f"meta is {strictjson.kind(meta)}, not an object")
 
     def _has_schema(self, answer: Answer) -> bool:
-        return answer.ok and not answer.unread and self._validators.knows(answer.request.operation.response_schema)
+        return answer.ok and not answer.is_unread and self._validators.knows(answer.request.operation.response_schema)
 
     def _matches_schema(self, answer: Answer) -> Findings:
         operation = answer.request.operation
-        wanted = dict if operation.data_shape == "object" else list
-        if not isinstance(answer.data, wanted) or answer.strict_error or any(self._data_array_meta(answer)):
-            return  # ENV-1, ENV-2 or ENV-3 says so already
+        expected_type = dict if operation.data_shape == "object" else list
+        if not isinstance(answer.data, expected_type) or answer.strict_error or any(self._data_array_meta(answer)):
+            return  # reported by ENV-1, ENV-2 or ENV-3
         if problem := self._validators.problem(operation.response_schema, answer.value):
             yield Finding("ENV-4", "schema", f"the body does not match {operation.response_schema} at {problem}")
 
@@ -127,13 +129,15 @@ class Invariants:
         value = answer.value
         if not answer.body.strip():
             yield Finding("ERR-1", f"empty:{status}", f"the {status} has an empty body")
-        elif answer.unread:
-            yield Finding("ERR-1", f"not-object:{status}", f"the body of the {status} begins with {answer.begins!r}")
+        elif answer.is_unread:
+            yield Finding(
+                "ERR-1", f"not-object:{status}", f"the body of the {status} begins with {answer.first_character!r}"
+            )
         elif value is NO_VALUE:
             yield Finding("ERR-1", f"not-json:{status}", f"the body of the {status} is no JSON")
         elif not isinstance(value, dict) or not value:
-            what = "an empty object" if value == {} else strictjson.kind(value)
-            yield Finding("ERR-1", f"not-object:{status}", f"the body of the {status} is {what}")
+            description = "an empty object" if value == {} else strictjson.kind(value)
+            yield Finding("ERR-1", f"not-object:{status}", f"the body of the {status} is {description}")
         elif self._validators.knows(ERROR_SCHEMA):
             if problem := self._validators.problem(ERROR_SCHEMA, value):
                 yield Finding("ERR-1", f"schema:{status}", f"the {status} does not match {ERROR_SCHEMA} at {problem}")
@@ -141,20 +145,22 @@ class Invariants:
             yield Finding("ERR-1", SHAPE_CODE, _shape(value), Level.OBSERVED)
 
     def _no_leak(self, answer: Answer) -> Findings:
-        for sent in map(self._carried.secret_of, answer.request.authorization):
-            if len(sent) >= _MIN_SECRET and (where := _place(answer, sent)):
+        for credential in map(self._authorization_form.secret_of, answer.request.authorization):
+            if len(credential) >= _MIN_SECRET and (location := _place(answer, credential)):
                 name = f" {answer.request.credential}" if answer.request.credential else ""
-                yield Finding("ERR-2", "credential", f"the answer repeats the API key{name} that was sent, in {where}")
+                yield Finding(
+                    "ERR-2", "credential", f"the answer repeats the API key{name} that was sent, in {location}"
+                )
                 break
         if answer.ok:
             return
-        for kind, piece in leaks(_said(answer.body, answer.value)):
-            if piece not in answer.url and piece not in _said(answer.sent_body, _value_of(answer.sent_body)):
-                yield Finding("ERR-2", kind, f"the error gives away: {piece}", Level.RECOMMENDED)
+        for kind, piece in find_leaks(_texts_of(answer.body, answer.value)):
+            if piece not in answer.url and piece not in _texts_of(answer.sent_body, _value_of(answer.sent_body)):
+                yield Finding("ERR-2", kind, f"the error reveals: {piece}", Level.RECOMMENDED)
         for name, value in _members_that_are_secret(answer):
-            if where := _place(answer, value, headers=False):
-                what = f"the error repeats the {name.rpartition('.')[2]} ({name}), in {where}"
-                yield Finding("ERR-2", "secret", what, Level.RECOMMENDED)
+            if location := _place(answer, value, headers=False):
+                description = f"the error repeats the {name.rpartition('.')[2]} ({name}), in {location}"
+                yield Finding("ERR-2", "secret", description, Level.RECOMMENDED)
                 break
 
     def _retry_after(self, answer: Answer) -> Findings:
@@ -165,7 +171,7 @@ class Invariants:
 
 
 def _shape(value: dict[str, Any]) -> str:
-    """The names of an object's members as JSON; the first of them where all are more than a line of a report."""
+    """The names of an object's members as JSON; the first ones where the list exceeds a report line."""
     names = sorted(value)
     while len(shape := json.dumps(names)) > _LONGEST_SHAPE:
         names = names[: len(names) // 2]
@@ -173,9 +179,9 @@ def _shape(value: dict[str, Any]) -> str:
 
 
 def _members_that_are_secret(answer: Answer) -> list[tuple[str, str]]:
-    """What a request without an API key took from its fixtures, and nobody else must know: by placeholder."""
+    """Placeholders and values of secrets (codes, tickets, verifiers) in a request without an API key."""
     request = answer.request
-    if request.operation.auth == "api_key" or request.body is NOTHING:
+    if request.operation.auth == "api_key" or request.body is NO_BODY:
         return []
     return [
         (name, value)
@@ -185,16 +191,16 @@ def _members_that_are_secret(answer: Answer) -> list[tuple[str, str]]:
 
 
 def _place(answer: Answer, text: str, *, headers: bool = True) -> str:
-    """Where an answer holds a text: the header's name or the body's member, not what stands there. Empty: nowhere."""
+    """The place of a text in an answer: a header's name or a body member, without the value. Empty where absent."""
     for name, value in answer.headers if headers else ():
         if text in value:
             return f"the header '{name}'"
-    if text not in _said(answer.body, answer.value):
+    if text not in _texts_of(answer.body, answer.value):
         return ""
     if isinstance(answer.value, (dict, list)):
-        for where, leaf in pointer.leaves(answer.value):
+        for location, leaf in pointer.leaves(answer.value):
             if isinstance(leaf, str) and text in leaf:
-                return f"the body at {where}"
+                return f"the body at {location}"
     return "the body"
 
 
@@ -205,18 +211,18 @@ def _value_of(body: bytes) -> Any:
         return NO_VALUE
 
 
-def _said(body: bytes, value: Any) -> str:
-    """A body as it was written, and below it each of its strings as they are meant: without JSON's escapes."""
-    left = [value]
+def _texts_of(body: bytes, value: Any) -> str:
+    """A body as sent, followed by each of its strings without JSON escapes."""
+    pending = [value]
     texts = [body.decode("utf-8", "replace")]
-    while left:
-        part = left.pop()
+    while pending:
+        part = pending.pop()
         if isinstance(part, str):
             texts.append(part)
         elif isinstance(part, dict):
-            left += [*part, *part.values()]
+            pending += [*part, *part.values()]
         elif isinstance(part, list):
-            left += part
+            pending += part
     return "\n".join(texts)
 
 
@@ -228,50 +234,52 @@ def _http_date(value: str) -> bool:
     return True
 
 
-def _outside(answer: Answer) -> bool:
-    """What went to no declared operation: another method, or a path that a server may well read as another one.
+def _is_out_of_scope(answer: Answer) -> bool:
+    """Whether the request went to no declared operation: another method, or a path that a server may read differently.
 
-    What is too large for the server may be refused before the service sees it, in whatever words.
+    An oversize request may be refused by a component in front of the service, in any format.
     """
     oversize = len(answer.sent_body) + len(answer.url) > _OVERSIZE or len(answer.url) > _LONG_URL
     edge = oversize and answer.status in _OVERSIZE_STATUSES
     return edge or bool(answer.request.method) or bool(answer.request.raw_path)
 
 
-def _answered(answer: Answer) -> bool:
+def _has_answer(answer: Answer) -> bool:
     return answer.status is not None
 
 
-def _success(answer: Answer) -> bool:
+def _is_success(answer: Answer) -> bool:
     return answer.status is not None and 200 <= answer.status < 300
 
 
 def _has_body(answer: Answer) -> bool:
-    """Whether there is a JSON text to look at; what an error lacks is ERR-1's."""
-    return (answer.ok and not answer.unread) or (_error(answer) and isinstance(answer.value, dict))
+    """Whether there is a JSON text to judge; errors without one belong to ERR-1."""
+    return (answer.ok and not answer.is_unread) or (_is_error(answer) and isinstance(answer.value, dict))
 
 
 def _judgeable(answer: Answer) -> bool:
-    """A 200 of whose body something is known: read, or be it only that it begins as something else than an object."""
-    return answer.ok and not (answer.unread and answer.begins == "{")
+    """A 200 whose body was parsed, or that is known to begin with something other than an object."""
+    return answer.ok and not (answer.is_unread and answer.first_character == "{")
 
 
-def _error(answer: Answer) -> bool:
+def _is_error(answer: Answer) -> bool:
     if answer.status is None or 200 <= answer.status < 300 or answer.status in GATEWAY:
         return False
-    return not (answer.unread and answer.begins == "{")
+    return not (answer.is_unread and answer.first_character == "{")
 
 
-def _data(answer: Answer, requirement: str, wanted: type, name: str) -> Findings:
+def _data(answer: Answer, requirement: str, expected_type: type, name: str) -> Findings:
     value: Any = answer.value
-    if answer.unread:
-        yield Finding(requirement, "envelope", f"the body begins with {answer.begins!r}, not an object with data")
+    if answer.is_unread:
+        yield Finding(
+            requirement, "envelope", f"the body begins with {answer.first_character!r}, not an object with data"
+        )
         return
     if value is NO_VALUE:
-        return  # ENV-1 says so already
+        return  # reported by ENV-1
     if not isinstance(value, dict):
         yield Finding(requirement, "envelope", f"the body is {strictjson.kind(value)}, not an object with data")
     elif "data" not in value:
         yield Finding(requirement, "no-data", "the body has no data member")
-    elif not isinstance(value["data"], wanted):
+    elif not isinstance(value["data"], expected_type):
         yield Finding(requirement, "data", f"data is {strictjson.kind(value['data'])}, not {name}")

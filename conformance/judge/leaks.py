@@ -1,14 +1,14 @@
-"""What an error must not give away (ERR-2; OWASP API8, improper error handling)."""
+"""Internal details that an error must not reveal (ERR-2; OWASP API8, improper error handling)."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-_LOOKED_AT: Final = 128 * 1024
-"""So many characters are searched; who gives something away, does so at the beginning."""
+_SEARCH_LIMIT: Final = 128 * 1024
+"""Characters that are searched: leaks appear at the beginning of an error."""
 _PATTERNS: Final = {
-    # every repetition is bounded: without that, line ends or half a query, repeated, cost the square of their number
+    # every repetition is bounded: otherwise repeated line ends or partial queries take quadratic time
     "stack-trace": re.compile(
         r"Traceback \(most recent call last\)|File \"[^\"]{1,300}\", line \d+"
         r"|^[ \t]{0,80}at [\w$.<>]{1,200}\([\w.]{1,200}:\d+\)|\bat [\w$.<>]{1,200} \(?/[\w./-]{1,300}:\d+"
@@ -25,10 +25,10 @@ _PATTERNS: Final = {
 }
 
 
-def leaks(text: str) -> list[tuple[str, str]]:
-    """(kind, the first telling piece) for everything of that sort in the first part of a text."""
+def find_leaks(text: str) -> list[tuple[str, str]]:
+    """(kind, first match) for each kind of leak in the beginning of a text."""
     found = []
     for kind, pattern in _PATTERNS.items():
-        if match := pattern.search(text, 0, _LOOKED_AT):
+        if match := pattern.search(text, 0, _SEARCH_LIMIT):
             found.append((kind, match.group()))
     return found

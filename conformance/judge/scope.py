@@ -1,4 +1,4 @@
-"""Results -> the scope of a verdict: what it rests on, what stayed open, what the profile excludes."""
+"""Results -> the scope of a verdict: proven operations, judged requirements, gaps, exclusions."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _CONTROL_PURPOSES = ("control", "control again")
 
 
 class _Cell(StrEnum):
-    """What became of one requirement on one operation."""
+    """The state of one requirement on one operation."""
 
     JUDGED = "judged"
     OPEN = "open"
     EXCLUDED = "excluded"
     ABSENT = "absent"
-    """By the interface, or by what the profile states, there is nothing to judge."""
+    """Nothing to judge, by the interface or by the profile."""
 
 
 def proven_operations(exchanges: Iterable[Exchange]) -> frozenset[str]:
-    """The operations of which a control was answered 200."""
+    """The operations whose control was answered 200."""
     return frozenset(e.operation for e in exchanges if e.status == 200 and e.purpose in _CONTROL_PURPOSES)
 
 
@@ -45,7 +45,7 @@ def scope_of(
     operations: Sequence[OperationInfo],
     proven: Collection[str],
 ) -> Scope:
-    """The scope of a verdict on these operations. `results` are those of the operations, and know their waivers."""
+    """The scope of a verdict on these operations. `results` are those of the operations, with their waivers."""
     names = {operation.id for operation in operations}
     states = dict(_states(results, requirements, names))
     about = [name for name, state in states.items() if state is not _Cell.ABSENT]
@@ -82,7 +82,7 @@ def _plural(count: int, noun: str) -> str:
 def _states(
     results: Sequence[Result], requirements: Iterable[Requirement], operations: set[str]
 ) -> Iterable[tuple[str, _Cell]]:
-    """Each requirement that somebody judges, and what became of it over all operations that it is about."""
+    """Each requirement that is judged, with its state over all of its operations."""
     cells: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         cells[result.requirement][result.operation].append(result)
@@ -91,13 +91,13 @@ def _states(
             continue
         if requirement.operations and not operations & set(requirement.operations):
             continue
-        found = {_cell(some) for some in cells[requirement.id].values()} or {_Cell.OPEN}
+        found = {_cell(cell_results) for cell_results in cells[requirement.id].values()} or {_Cell.OPEN}
         order = (_Cell.OPEN, _Cell.JUDGED, _Cell.EXCLUDED, _Cell.ABSENT)
         yield requirement.id, next(state for state in order if state in found)
 
 
 def _cell(results: Sequence[Result]) -> _Cell:
-    """One open result keeps the whole cell open. A cell of further cases alone was carried by nothing."""
+    """One open result keeps the cell open. A cell with nothing but further cases was not judged."""
     if any(result.outcome in OPEN or result.outcome is Outcome.BROKEN for result in results):
         return _Cell.OPEN
     if any(result.outcome in JUDGED for result in results):
@@ -107,25 +107,26 @@ def _cell(results: Sequence[Result]) -> _Cell:
     return _Cell.OPEN if all(result.further for result in results) else _Cell.ABSENT
 
 
-def uncarried(results: Iterable[Result]) -> list[Result]:
-    """Results of required requirements whose cell holds nothing but further cases."""
+def results_of_further_cases(results: Iterable[Result]) -> list[Result]:
+    """Results of required requirements whose cell has nothing but further cases."""
     cells: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for result in results:
         cells[result.requirement, result.operation].append(result)
     return [
-        some[0]
-        for some in cells.values()
-        if some[0].level is Level.REQUIRED and all(r.outcome is Outcome.INAPPLICABLE and r.further for r in some)
+        cell_results[0]
+        for cell_results in cells.values()
+        if cell_results[0].level is Level.REQUIRED
+        and all(r.outcome is Outcome.INAPPLICABLE and r.further for r in cell_results)
     ]
 
 
 def open_results(results: Sequence[Result]) -> list[Result]:
-    """What keeps a verdict open: results of required requirements that were not judged and are not waived."""
-    return [r for r in results if r.keeps_open] + [r for r in uncarried(results) if r.waived_by is None]
+    """The results that keep a verdict open: required, not judged and not waived."""
+    return [r for r in results if r.keeps_open] + [r for r in results_of_further_cases(results) if r.waived_by is None]
 
 
 def _gaps(results: Sequence[Result]) -> Iterable[Gap]:
-    """One for each requirement and operation."""
+    """One gap for each requirement and operation."""
     seen: set[tuple[str, str]] = set()
     for result in open_results(results):
         if (place := (result.requirement, result.operation)) not in seen:
@@ -144,7 +145,7 @@ def _exclusions(results: Iterable[Result]) -> tuple[Exclusion, ...]:
 
 
 def by_tier(results: Sequence[Result], operations: Iterable[OperationInfo]) -> Mapping[str, list[Result]]:
-    """The results of each stability label. What concerns no single operation counts in both."""
+    """The results by stability label; results without an operation count in both."""
     label = {operation.id: operation.stability for operation in operations}
     return {
         stability.value: [result for result in results if label.get(result.operation, stability) is stability]

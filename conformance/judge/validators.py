@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import jsonschema_rs
 
-from conformance.client.redaction.fragments import beginning
+from conformance.client.redaction.fragments import truncate_for_redaction
 from conformance.core import strict_json as strictjson
 from conformance.profile.model import Schemas
 
-_SHOWN: Final = 400
+_MAX_SHOWN: Final = 400
 
 
 class Validators:
@@ -41,11 +41,11 @@ def _first_problem(validator: Any, value: Any) -> str:
         validator.validate(value)
     except jsonschema_rs.ValidationError as error:
         where = "/" + "/".join(str(part) for part in error.instance_path)
-        return f"{beginning(where, _SHOWN)}: {beginning(error.message, _SHOWN)}"
+        return f"{truncate_for_redaction(where, _MAX_SHOWN)}: {truncate_for_redaction(error.message, _MAX_SHOWN)}"
     except UnicodeEncodeError:
         raise
     except ValueError as unusable:  # a number that no schema validator can hold
         if "ecursion" in str(unusable):
             return ""  # nested deeper than the validator goes: nothing is known
-        return f"cannot be compared with the schema: {beginning(str(unusable), _SHOWN)}"
+        return f"cannot be compared with the schema: {truncate_for_redaction(str(unusable), _MAX_SHOWN)}"
     return ""

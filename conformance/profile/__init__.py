@@ -6,7 +6,9 @@ from conformance.profile.secrets import resolve_secret
 
 __all__ = [
     "Profile",
+    "documentation",
     "exclusions",
+    "facts",
     "load_profile",
     "loader",
     "model",
@@ -16,6 +18,7 @@ __all__ = [
     "resolve_secret",
     "rules",
     "sample",
+    "schema",
     "schemas",
     "secrets",
     "shares",
@@ -23,4 +26,5 @@ __all__ = [
     "structure",
     "subschema",
     "urls",
+    "waivers",
 ]

@@ -17,18 +17,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--database", help="a SQLAlchemy URL; SQLite in memory without it")
     parser.add_argument("--variant", action="append", help="shape the default target by this variant; may repeat")
     parser.add_argument("--fault", action="append", help="shape the default target by this fault; may repeat")
-    parser.add_argument("--workers", type=int, default=1, help="so many processes, on a database that they share")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--workers", type=int, default=1, help="number of processes, on a shared database")
+    options = parser.parse_args(arguments)
     try:
         return serve(
-            given.port,
-            given.control_port,
-            given.database,
-            given.variant,
-            given.fault,
-            given.host,
+            options.port,
+            options.control_port,
+            options.database,
+            options.variant,
+            options.fault,
+            options.host,
             as_json=True,
-            workers=given.workers,
+            workers=options.workers,
         )
     except ConformanceError as error:
         print(error, file=sys.stderr)

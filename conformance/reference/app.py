@@ -1,7 +1,8 @@
-"""The public app: bytes in, a call through its policy, bytes out. A plain ASGI application, for speed.
+"""The public app: receives a request, runs it through the target's policy, sends the reply. A plain ASGI application,
+for speed.
 
-What waits for no database is answered in the event loop, which costs half as much; everything else in a pool of
-threads, so that requests really overlap.
+Operations without a database run in the event loop, which costs half as much; all others in a thread pool, so that
+requests overlap.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ class PublicApp:
             return
         raw_path = scope.get("raw_path") or scope["path"].encode()
         target, path = self._hub.find(raw_path)
-        body = await _read(receive, target.policy.reading.max_bytes)
+        body = await _read_body(receive, target.policy.reading.max_bytes)
         if body is None:
             return
         call = target.call(_request(scope, target, path, body))
         transport = target.policy.transport
-        if transport.latency_s and target.limiter.tick() % transport.latency_every == 0:
+        if transport.latency_s and target.limiter.count_call() % transport.latency_every == 0:
             await asyncio.sleep(transport.latency_s)
-        reply = await _carried_out(pipeline.reply(call), None if target.needs_no_thread(call) else self._pool)
+        reply = await _run_steps(pipeline.reply(call), None if target.needs_no_thread(call) else self._pool)
         if target.store.outbox:
             target.store.outbox = False
             self._hub.courier.wake(target.store)
@@ -51,8 +52,8 @@ class PublicApp:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-async def _carried_out(steps: Generator[float, None, Reply], pool: ThreadPoolExecutor | None) -> Reply:
-    """Carries out a call step by step, in the event loop or in threads; what it waits for holds up neither."""
+async def _run_steps(steps: Generator[float, None, Reply], pool: ThreadPoolExecutor | None) -> Reply:
+    """Runs a call step by step, in the event loop or in threads; waits block neither."""
     while True:
         step = _step(steps) if pool is None else await asyncio.get_running_loop().run_in_executor(pool, _step, steps)
         if isinstance(step, Reply):
@@ -61,7 +62,7 @@ async def _carried_out(steps: Generator[float, None, Reply], pool: ThreadPoolExe
 
 
 def _step(steps: Generator[float, None, Reply]) -> float | Reply:
-    """The seconds to wait before the next step, or what the last one gave."""
+    """The seconds to wait before the next step, or the reply of the last one."""
     try:
         return next(steps)
     except StopIteration as end:
@@ -76,8 +77,8 @@ def _request(scope: Scope, target: Target, path: bytes, body: bytes) -> Request:
     )
 
 
-async def _read(receive: Receive, limit: int) -> bytes | None:
-    """The whole body, or as much of it as tells that it is too large; None where the client went away."""
+async def _read_body(receive: Receive, limit: int) -> bytes | None:
+    """The whole body, or enough of it to see that it is too large; None where the client disconnected."""
     parts, size = [], 0
     while True:
         message = await receive()
@@ -93,10 +94,10 @@ async def _read(receive: Receive, limit: int) -> bytes | None:
 
 async def _send(send: Send, call: Call, reply: Reply) -> None:
     transport = call.policy.transport
-    zipped = transport.gzip and bool(reply.body) and "gzip" in (call.request.header(b"accept-encoding") or "")
-    body = gzip.compress(reply.body, mtime=0) if zipped else reply.body
+    is_gzip = transport.gzip and bool(reply.body) and "gzip" in (call.request.header(b"accept-encoding") or "")
+    body = gzip.compress(reply.body, mtime=0) if is_gzip else reply.body
     headers = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers]
-    if zipped:
+    if is_gzip:
         headers.append((b"content-encoding", b"gzip"))
     if transport.close:
         headers.append((b"connection", b"close"))

@@ -1,4 +1,4 @@
-"""Who is calling: API keys in the Authorization header, DPoP proofs at the token endpoint (Authentication)."""
+"""Authentication: API keys in the Authorization header, DPoP proofs at the token endpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/=-]+) *")
 
 def bearer(call: Call) -> str:
     """The key as sent. Raises Refusal of kind `no_credential` or `bad_credential`."""
-    values = call.request.all(b"authorization")
+    values = call.request.header_values(b"authorization")
     if not values or not values[0].strip():
         raise Refusal("no_credential", "An API key is required.", headers=CHALLENGE)
     found = _BEARER.fullmatch(values[0]) if len(values) == 1 else None
@@ -22,12 +22,12 @@ def bearer(call: Call) -> str:
     return found[1]
 
 
-def by_key(call: Call) -> Caller:
+def authenticate_key(call: Call) -> Caller:
     """The holder of an active key. Raises Refusal of kind `no_credential`, `bad_credential` or `revoked_credential`."""
-    return active(call.keys.by_secret(bearer(call)))
+    return require_active(call.keys.by_secret(bearer(call)))
 
 
-def active(caller: Caller | None) -> Caller:
+def require_active(caller: Caller | None) -> Caller:
     if caller is None:
         raise Refusal("bad_credential", "The API key is not valid.", headers=CHALLENGE)
     if not caller.active:
@@ -35,7 +35,7 @@ def active(caller: Caller | None) -> Caller:
     return caller
 
 
-def by_proof(call: Call) -> Proof | None:
+def authenticate_proof(call: Call) -> Proof | None:
     """A verified DPoP proof. Raises Refusal of kind `bad_proof` or `use_dpop_nonce`."""
     proof = call.policy.oauth.read_proof(call)
     if proof is not None:
@@ -45,8 +45,8 @@ def by_proof(call: Call) -> Proof | None:
 
 
 def has_scope(call: Call, caller: Caller) -> bool:
-    needed = call.policy.scopes.get(call.operation)
-    return needed is None or needed in caller.scopes
+    scope = call.policy.scopes.get(call.operation)
+    return scope is None or scope in caller.scopes
 
 
 def same_installation(call: Call, installation: str) -> bool:

@@ -1,4 +1,4 @@
-"""The base policy: how the reference service itself decides what the interface leaves "not shown"."""
+"""The base policy: the reference service's own choices where the interface says "not shown"."""
 
 from __future__ import annotations
 
@@ -80,8 +80,11 @@ SCOPES: Mapping[str, str] = {
     "quotePublicCartCheckout": "checkout:quote",
     "removePublicCartPromotion": "checkout:quote",
 }
-KEYED = frozenset({*SCOPES, "getApiKeyIdentity", "getInstallationCredentialReadiness"})
-ACCESS = {name: "key" if name in KEYED else "dpop" if name == "exchangeOAuthToken" else "public" for name in HANDLERS}
+API_KEY_OPERATIONS = frozenset({*SCOPES, "getApiKeyIdentity", "getInstallationCredentialReadiness"})
+ACCESS = {
+    name: "key" if name in API_KEY_OPERATIONS else "dpop" if name == "exchangeOAuthToken" else "public"
+    for name in HANDLERS
+}
 
 STATUSES: Mapping[str, int] = {
     # 400: the request does not match the public contract
@@ -137,13 +140,13 @@ STATES: Mapping[str, frozenset[str]] = {
 
 BASE = Policy(
     routes=routes.ROUTES,
-    split=routes.split,
-    unrouted=pipeline.unrouted,
+    split=routes.split_path,
+    unrouted=pipeline.answer_unrouted,
     handlers=HANDLERS,
     local=LOCAL,
     stages=pipeline.STAGES,
     access=ACCESS,
-    authenticate=authentication.by_key,
+    authenticate=authentication.authenticate_key,
     scopes=SCOPES,
     permits=authentication.has_scope,
     sees=authentication.same_installation,
@@ -161,7 +164,7 @@ BASE = Policy(
         key=idempotency.header_key,
         namespace=idempotency.by_path,
         fingerprint=idempotency.by_content,
-        run=idempotency.once,
+        run=idempotency.run_once,
         remembers=lambda status: status == 200,
         replay=idempotency.replay,
         on_mismatch=idempotency.refuse_mismatch,

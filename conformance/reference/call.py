@@ -1,8 +1,8 @@
-"""What a request and an answer are inside the reference service.
+"""Requests and answers inside the reference service.
 
-A `Request` is what came over the wire; a `Call` is one request on its way through the stages of a policy; an `Answer`
-is a JSON value with a status; a `Reply` is bytes. A `Refusal` ends a call early and names its kind, never a status:
-the policy says which status a kind has.
+A `Request` is the received HTTP request; a `Call` is one request on its way through the stages of a policy; an `Answer`
+is a JSON value with a status; a `Reply` is bytes. A `Refusal` ends a call early and names its kind, never a status: the
+policy maps kinds to statuses.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class Request:
     peer: int = 0
     """The client's port, which tells connections apart."""
 
-    def all(self, name: bytes) -> list[str]:
+    def header_values(self, name: bytes) -> list[str]:
         """Every value of the header `name` (lower case), as Latin-1 text."""
         return [value.decode("latin-1") for key, value in self.headers if key == name]
 
     def header(self, name: bytes) -> str | None:
         """The only value of a header; None where it is absent or comes more than once."""
-        values = self.all(name)
+        values = self.header_values(name)
         return values[0] if len(values) == 1 else None
 
     @property
@@ -67,7 +67,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who holds the API key of a call."""
+    """The holder of a call's API key."""
 
     name: str
     installation: str
@@ -86,7 +86,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What goes over the wire."""
+    """The reply as it is sent."""
 
     status: int
     headers: Headers
@@ -114,17 +114,17 @@ class Call:
     proof: Proof | None = None
     key: str | None = None
     """The idempotency key."""
-    reserved: str = ""
-    """The address of the key that this call holds reserved."""
+    reservation: str = ""
+    """The address of the idempotency key that this call has reserved."""
     body: JsonObject = field(default_factory=dict)
     answer: Answer | None = None
     methods: tuple[str, ...] = ()
-    """Where no operation matches: the methods that the path has."""
+    """The methods of the path, where no operation matches."""
     request_id: str = field(default_factory=lambda: "req_" + secrets.token_hex(8))
 
     @property
     def installation(self) -> str:
-        """The caller's installation; what nobody authenticated acts for the home installation."""
+        """The caller's installation; unauthenticated calls act for the home installation."""
         return self.caller.installation if self.caller else "A"
 
     @property
@@ -139,7 +139,7 @@ def dumps(value: JsonValue) -> bytes:
 
 
 def canonical(value: JsonValue) -> str:
-    """Equal for equal JSON values, whatever their member order or spacing; 1 and 1.0 are equal too."""
+    """A canonical text: equal for equal JSON values in any member order and spacing; 1 and 1.0 are equal."""
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from conformance.reference.call import Answer, Call, JsonObject, success
-from conformance.reference.objects import Thing, add, change, find, guarded
+from conformance.reference.objects import Resource, add, change, find, find_in_state
 from conformance.reference.orders import order_of
 from conformance.reference.webhooks import emit
 
@@ -13,7 +13,7 @@ DISCOUNT = 10
 
 
 def new_cart(promotion: bool = False) -> JsonObject:
-    """What a cart holds, in minor units."""
+    """The content of a cart, prices in minor units."""
     lines = [
         {"lineId": "line_1", "productId": "prod_0001", "quantity": 2, "unitPrice": 1250},
         {"lineId": "line_2", "productId": "prod_0007", "quantity": 1, "unitPrice": 4800},
@@ -31,43 +31,43 @@ def _totals(data: JsonObject) -> JsonObject:
     return {"subtotal": subtotal, "discount": discount, "total": subtotal - discount, "currency": data["currency"]}
 
 
-def _cart(cart: Thing) -> JsonObject:
+def _cart(cart: Resource) -> JsonObject:
     return {"id": cart.id, "state": cart.state, "version": cart.version}
 
 
-def _quote(cart: Thing) -> JsonObject:
+def _quote(cart: Resource) -> JsonObject:
     return {**_cart(cart), "lines": cart.data["lines"], "totals": _totals(cart.data)}
 
 
 def checkout_quote(call: Call, db: Connection) -> Answer:
-    """What checking out would cost now; readable in every state."""
+    """The present cost of checking out; readable in every state."""
     return success(_quote(find(call, db, "cart")))
 
 
 def quote(call: Call, db: Connection) -> Answer:
-    cart = guarded(call, db, "cart")
+    cart = find_in_state(call, db, "cart")
     return success(_quote(change(db, cart, "quoted", cart.data)))
 
 
 def remove_promotion(call: Call, db: Connection) -> Answer:
-    """Takes the promotion out; a cart without one conflicts."""
+    """Removes the promotion; a cart without one conflicts."""
     cart = find(call, db, "cart")
     call.policy.guard(call, "cart", cart.state if cart.data["promotion"] else "unpromoted")
-    after = change(db, cart, cart.state, {**cart.data, "promotion": None})
-    return success({**_cart(after), "promotion": {"applied": False}, "totals": _totals(after.data)})
+    changed_cart = change(db, cart, cart.state, {**cart.data, "promotion": None})
+    return success({**_cart(changed_cart), "promotion": {"applied": False}, "totals": _totals(changed_cart.data)})
 
 
 def checkout(call: Call, db: Connection) -> Answer:
-    cart = guarded(call, db, "cart")
-    after = change(db, cart, "checked_out", cart.data)
+    cart = find_in_state(call, db, "cart")
+    changed_cart = change(db, cart, "checked_out", cart.data)
     order = add(db, "order", cart.installation, "eligible", order_of(cart.data["lines"]))
     emit(db, call, "cart.checked_out", {"cartId": cart.id, "orderId": order.id})
-    shown = {"orderId": order.id, "totals": _totals(cart.data), "paymentState": "authorized"}
-    return success({**_cart(after), **shown})
+    payment = {"orderId": order.id, "totals": _totals(cart.data), "paymentState": "authorized"}
+    return success({**_cart(changed_cart), **payment})
 
 
 def revoke(call: Call, db: Connection) -> Answer:
-    cart = guarded(call, db, "cart")
-    after = change(db, cart, "revoked", cart.data)
+    cart = find_in_state(call, db, "cart")
+    changed_cart = change(db, cart, "revoked", cart.data)
     emit(db, call, "cart.revoked", {"cartId": cart.id})
-    return success({**_cart(after), "lines": cart.data["lines"]})
+    return success({**_cart(changed_cart), "lines": cart.data["lines"]})

@@ -28,7 +28,7 @@ class Product:
     price: float
     style: str
 
-    def shown(self) -> JsonObject:
+    def to_json(self) -> JsonObject:
         price = {"amount": self.price, "currency": "USD"}
         return {
             "id": self.id,
@@ -59,12 +59,12 @@ _ORDERS = {
 
 
 def strict_integer(_name: str, text: str) -> int | None:
-    """Decimal digits, perhaps with a minus sign in front; at most nine of them."""
+    """Decimal digits with an optional minus sign; at most nine of them."""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 9 else None
 
 
-def plain_window(page: int, size: int, _asked: int) -> slice:
+def plain_window(page: int, size: int, _requested: int) -> slice:
     return slice(page * size, (page + 1) * size)
 
 
@@ -81,57 +81,57 @@ def _parameters(call: Call) -> Mapping[str, str]:
     return dict(pairs)
 
 
-def _integer(call: Call, given: Mapping[str, str], name: str) -> int:
-    number = call.policy.search.integer(name, given[name])
+def _integer(call: Call, parameters: Mapping[str, str], name: str) -> int:
+    number = call.policy.search.integer(name, parameters[name])
     if number is None:
         raise Refusal("invalid_query", f"{name} must be an integer.")
     return number
 
 
-def _one_of(given: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> None:
-    if given[name] not in allowed:
+def _one_of(parameters: Mapping[str, str], name: str, allowed_values: tuple[str, ...]) -> None:
+    if parameters[name] not in allowed_values:
         raise Refusal("invalid_query", f"{name} is not one of the allowed values.")
 
 
-def _page(call: Call, given: Mapping[str, str]) -> tuple[int, int, int]:
-    """(page counted from 0, page size, page as asked)."""
+def _page(call: Call, parameters: Mapping[str, str]) -> tuple[int, int, int]:
+    """(page counted from 0, page size, requested page)."""
     rules = call.policy.search
-    asked, size = _integer(call, given, "page"), _integer(call, given, "pageSize")
-    if asked < rules.page_base:
+    requested, size = _integer(call, parameters, "page"), _integer(call, parameters, "pageSize")
+    if requested < rules.page_base:
         raise Refusal("invalid_query", "page is out of range.")
     if rules.clamp:
         size = min(max(size, rules.page_size_min), rules.page_size_max)
     elif not rules.page_size_min <= size <= rules.page_size_max:
         raise Refusal("invalid_query", "pageSize is out of range.")
-    return asked - rules.page_base, size, asked
+    return requested - rules.page_base, size, requested
 
 
 def search(call: Call, _db: Connection) -> Answer:
     rules = call.policy.search
-    sent = _parameters(call)
-    given = {**rules.defaults, **sent}
+    query = _parameters(call)
+    parameters = {**rules.defaults, **query}
     for name in rules.required:
-        if name not in given or not given[name].strip():
+        if name not in parameters or not parameters[name].strip():
             raise Refusal("invalid_query", f"The query parameter {name} is required.")
-    known = {"q", "locale", "market", "category", "merchant", "sort", "page", "pageSize"}
-    if rules.known_only and sent.keys() - known:
+    names = {"q", "locale", "market", "category", "merchant", "sort", "page", "pageSize"}
+    if rules.known_only and query.keys() - names:
         raise Refusal("invalid_query", "A query parameter is unknown.")
-    for name, allowed in (("sort", rules.sorts), ("locale", rules.locales), ("market", rules.markets)):
-        if name in given:
-            _one_of(given, name, allowed)
-    page, size, asked = _page(call, given)
-    hits = _hits(given, rules.filters)
-    shown = [product.shown() for product in hits[rules.window(page, size, asked)]]
-    return success(shown, meta={"page": asked, "pageSize": size, "total": len(hits)})
+    for name, allowed_values in (("sort", rules.sorts), ("locale", rules.locales), ("market", rules.markets)):
+        if name in parameters:
+            _one_of(parameters, name, allowed_values)
+    page, size, requested = _page(call, parameters)
+    hits = _hits(parameters, rules.filters)
+    items = [product.to_json() for product in hits[rules.window(page, size, requested)]]
+    return success(items, meta={"page": requested, "pageSize": size, "total": len(hits)})
 
 
-def _hits(given: Mapping[str, str], filters: tuple[str, ...]) -> list[Product]:
-    words = given["q"].lower().split()
+def _hits(parameters: Mapping[str, str], filters: tuple[str, ...]) -> list[Product]:
+    words = parameters["q"].lower().split()
     return [
         product
-        for product in _ORDERS[given["sort"]]
+        for product in _ORDERS[parameters["sort"]]
         if all(word in product.title.lower() or word in ("gift", product.style) for word in words)
-        and all(name not in given or getattr(product, name) == given[name] for name in filters)
+        and all(name not in parameters or getattr(product, name) == parameters[name] for name in filters)
     ]
 
 
@@ -145,14 +145,14 @@ def _merchant(call: Call) -> str:
 def categories(call: Call, _db: Connection) -> Answer:
     slug = _merchant(call)
     counts = {name: sum(p.merchant == slug and p.category == name for p in PRODUCTS) for name in CATEGORIES}
-    listed = [{"id": f"cat_{name}", "name": name, "products": count} for name, count in counts.items() if count]
-    return success(listed, meta={"total": len(listed)})
+    items = [{"id": f"cat_{name}", "name": name, "products": count} for name, count in counts.items() if count]
+    return success(items, meta={"total": len(items)})
 
 
 def products(call: Call, _db: Connection) -> Answer:
     slug = _merchant(call)
-    listed = [product.shown() for product in PRODUCTS if product.merchant == slug]
-    return success(listed, meta={"total": len(listed)})
+    items = [product.to_json() for product in PRODUCTS if product.merchant == slug]
+    return success(items, meta={"total": len(items)})
 
 
 def runtime_config(_call: Call, _db: Connection) -> Answer:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Protocol
 
-from conformance.reference.server import ReferenceServer, target_name, until_signalled
+from conformance.reference.server import ReferenceServer, stop_on_signal, target_name
 from conformance.reference.workers import Workers
 
 
@@ -30,20 +30,20 @@ def serve(
         server = ReferenceServer(port, control_port, database, variant, fault, host)
     else:
         server = Workers(workers, (port, control_port), database, target_name(variant, fault), host)
-    with until_signalled() as ended, server:
+    with stop_on_signal() as stop_event, server:
         print(announcement(server, as_json), flush=True)
-        while not ended.wait(3600):
+        while not stop_event.wait(3600):
             pass
     return 0
 
 
-class Announced(Protocol):
+class RunningServer(Protocol):
     base_url: str
     control_url: str
     credentials: dict[str, str]
 
 
-def announcement(server: Announced, as_json: bool) -> str:
+def announcement(server: RunningServer, as_json: bool) -> str:
     if as_json:
         addresses = {"base_url": server.base_url, "control_url": server.control_url}
         return json.dumps({**addresses, "credentials": server.credentials})
@@ -52,5 +52,5 @@ def announcement(server: Announced, as_json: bool) -> str:
 
 
 def environment_name(credential: str) -> str:
-    """The variable from which `profiles/reference.toml` takes a credential."""
+    """The environment variable of a credential in `profiles/reference.toml`."""
     return "CONFORMANCE_REFERENCE_" + credential.upper().replace("-", "_")

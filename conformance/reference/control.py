@@ -1,4 +1,4 @@
-"""The control app: fixtures, ground truth and the rate limiter's switch, on a port of its own and never in public.
+"""The control app: fixtures, ground truth and the rate limit switch, on a separate port that is never public.
 
 Every path may carry the prefix of a target, as on the public app: `/F024/fixtures/cart/open`.
 """
@@ -19,13 +19,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from conformance.core.errors import UsageError
 from conformance.reference.call import JsonObject
-from conformance.reference.drawn.choices import drawn_from
 from conformance.reference.fixtures import MAKERS, OptionsError
 from conformance.reference.hub import Hub, Target
+from conformance.reference.random_targets.choices import target_from
 from conformance.reference.tables import effects, objects
 
-MOST = 100
-"""Fixtures that are made at once."""
+MAX_FIXTURES = 100
+"""Maximum number of fixtures in one request."""
 
 
 def control_app(hub: Hub) -> ASGIApp:
@@ -42,14 +42,14 @@ def control_app(hub: Hub) -> ASGIApp:
         ]
     )
 
-    async def prefixed(scope: Scope, receive: Receive, send: Send) -> None:
+    async def route_by_prefix(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         target, path = hub.find(scope.get("raw_path") or scope["path"].encode())
         state = {**scope.get("state", {}), "target": target, "hub": hub}
         await inner({**scope, "path": path.decode("latin-1"), "raw_path": path, "state": state}, receive, send)
 
-    return prefixed
+    return route_by_prefix
 
 
 def _target(request: Request) -> Target:
@@ -82,28 +82,32 @@ async def _fixture(request: Request) -> Response:
 
     boundary = _target(request).boundary
 
-    def one(db: Connection, options: JsonObject) -> JsonObject:
-        made = maker(db, options)
-        return dict(boundary.shown(made)) if boundary else made
+    def make_one(db: Connection, options: JsonObject) -> JsonObject:
+        members = maker(db, options)
+        return dict(boundary.to_public(members)) if boundary else members
 
     def make(options: JsonObject) -> JsonObject:
         with _target(request).store.write() as db:
-            return {"items": [one(db, options) for _ in range(min(count, MOST))]} if count else one(db, options)
+            return (
+                {"items": [make_one(db, options) for _ in range(min(count, MAX_FIXTURES))]}
+                if count
+                else make_one(db, options)
+            )
 
-    return await _answered(make, request)
+    return await _respond(make, request)
 
 
 async def _remove(request: Request) -> Response:
-    one = objects.c.id == request.path_params["id"]
+    condition = objects.c.id == request.path_params["id"]
 
     def remove() -> int:
         with _target(request).store.write() as db:
-            return int(db.execute(delete(objects).where(one)).rowcount)
+            return int(db.execute(delete(objects).where(condition)).rowcount)
 
     return JSONResponse({}, 200 if await _target(request).run(remove) else 404)
 
 
-async def _answered(work: Callable[[JsonObject], JsonObject], request: Request) -> Response:
+async def _respond(work: Callable[[JsonObject], JsonObject], request: Request) -> Response:
     try:
         return JSONResponse(await _target(request).run(partial(work, await _options(request))))
     except (ValueError, KeyError, TypeError) as error:
@@ -128,13 +132,13 @@ async def _effects(request: Request) -> Response:
 
 
 def _own_id(request: Request) -> str:
-    """The id that is asked about, as it is called inside."""
-    shown, target = request.query_params["id"], _target(request)
+    """The requested id in the reference's own format."""
+    public_id, target = request.query_params["id"], _target(request)
     route = target.policy.routes.get(request.path_params["operation"])
     if target.boundary is None or route is None:
-        return shown
-    named = {part[1:-1]: shown for part in route.segments if part.startswith("{")}
-    return next(iter(target.boundary.inside(named).values()), shown)
+        return public_id
+    path_values = {part[1:-1]: public_id for part in route.segments if part.startswith("{")}
+    return next(iter(target.boundary.path_to_reference(path_values).values()), public_id)
 
 
 async def _rate_limit(request: Request) -> Response:
@@ -144,17 +148,17 @@ async def _rate_limit(request: Request) -> Response:
         return JSONResponse({})
 
     def switch(options: JsonObject) -> JsonObject:
-        limiter.set(int(options["limit"]), float(options["window_s"]))
+        limiter.set_limit(int(options["limit"]), float(options["window_s"]))
         return options
 
-    return await _answered(switch, request)
+    return await _respond(switch, request)
 
 
 async def _register(request: Request) -> Response:
-    """A drawn target from its choices in JSON; answers 400 where they are none."""
+    """Registers a random target from its choices in JSON; answers 400 where they are invalid."""
     hub: Hub = request.state.hub
     try:
-        hub.register(request.path_params["name"], drawn_from(json.loads(await request.body())))
+        hub.register(request.path_params["name"], target_from(json.loads(await request.body())))
     except (ValueError, UsageError) as error:
         return JSONResponse({"error": str(error)}, 400)
     return JSONResponse({}, 201)

@@ -1,7 +1,7 @@
-"""Sends webhook deliveries: one thread a process, woken when a transaction may have left something in an outbox.
+"""Sends webhook deliveries: one thread for each process, notified when a transaction may have added one.
 
-Only loopback addresses are ever contacted; anything else is marked `skipped` without any traffic. A failed delivery is
-tried again with growing pauses, `ATTEMPTS` times in all. Workers that share a store claim a delivery before sending it.
+Only loopback addresses are contacted; other deliveries are marked `skipped` without any traffic. A failed delivery is
+retried with growing pauses, `ATTEMPTS` times in all. Workers that share a store claim a delivery before sending it.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ class Courier:
     def __init__(self) -> None:
         self._woken: dict[int, Store] = {}
         self._bell = threading.Condition()
-        self._stopped = False
+        self._is_stopped = False
         self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
 
     def watch(self, store: Store) -> None:
-        """Deliveries that an earlier process left behind are sent now."""
+        """Sends the deliveries that an earlier process did not send."""
         self.wake(store)
 
     def wake(self, store: Store) -> None:
         with self._bell:
             self._woken[id(store)] = store
-            if not self._thread.is_alive() and not self._stopped:
+            if not self._thread.is_alive() and not self._is_stopped:
                 self._thread.start()
             self._bell.notify()
 
     def stop(self) -> None:
         with self._bell:
-            self._stopped = True
+            self._is_stopped = True
             self._bell.notify()
         if self._thread.is_alive():
             self._thread.join(timeout=5)
@@ -77,9 +77,9 @@ class Courier:
         while True:
             with self._bell:
                 due = min((at for at, _ in later.values()), default=None)
-                if not self._woken and not self._stopped:
+                if not self._woken and not self._is_stopped:
                     self._bell.wait(None if due is None else max(0.0, due - time.time()))
-                if self._stopped:
+                if self._is_stopped:
                     return
                 stores, self._woken = self._woken, {}
             stores.update({key: store for key, (at, store) in later.items() if at <= time.time()})
@@ -90,7 +90,7 @@ class Courier:
                     later[key] = (time.time() + pause, store)
 
     def _deliver(self, store: Store) -> float | None:
-        """Sends what is due; the seconds until something else is, None where nothing waits."""
+        """Sends the due deliveries; returns the seconds until the next one, or None."""
         try:
             with store.read() as db:
                 rows = db.execute(_DUE, {"now": time.time()}).all()
@@ -98,7 +98,7 @@ class Courier:
                 _send(store, row)
             return _next_due(store)
         except SQLAlchemyError:
-            if not self._stopped:
+            if not self._is_stopped:
                 _log.warning("deliveries could not be read", exc_info=True)
             return None
 

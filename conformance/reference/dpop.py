@@ -28,7 +28,7 @@ _PRIVATE = ("d", "p", "q", "dp", "dq", "qi", "oth", "k")
 
 class _Registry(JWSRegistry):
     max_header_length = 8192
-    """An RSA key in the header alone is longer than the library's 512."""
+    """An RSA key in the header exceeds the library's 512."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def bad_proof(message: str) -> Refusal:
 
 def read_proof(call: Call) -> Proof | None:
     """Conditions 1 and 2: exactly one header field, one well-formed JWT."""
-    values = call.request.all(b"dpop")
+    values = call.request.header_values(b"dpop")
     if len(values) != 1:
         raise bad_proof("Exactly one DPoP header is required.")
     parts = values[0].strip(" ").split(".")
@@ -117,7 +117,7 @@ def is_signed_by_its_key(_call: Call, proof: Proof) -> None:
     try:
         key = _KEYS[str(jwk["kty"])].import_key(public)
         deserialize_compact(proof.text, key, registry=_Registry(algorithms=[algorithm], strict_check_header=False))
-    except Exception:  # noqa: BLE001 - what a hostile key makes of a cryptographic library is not to be foreseen
+    except Exception:  # noqa: BLE001 - a hostile key may raise any exception in a cryptographic library
         raise bad_proof("The proof's signature does not verify.") from None
 
 
@@ -136,11 +136,11 @@ def is_for_this_method(call: Call, proof: Proof) -> None:
 
 def is_for_this_url(call: Call, proof: Proof) -> None:
     """Condition 9: htu is this URL without query and fragment, normalised (RFC 3986 section 6.2.2 and 6.2.3)."""
-    if normalized(str(proof.claims.get("htu"))) != normalized(call.request.url):
+    if normalize(str(proof.claims.get("htu"))) != normalize(call.request.url):
         raise bad_proof("The proof's htu is another URL.")
 
 
-def normalized(url: str) -> tuple[str, str, str] | None:
+def normalize(url: str) -> tuple[str, str, str] | None:
     """Scheme, authority and path for comparison; query and fragment are ignored. None where it is no URL."""
     try:
         parts = urlsplit(url)

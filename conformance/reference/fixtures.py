@@ -1,4 +1,4 @@
-"""Things in a wanted state, made straight in the store: what a target's owner would have a test API for."""
+"""Resources in a given state, created directly in the store, as a target's test API would do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Maker = Callable[[Connection, JsonObject], JsonObject]
 
 
 class OptionsError(ValueError):
-    """The options of a fixture are not what its maker needs."""
+    """The options of a fixture are invalid."""
 
 
 def _cart(state: str, installation: str = "A", promotion: bool = False) -> Maker:

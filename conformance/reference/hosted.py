@@ -1,4 +1,4 @@
-"""Hosted checkout sessions: open -> consumed, or open -> cancelled; whoever holds the ticket may act."""
+"""Hosted checkout sessions: open -> consumed, or open -> cancelled; the holder of the ticket may act."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import hmac
 from sqlalchemy import Connection
 
 from conformance.reference.call import Answer, Call, JsonObject, Refusal, success
-from conformance.reference.objects import Thing, change, find
+from conformance.reference.objects import Resource, change, find
 
 
 def ticket_digest(ticket: str) -> str:
@@ -19,13 +19,13 @@ def new_session(ticket: str) -> JsonObject:
     return {"ticket": ticket_digest(ticket), "total": 7300, "currency": "USD"}
 
 
-def _projection(session: Thing) -> JsonObject:
+def _projection(session: Resource) -> JsonObject:
     totals = {"total": session.data["total"], "currency": session.data["currency"]}
     return {"sessionId": session.id, "state": session.state, "version": session.version, "totals": totals}
 
 
-def _held(call: Call, db: Connection) -> Thing:
-    """The session in the path, if the ticket in the body is its own and its state allows the operation."""
+def _find_session(call: Call, db: Connection) -> Resource:
+    """The session in the path, if the ticket is its own and its state allows the operation."""
     session = find(call, db, "session")
     if not hmac.compare_digest(ticket_digest(call.body["ticket"]), session.data["ticket"]):
         raise Refusal("bad_ticket", "There is no such session with this ticket.")
@@ -34,10 +34,10 @@ def _held(call: Call, db: Connection) -> Thing:
 
 
 def consume(call: Call, db: Connection) -> Answer:
-    session = _held(call, db)
+    session = _find_session(call, db)
     return success(_projection(change(db, session, "consumed", session.data)))
 
 
 def cancel(call: Call, db: Connection) -> Answer:
-    session = _held(call, db)
+    session = _find_session(call, db)
     return success(_projection(change(db, session, "cancelled", session.data)))

@@ -1,7 +1,7 @@
 """Targets by path prefix: one process serves the reference, every variant and every fault, each with its own store.
 
-`/` is the default target; `/F024/...` that fault; `/F024~3/...` the same fault with a state of its own; `/D11+F024/...`
-both together; `/R001/...` a drawn target that was registered under that name.
+`/` is the default target; `/F024/...` that fault; `/F024~3/...` the same fault with separate state; `/D11+F024/...`
+both together; `/R001/...` a random target registered under that name.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from conformance.core.errors import UsageError
 from conformance.reference import registry
 from conformance.reference.call import Call, Request
 from conformance.reference.courier import Courier
-from conformance.reference.drawn.boundary import Boundary
-from conformance.reference.drawn.building import policy_of
-from conformance.reference.drawn.choices import Drawn
 from conformance.reference.keys import KeyRing
 from conformance.reference.limiter import Limiter, SharedLimiter
 from conformance.reference.policy import Policy
+from conformance.reference.random_targets.boundary import Boundary
+from conformance.reference.random_targets.choices import RandomTarget
+from conformance.reference.random_targets.policy_builder import policy_of
 from conformance.reference.routes import Router
 from conformance.reference.store import MEMORY, Store
 
 T = TypeVar("T")
-_DRAWN = re.compile("R[0-9]{1,9}")
+_RANDOM_NAME = re.compile("R[0-9]{1,9}")
 _PREFIX = re.compile(rb"/([A-Za-z0-9+]+(?:~[A-Za-z0-9_.-]{1,64})?)(?=/|$)")
 
 
@@ -43,20 +43,20 @@ class Target:
     limiter: Limiter
     router: Router
     boundary: Boundary | None = None
-    """What a drawn target calls things; None: as the reference does."""
+    """The translation of a random target; None: the reference's own names."""
 
     def needs_no_thread(self, call: Call) -> bool:
-        """Whether a call holds nobody up: it waits for no other process's transaction, and need not overlap."""
+        """Whether a call may run in the event loop: it does not wait for another process, and need not overlap."""
         if not call.operation or (call.operation in self.policy.local and not isinstance(self.limiter, SharedLimiter)):
             return True
         return self.store.private and not self.policy.overlap
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Carries out work on the store, in a thread where it may have to wait."""
+        """Runs work on the store, in a thread where it may have to wait."""
         return work() if self.store.private else await run_in_threadpool(work)
 
     def call(self, request: Request) -> Call:
-        """A new call of this target, its operation found where there is one."""
+        """A new call of this target, with its operation where one matches."""
         call = Call(request, self.policy, self.store, self.keys, self.limiter, time.time())
         segments = self.policy.split(request.path)
         if segments:
@@ -71,9 +71,9 @@ class Target:
 class Hub:
     """All targets of one process. They share the keys and nothing else."""
 
-    def __init__(self, database: str | None = None, default: str = "reference", shared: bool = False) -> None:
+    def __init__(self, database: str | None = None, default: str = "reference", is_shared: bool = False) -> None:
         self._database = database or MEMORY
-        self._shared = shared
+        self._is_shared = is_shared
         self._targets: dict[bytes, Target | None] = {}
         self._lock = threading.Lock()
         self.courier = Courier()
@@ -85,12 +85,12 @@ class Hub:
         """The target of a raw path, and the path relative to it."""
         found = _PREFIX.match(raw_path)
         if found and found[1] != b"api":
-            target = self._named(found[1])
+            target = self._find_named(found[1])
             if target is not None:
                 return target, raw_path[found.end() :] or b"/"
         return self.default, raw_path
 
-    def _named(self, name: bytes) -> Target | None:
+    def _find_named(self, name: bytes) -> Target | None:
         if name not in self._targets:
             with self._lock:
                 if name not in self._targets:
@@ -111,19 +111,19 @@ class Hub:
         self, name: str, prefix: bytes, store: Store, policy: Policy, boundary: Boundary | None = None
     ) -> Target:
         self.courier.watch(store)
-        limiter = SharedLimiter(store) if self._shared else Limiter()
+        limiter = SharedLimiter(store) if self._is_shared else Limiter()
         return Target(name, prefix, policy, store, self.keys, limiter, Router(policy.routes), boundary)
 
-    def register(self, name: str, drawn: Drawn) -> None:
-        """Serves a drawn target below `/name`, from now on and in this process. Raises UsageError on a bad name."""
+    def register(self, name: str, random_target: RandomTarget) -> None:
+        """Serves a random target below `/name` in this process. Raises UsageError on a bad name."""
         key = name.encode()
-        if not _DRAWN.fullmatch(name) or self._shared or key in self._targets:
-            raise UsageError(f"no drawn target can be called {name}", hint="R and a number, each once, on one worker")
-        boundary = Boundary(drawn)
-        policy = policy_of(drawn, boundary)
-        made = self._target(name, f"/{name}".encode(), Store(self._database, name), policy, boundary)
+        if not _RANDOM_NAME.fullmatch(name) or self._is_shared or key in self._targets:
+            raise UsageError(f"no random target can be named {name}", hint="R and a number, each once, on one worker")
+        boundary = Boundary(random_target)
+        policy = policy_of(random_target, boundary)
+        target = self._target(name, f"/{name}".encode(), Store(self._database, name), policy, boundary)
         with self._lock:
-            self._targets[key] = made
+            self._targets[key] = target
 
     def close(self) -> None:
         self.courier.stop()

@@ -1,10 +1,9 @@
-"""Idempotent calls (interface, Endpoints, rule 2): one effect a key, and its answer for whoever asks again.
+"""Idempotent calls (interface, Endpoints, rule 2): one effect for each key, and its answer for repeats.
 
-The record is written in the transaction of the effect, so that a crash loses both or none. A second call with the same
-key is held back by the database until the first one ends. Where an effect takes time of its own (`work_s`), the key is
-first reserved in a transaction of its own, so that a duplicate can see that a call is under way; the transaction of
-the effect ends the reservation.
-"""
+The record is written in the transaction of the effect, so that a crash loses both or none. The database blocks a second
+call with the same key until the first one ends. Where an effect takes time (`work_s`), the key is first reserved in a
+separate transaction, so that a duplicate can see the call in progress; the transaction of the effect ends the
+reservation."""
 
 from __future__ import annotations
 
@@ -33,12 +32,12 @@ _RESERVE = insert(reservations)
 _RELEASE = delete(reservations).where(reservations.c.address == bindparam("key"))
 
 
-class Taken(Enum):
-    """What a key was when a call came to reserve it."""
+class Reservation(Enum):
+    """The state of a key when a call tries to reserve it."""
 
-    NOW = "free, and is reserved"
-    BY_ANOTHER = "reserved by a call under way"
-    LONG_AGO = "that of a call that was carried out"
+    RESERVED = "free, and reserved now"
+    IN_FLIGHT = "reserved by a call in progress"
+    COMPLETED = "used by a completed call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Record:
 
 def header_key(call: Call) -> str | None:
     """The key of the header `Idempotency-Key`, a UUID. Raises Refusal: it is needed."""
-    values = call.request.all(b"idempotency-key")
+    values = call.request.header_values(b"idempotency-key")
     if not values:
         raise Refusal("missing_key", "The header Idempotency-Key is required.")
     if len(values) > 1 or not _UUID.fullmatch(values[0]):
@@ -61,21 +60,21 @@ def header_key(call: Call) -> str | None:
 
 
 def owner(call: Call) -> str:
-    """Whom a key belongs to: an installation, an OAuth client or a hosted session."""
+    """The owner of a key: an installation, an OAuth client or a hosted session."""
     if call.operation == "exchangeOAuthToken":
         return f"client:{call.body.get('clientId', '')}"
     return f"installation:{call.caller.installation}" if call.caller else f"session:{call.resource}"
 
 
 def by_path(call: Call) -> tuple[str, ...]:
-    """A key counts for its owner, the operation and the path id."""
+    """The namespace of a key: owner, operation and path id."""
     return (owner(call), call.operation, *call.path.values())
 
 
 def by_content(call: Call) -> str:
-    """Equal JSON values are equal payloads; a token request also counts the key that it is bound to (RFC 9449)."""
-    bound = call.proof.jkt if call.proof else ""
-    return digest(canonical(call.body), bound)
+    """A fingerprint by JSON value; for a token request also by its proof key (RFC 9449)."""
+    proof_key = call.proof.jkt if call.proof else ""
+    return digest(canonical(call.body), proof_key)
 
 
 def digest(*parts: str) -> str:
@@ -109,20 +108,20 @@ def save(db: Connection, call: Call, key: str, answer: Answer) -> None:
 
 
 def perform(call: Call, db: Connection, handler: Handler) -> Answer:
-    """Carries out a call and notes that it took effect."""
+    """Executes a call and records its effect."""
     answer = handler(call, db)
     data = answer.value.get("data") if isinstance(answer.value, dict) else None
-    made = data.get("id", "") if isinstance(data, dict) else ""
-    row = {"operation": call.operation, "resource": call.resource or str(made), "detail": json.dumps(call.body)}
+    resource_id = data.get("id", "") if isinstance(data, dict) else ""
+    row = {"operation": call.operation, "resource": call.resource or str(resource_id), "detail": json.dumps(call.body)}
     db.execute(_EFFECT, {**row, "at": time.time()})
     return answer
 
 
 def resolve(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
-    """The answer to a call whose key is known."""
+    """The answer to a call with a recorded key."""
     rules = call.policy.idempotency
-    same = record.fingerprint == rules.fingerprint(call)
-    return (rules.replay if same else rules.on_mismatch)(call, record, db, handler)
+    is_same_payload = record.fingerprint == rules.fingerprint(call)
+    return (rules.replay if is_same_payload else rules.on_mismatch)(call, record, db, handler)
 
 
 def refuse_mismatch(_call: Call, _record: Record, _db: Connection, _handler: Handler) -> Answer:
@@ -130,12 +129,12 @@ def refuse_mismatch(_call: Call, _record: Record, _db: Connection, _handler: Han
 
 
 def replay(_call: Call, record: Record, _db: Connection, _handler: Handler) -> Answer:
-    """The stored answer, as it was given."""
+    """The stored answer, unchanged."""
     return record.answer
 
 
-def once(call: Call, handler: Handler) -> Answer:
-    """Carries out a call once per key; see the module."""
+def run_once(call: Call, handler: Handler) -> Answer:
+    """Executes a call once for each key; see the module."""
     key = address(call)
     try:
         return _attempt(call, handler, key)
@@ -155,12 +154,12 @@ def _attempt(call: Call, handler: Handler, key: str) -> Answer:
                 answer = perform(call, db, handler)
                 if call.policy.idempotency.remembers(answer.status):
                     save(db, call, key, answer)
-                if call.reserved:
-                    db.execute(_RELEASE, {"key": call.reserved})
+                if call.reservation:
+                    db.execute(_RELEASE, {"key": call.reservation})
                 break
         except IntegrityError:  # another worker was first, on a database without advisory locks
             time.sleep(POLL_S)
-    call.reserved = ""
+    call.reservation = ""
     return answer
 
 
@@ -174,46 +173,46 @@ def _remember_refusal(call: Call, key: str, refusal: Refusal) -> None:
 
 
 def reserve(call: Call) -> Waits | None:
-    """Marks a call's key as under way, where there is one and calls take time, and then takes the time.
+    """Reserves a call's key where effects take time, and then waits for that time.
 
-    Raises Refusal of kind `in_flight` where a duplicate is under way and the policy does not wait.
+    Raises Refusal of kind `in_flight` where a duplicate is in progress and the policy does not wait.
     """
-    return _reserved(call) if call.policy.idempotency.work_s and call.key is not None else None
+    return _wait_and_reserve(call) if call.policy.idempotency.work_s and call.key is not None else None
 
 
-def _reserved(call: Call) -> Waits:
+def _wait_and_reserve(call: Call) -> Waits:
     rules = call.policy.idempotency
     key = address(call)
     deadline = time.monotonic() + LEASE_S
-    while (taken := _take(call, key)) is Taken.BY_ANOTHER:
+    while (reservation := _try_reserve(call, key)) is Reservation.IN_FLIGHT:
         if rules.on_flight == "conflict" or time.monotonic() > deadline:
             raise Refusal("in_flight", "A request with this Idempotency-Key is under way.")
         yield POLL_S
-    if taken is Taken.NOW:
-        call.reserved = key
+    if reservation is Reservation.RESERVED:
+        call.reservation = key
         yield rules.work_s
 
 
 def release(call: Call) -> None:
     """Ends a call's reservation, where it still has one."""
-    if call.reserved:
+    if call.reservation:
         with call.store.write() as db:
-            db.execute(_RELEASE, {"key": call.reserved})
+            db.execute(_RELEASE, {"key": call.reservation})
 
 
-def _take(call: Call, key: str) -> Taken:
+def _try_reserve(call: Call, key: str) -> Reservation:
     now = time.time()
     try:
         with call.store.write() as db:
             if find(db, key) is not None:
-                return Taken.LONG_AGO
+                return Reservation.COMPLETED
             expires_at = db.execute(_UNDER_WAY, {"key": key}).scalar()
             if expires_at is not None and expires_at >= now:
-                return Taken.BY_ANOTHER
+                return Reservation.IN_FLIGHT
             if expires_at is not None:
                 db.execute(_RELEASE, {"key": key})
             values = {"address": key, "fingerprint": call.policy.idempotency.fingerprint(call)}
             db.execute(_RESERVE, {**values, "expires_at": now + LEASE_S})
-            return Taken.NOW
+            return Reservation.RESERVED
     except IntegrityError:
-        return Taken.BY_ANOTHER
+        return Reservation.IN_FLIGHT

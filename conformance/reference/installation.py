@@ -1,4 +1,4 @@
-"""Who is calling, and whether the installation's credentials are ready for use."""
+"""Identity of the calling key, and readiness of the installation's credentials."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Reading JSON that somebody hostile may have written (RFC 8259).
+"""A JSON parser for untrusted input (RFC 8259).
 
-Refused: anything but one UTF-8 text without BOM, numbers that no double or reasonable integer holds, NUL and lone
-surrogates in strings (no text column can keep them), nesting beyond `MAX_DEPTH`. Doubled members: the last one wins.
+Refused: anything but one UTF-8 text without BOM, numbers beyond a double or a reasonable integer, NUL and lone
+surrogates in strings (text columns cannot store them), nesting beyond `MAX_DEPTH`. Duplicate members: the last one
+wins.
 """
 
 from __future__ import annotations
@@ -107,16 +108,16 @@ def _children(node: JsonValue) -> list[JsonValue]:
 
 
 def _texts(value: JsonValue) -> list[str]:
-    texts, rest = [], [value]
-    while rest:
-        node = rest.pop()
+    texts, pending = [], [value]
+    while pending:
+        node = pending.pop()
         if isinstance(node, str):
             texts.append(node)
         elif isinstance(node, dict):
             texts.extend(node)
-            rest.extend(node.values())
+            pending.extend(node.values())
         elif isinstance(node, list):
-            rest.extend(node)
+            pending.extend(node)
     return texts
 
 

@@ -1,4 +1,4 @@
-"""API keys, derived from one random seed, so that a restart on the same database and every worker knows the same ones.
+"""API keys derived from one random seed, so that restarts and all workers on one database have the same keys.
 
 Nothing but the seed is stored. `KeyRing.by_secret` compares in constant time per key and never stops early.
 """
@@ -45,8 +45,8 @@ class KeyRing:
         return hmac.new(self.seed.encode(), text.encode(), hashlib.sha256).hexdigest()
 
     def by_secret(self, secret: str) -> Caller | None:
-        given, found = secret.encode("utf-8", "surrogateescape"), None
-        for known, caller in self._callers:
-            if hmac.compare_digest(known, given):
+        sent_secret, found = secret.encode("utf-8", "surrogateescape"), None
+        for known_secret, caller in self._callers:
+            if hmac.compare_digest(known_secret, sent_secret):
                 found = caller
         return found

@@ -1,6 +1,6 @@
 """The rate limiter: fixed windows for each bucket, by default one for each caller and operation.
 
-The default limit is so high that nobody meets it; the control app lowers it (`set`) and restores it (`restore`).
+The default limit is never reached in practice; the control app lowers it (`set`) and restores it (`restore`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Limiter:
         self._windows: dict[str, tuple[float, int]] = {}
         self._lock = threading.Lock()
         self.calls = 0
-        """How many calls were ever counted, over all buckets."""
+        """Number of calls counted, over all buckets."""
 
-    def set(self, limit: int, window_s: float) -> None:
+    def set_limit(self, limit: int, window_s: float) -> None:
         with self._lock:
             self._override = (limit, window_s)
             self._windows.clear()
@@ -43,13 +43,15 @@ class Limiter:
     def limit(self, default: tuple[int, float]) -> tuple[int, float]:
         return self._override or default
 
-    def tick(self) -> int:
+    def count_call(self) -> int:
         with self._lock:
             self.calls += 1
             return self.calls
 
-    def hit(self, bucket: str, window_s: float, clock: Callable[[], float] = time.monotonic) -> tuple[int, float]:
-        """Counts one request; how many there were in its window, and the seconds until the next one begins."""
+    def count_request(
+        self, bucket: str, window_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> tuple[int, float]:
+        """Counts one request; returns the count in its window, and the seconds until the next window."""
         now = clock()
         with self._lock:
             start, count = self._windows.get(bucket, (now, 0))
@@ -62,14 +64,14 @@ class Limiter:
 class SharedLimiter(Limiter):
     """Keeps its switch, and the counts of a lowered limit, in the store, for all processes on it.
 
-    The default limit, which nobody meets, is counted by each process for itself.
+    Each process counts the default limit, which is never reached, for itself.
     """
 
     def __init__(self, store: Store) -> None:
         super().__init__()
         self._store = store
 
-    def set(self, limit: int, window_s: float) -> None:
+    def set_limit(self, limit: int, window_s: float) -> None:
         with self._store.write() as db:
             db.execute(delete(hits))
             db.execute(delete(meta).where(meta.c.name == _SWITCH))
@@ -82,15 +84,15 @@ class SharedLimiter(Limiter):
 
     def limit(self, default: tuple[int, float]) -> tuple[int, float]:
         with self._store.read() as db:
-            found = db.execute(select(meta.c.value).where(meta.c.name == _SWITCH)).scalar()
-        if found is None:
+            value = db.execute(select(meta.c.value).where(meta.c.name == _SWITCH)).scalar()
+        if value is None:
             return default
-        limit, window_s = str(found).split()
+        limit, window_s = str(value).split()
         return int(limit), float(window_s)
 
-    def hit(self, bucket: str, window_s: float, clock: Callable[[], float] = time.time) -> tuple[int, float]:
+    def count_request(self, bucket: str, window_s: float, clock: Callable[[], float] = time.time) -> tuple[int, float]:
         if self.limit((-1, 0.0))[0] < 0:
-            return super().hit(bucket, window_s)
+            return super().count_request(bucket, window_s)
         now = clock()
         with self._store.write() as db:
             self._store.lock(db, hashlib.sha256(bucket.encode()).hexdigest())
@@ -105,12 +107,12 @@ def admit(call: Call) -> float | None:
     """None to admit a call, or the seconds to wait."""
     rules = call.policy.limits
     limit, window_s = call.limiter.limit((rules.limit, rules.window_s))
-    count, rest = call.limiter.hit(rules.bucket(call), window_s)
-    return rest if count > limit else None
+    count, wait_s = call.limiter.count_request(rules.bucket(call), window_s)
+    return wait_s if count > limit else None
 
 
 def by_key(call: Call) -> str:
-    """Each key is counted for each operation; anonymous callers count together."""
+    """Each key is counted separately for each operation; anonymous callers share a count."""
     return f"{call.caller.name if call.caller else 'anonymous'}:{call.operation}"
 
 
@@ -123,7 +125,7 @@ def by_operation(call: Call) -> str:
 
 
 def by_address(_call: Call) -> str:
-    """Every client of a test has the same one."""
+    """All clients of a test have the same address."""
     return "address"
 
 

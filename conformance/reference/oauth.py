@@ -1,7 +1,7 @@
 """The token exchange: an authorization code, PKCE S256 (RFC 7636) and a DPoP-bound token (RFC 9449 section 5).
 
-The proof is checked before anything is replayed; that its `jti` is new, only where a code is really redeemed, so that
-the very same request may be repeated.
+The proof is checked before any replay; the uniqueness of its `jti` only when a code is redeemed, so that the same
+request may be repeated.
 """
 
 from __future__ import annotations
@@ -46,10 +46,16 @@ def s256(verifier: str) -> str:
 
 
 def new_code(db: Connection, client_id: str, redirect_uri: str, challenge: str, method: str, jkt: str = "") -> str:
-    """An authorization code, as the (unpublished) authorization endpoint would hand it out."""
+    """An authorization code, as the (unpublished) authorization endpoint would issue it."""
     code = "code_" + secrets.token_urlsafe(24)
-    bound = {"client_id": client_id, "redirect_uri": redirect_uri, "challenge": challenge, "method": method, "jkt": jkt}
-    db.execute(_ADD_CODE, {"digest": digest(code), "expires_at": time.time() + LIFETIME_S, "used": 0, **bound})
+    binding = {
+        "client_id": client_id,
+        "redirect_uri": redirect_uri,
+        "challenge": challenge,
+        "method": method,
+        "jkt": jkt,
+    }
+    db.execute(_ADD_CODE, {"digest": digest(code), "expires_at": time.time() + LIFETIME_S, "used": 0, **binding})
     return code
 
 
@@ -78,7 +84,7 @@ def is_for_redirect_uri(call: Call, code: Mapping[str, Any]) -> None:
 
 
 def is_s256(_call: Call, code: Mapping[str, Any]) -> None:
-    """No downgrade: a code without a challenge, or with a plain one, is good for nothing."""
+    """No downgrade: a code without a challenge, or with a plain one, is not valid."""
     if code["method"] != "S256" or not code["challenge"]:
         raise bad_grant("The authorization code is not valid.")
 
@@ -89,7 +95,7 @@ def is_verified(call: Call, code: Mapping[str, Any]) -> None:
 
 
 def is_for_key(call: Call, code: Mapping[str, Any]) -> None:
-    """RFC 9449 section 10: a code that was bound to a key at the authorization request."""
+    """RFC 9449 section 10: a code may be bound to a key at the authorization request."""
     if code["jkt"] and (call.proof is None or code["jkt"] != call.proof.jkt):
         raise bad_proof("The authorization code is bound to another key.")
 
@@ -106,15 +112,15 @@ GRANT_CONDITIONS = {
 
 
 def _remember(call: Call, db: Connection) -> None:
-    """Condition 11 of section 4.3, second half: a proof is good for one request."""
+    """Condition 11 of section 4.3, second half: a proof is valid for one request."""
     if not call.policy.oauth.remember_jti or call.proof is None:
         return
-    known = digest(f"{call.proof.jkt}\x1f{call.proof.claims.get('jti')}")
-    if db.execute(select(proofs.c.digest).where(proofs.c.digest == known)).first():
+    proof_digest = digest(f"{call.proof.jkt}\x1f{call.proof.claims.get('jti')}")
+    if db.execute(select(proofs.c.digest).where(proofs.c.digest == proof_digest)).first():
         raise bad_proof("The proof was used before.")
     try:
         with db.begin_nested():
-            db.execute(_ADD_PROOF, {"digest": known, "expires_at": call.now + 2 * call.policy.oauth.clock_s})
+            db.execute(_ADD_PROOF, {"digest": proof_digest, "expires_at": call.now + 2 * call.policy.oauth.clock_s})
     except IntegrityError:
         raise bad_proof("The proof was used before.") from None
 
@@ -131,15 +137,15 @@ def exchange(call: Call, db: Connection) -> Answer:
         condition(call, code)
     _remember(call, db)
     db.execute(_BURN, {"key": key})
-    issued = rules.issue(call, code)
-    bound = {"digest": digest(issued["accessToken"]), "client_id": code["client_id"]}
+    token = rules.issue(call, code)
+    token_row = {"digest": digest(token["accessToken"]), "client_id": code["client_id"]}
     jkt = call.proof.jkt if call.proof else ""
-    db.execute(_ADD_TOKEN, {**bound, "jkt": jkt, "expires_at": call.now + TOKEN_LIFETIME_S})
-    return success(issued, headers=rules.headers)
+    db.execute(_ADD_TOKEN, {**token_row, "jkt": jkt, "expires_at": call.now + TOKEN_LIFETIME_S})
+    return success(token, headers=rules.headers)
 
 
 def burn(call: Call) -> None:
-    """Spends the code of a failed exchange, where the policy says so."""
+    """Invalidates the code of a failed exchange, where the policy says so."""
     code = call.body.get("code")
     if isinstance(code, str):
         with call.store.write() as db:

@@ -1,6 +1,6 @@
-"""The stages of a call, and how they become a reply.
+"""The stages of a call, and its reply.
 
-`Policy.stages` orders them; each is independent of the others but for what it reads from the call, so that a policy may
+`Policy.stages` orders the stages; they depend only on the members of the call that they read, so that a policy may
 decide 404 before 401, or limit before it authenticates.
 """
 
@@ -23,7 +23,7 @@ def authenticate(call: Call) -> None:
     if access == "key":
         call.caller = call.policy.authenticate(call)
     elif access == "dpop":
-        call.proof = authentication.by_proof(call)
+        call.proof = authentication.authenticate_proof(call)
 
 
 def authorize(call: Call) -> None:
@@ -32,9 +32,9 @@ def authorize(call: Call) -> None:
 
 
 def limit(call: Call) -> None:
-    rest = call.policy.limits.admit(call)
-    if rest is not None:
-        raise Refusal("rate_limited", "Too many requests.", headers=call.policy.limits.headers(rest))
+    wait_s = call.policy.limits.admit(call)
+    if wait_s is not None:
+        raise Refusal("rate_limited", "Too many requests.", headers=call.policy.limits.headers(wait_s))
 
 
 def read_key(call: Call) -> None:
@@ -62,7 +62,7 @@ def read_body(call: Call) -> None:
 
 
 def locate(call: Call) -> None:
-    """Not in the base policy: refuses what does not exist before anybody is authenticated."""
+    """Not in the base policy: refuses unknown resources before authentication."""
     kind = _KINDS.get(next(iter(call.path), ""))
     if kind is None:
         return
@@ -76,7 +76,7 @@ def execute(call: Call) -> None:
     policy = call.policy
     handler = policy.handlers[call.operation]
     if call.operation in policy.local:
-        call.answer = handler(call, None)  # type: ignore[arg-type]  # local operations never look at the database
+        call.answer = handler(call, None)  # type: ignore[arg-type]  # local operations do not use the database
     elif call.key is not None:
         call.answer = policy.idempotency.run(call, handler)
     elif call.operation in policy.idempotency.operations:
@@ -91,16 +91,16 @@ STAGES = (authenticate, authorize, limit, read_key, read_body, reserve, execute)
 
 
 def reply(call: Call) -> Generator[float, None, Reply]:
-    """Carries a call through its stages and renders what comes out of it; yields the seconds to wait. Never raises."""
+    """Runs a call through its stages and renders the result; yields the seconds to wait. Never raises."""
     answer = yield from _answer(call)
     try:
         for shaper in call.policy.shape:
             answer = shaper(call, answer)
-        rendered = render(call, answer)
+        wire_reply = render(call, answer)
         for hook in call.policy.wire:
-            rendered = hook(call, rendered)
-        return rendered
-    except Exception:  # noqa: BLE001 - whatever a shaper does wrong, the client gets an answer
+            wire_reply = hook(call, wire_reply)
+        return wire_reply
+    except Exception:  # noqa: BLE001 - the client gets an answer on any error of a shaper
         _log.exception("rendering failed")
         return Reply(500, (("content-type", "application/json"),), dumps({"error": {"code": "internal"}}))
 
@@ -121,7 +121,7 @@ def _answer(call: Call) -> Generator[float, None, Answer]:
         return call.answer
     except Refusal as refusal:
         return policy.error(call, refusal)
-    except Exception:  # noqa: BLE001 - the base policy never comes here: this is what a defect looks like from outside
+    except Exception:  # noqa: BLE001 - the base policy never raises here; a fault may
         _log.exception("%s failed", call.operation)
         return policy.error(call, Refusal("internal", "Something went wrong."))
 
@@ -133,12 +133,12 @@ def render(call: Call, answer: Answer) -> Reply:
 
 def error(call: Call, refusal: Refusal) -> Answer:
     """The one shape of an error: `{"error": {"code", "message"}, "requestId"}`."""
-    shown = {"code": refusal.kind, "message": refusal.message}
+    error_members = {"code": refusal.kind, "message": refusal.message}
     headers: Headers = refusal.headers
-    return Answer({"error": shown, "requestId": call.request_id}, call.policy.statuses[refusal.kind], headers)
+    return Answer({"error": error_members, "requestId": call.request_id}, call.policy.statuses[refusal.kind], headers)
 
 
-def unrouted(_call: Call, _methods: tuple[str, ...]) -> Answer:
+def answer_unrouted(_call: Call, _methods: tuple[str, ...]) -> Answer:
     raise Refusal("no_route", "There is no such operation.")
 
 

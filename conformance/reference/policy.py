@@ -1,7 +1,7 @@
-"""The one frozen value that decides every point the interface leaves "not shown".
+"""The frozen value that decides every point the interface leaves "not shown".
 
-`Policy` holds data and small strategies and no behaviour of its own. `base.py` fills it in; a variant or a fault is a
-function Policy -> Policy that replaces some of its members, mostly through the helpers at the end.
+`Policy` holds data and small strategies. `base.py` fills it; a variant or a fault is a function Policy -> Policy that
+replaces some members, mostly through the helpers at the end.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 Schema = Mapping[str, Any]
 Waits = Iterator[float]
-"""The seconds that something has to wait for, one wait after the other; whoever carries it out does the waiting."""
+"""The waits of a step in seconds; the caller of the step waits."""
 Stage = Callable[[Call], Waits | None]
 """One step of a call; raises `Refusal` to end it. `execute` is the one that sets `call.answer`."""
 Handler = Callable[[Call, "Connection"], Answer]
 Shaper = Callable[[Call, Answer], Answer]
-"""Changes an answer's JSON value, status or headers; sees successes, errors and replays alike."""
+"""Changes an answer's JSON value, status or headers; applied to successes, errors and replays."""
 WireHook = Callable[[Call, Reply], Reply]
 """Changes the bytes, after everything else."""
 Repeat = Callable[[Call, "Record", "Connection", Handler], Answer]
@@ -39,7 +39,7 @@ class Reading:
     """How bodies are read: media types, JSON text, members."""
 
     required: frozenset[str]
-    """Operations that demand a body."""
+    """Operations with a required body."""
     accepts: Callable[[str | None], bool]
     """Whether a Content-Type value (None: absent) may carry JSON."""
     parse: Callable[[Call, bytes], JsonValue]
@@ -47,7 +47,7 @@ class Reading:
     schemas: Mapping[str, Schema]
     """Request schemas by operation."""
     validate: Callable[[Call, Schema, JsonValue], JsonObject]
-    """The body to work with; raises Refusal of kind `invalid`."""
+    """Validates and returns the body; raises Refusal of kind `invalid`."""
     max_bytes: int = 4 * 1024 * 1024
 
 
@@ -59,33 +59,33 @@ class IdempotencyRules:
     key: Callable[[Call], str | None]
     """The key of a call; raises Refusal of kind `missing_key` or `bad_key`."""
     namespace: Callable[[Call], tuple[str, ...]]
-    """Where a key counts: two calls with equal key and namespace are the same call."""
+    """The namespace of a key: two calls with equal key and namespace are the same call."""
     fingerprint: Callable[[Call], str]
     """Equal for equal payloads."""
     run: Callable[[Call, Handler], Answer]
-    """Carries out a call once per key."""
+    """Executes a call once for each key."""
     remembers: Callable[[int], bool]
-    """Which statuses of a carried-out call are stored."""
+    """The statuses whose answers are stored."""
     replay: Repeat
     """The answer to a repeated call."""
     on_mismatch: Repeat
     """The answer to a known key with another payload."""
     on_flight: str = "wait"
-    """What a duplicate of a call under way gets: `wait` (then the replay) or `conflict` (409 at once)."""
+    """The answer to a duplicate of a call in progress: `wait` (then the replay) or `conflict` (409 immediately)."""
     work_s: float = 0.0
-    """How long an effect takes beside the database; above 0, the key is reserved visibly meanwhile."""
+    """Duration of an effect outside the database; above 0, the key is visibly reserved meanwhile."""
     keep: int | None = None
-    """How many records one installation keeps; None: all."""
+    """Maximum number of records for one owner; None: unlimited."""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitRules:
-    """The rate limiter: so many requests in so many seconds."""
+    """The rate limiter: `limit` requests in `window_s` seconds."""
 
     limit: int
     window_s: float
     admit: Callable[[Call], float | None]
-    """None to admit a call, or after how many seconds to come back."""
+    """None to admit a call, or the seconds to wait."""
     headers: Callable[[float], tuple[tuple[str, str], ...]]
     """The headers of a 429, from the seconds to wait."""
     bucket: Callable[[Call], str]
@@ -94,7 +94,7 @@ class LimitRules:
 
 @dataclass(frozen=True, slots=True)
 class SearchRules:
-    """Search parameters: what must be there, how integers are read, what the bounds are."""
+    """Search parameters: required ones, integers, bounds."""
 
     required: tuple[str, ...]
     defaults: Mapping[str, str]
@@ -112,7 +112,7 @@ class SearchRules:
     """Whether an unknown query parameter is refused."""
     filters: tuple[str, ...]
     window: Callable[[int, int, int], slice]
-    """(page counted from 0, page size, page as asked) -> which of the hits are answered."""
+    """(page counted from 0, page size, requested page) -> the slice of the hits."""
 
 
 Condition = Callable[[Call, "Proof"], None]
@@ -121,15 +121,15 @@ GrantCondition = Callable[[Call, Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class OAuthRules:
-    """The token exchange: named conditions, so that one can be taken out or replaced."""
+    """The token exchange: named conditions, so that each can be removed or replaced."""
 
     algorithms: tuple[str, ...]
     read_proof: Callable[[Call], Proof | None]
-    """Conditions 1 and 2 of RFC 9449 section 4.3: one well-formed JWT, unverified. None: go on without."""
+    """Conditions 1 and 2 of RFC 9449 section 4.3: one well-formed JWT, unverified. None: continue without a proof."""
     proof: Mapping[str, Condition]
     """The other conditions of section 4.3, in order."""
     grant: Mapping[str, GrantCondition]
-    """What an authorization code must fulfil, in order."""
+    """The conditions for an authorization code, in order."""
     issue: Callable[[Call, Mapping[str, Any]], JsonObject]
     """The members of a token response."""
     headers: tuple[tuple[str, str], ...]
@@ -141,11 +141,11 @@ class OAuthRules:
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """How answers travel; none of it changes what they say."""
+    """Properties of the transport; they do not change the content of answers."""
 
     latency_s: float = 0.0
     latency_every: int = 1
-    """One request in so many is held up by `latency_s`."""
+    """Every n-th request is delayed by `latency_s`."""
     chunked: bool = False
     gzip: bool = False
     close: bool = False
@@ -170,7 +170,7 @@ class Policy:
     """The scope that an operation needs; no entry: none."""
     permits: Callable[[Call, Caller], bool]
     sees: Callable[[Call, str], bool]
-    """Whether the caller may know of an object of that installation."""
+    """Whether the caller may see an object of that installation."""
     unseen: str
     """The kind of refusal for an object of another installation: `not_found` or `foreign`."""
     id_grammar: bool
@@ -190,14 +190,14 @@ class Policy:
     media_type: str
     error_media_type: str
     merge: Callable[[JsonObject, JsonObject], JsonObject]
-    """PATCH: what an endpoint is after a change."""
+    """PATCH: (endpoint, changes) -> changed endpoint."""
     shape: tuple[Shaper, ...] = ()
     wire: tuple[WireHook, ...] = ()
     transport: Transport = Transport()
     reads_lag_s: float = 0.0
-    """How long what counts effects, here and in the control app, lags behind writes."""
+    """Seconds by which effect counts, here and in the control app, lag behind writes."""
     overlap: bool = False
-    """Whether calls must overlap even on a store in memory, where they would otherwise be carried out one by one."""
+    """Whether calls must overlap even on a store in memory, where they otherwise run one by one."""
 
 
 evolve = dataclasses.replace
@@ -232,23 +232,23 @@ def with_handler(policy: Policy, operation: str, wrap: Callable[[Handler], Handl
 
 
 def with_shape(policy: Policy, shaper: Shaper, *operations: str) -> Policy:
-    """Adds a shaper, for these operations only where any are named."""
+    """Adds a shaper, for the named operations or for all."""
 
-    def limited(call: Call, answer: Answer) -> Answer:
+    def shape_selected(call: Call, answer: Answer) -> Answer:
         return shaper(call, answer) if not operations or call.operation in operations else answer
 
-    return evolve(policy, shape=(*policy.shape, limited))
+    return evolve(policy, shape=(*policy.shape, shape_selected))
 
 
 def with_wire(policy: Policy, hook: WireHook, *operations: str) -> Policy:
-    """Adds a wire hook, for these operations only where any are named."""
+    """Adds a wire hook, for the named operations or for all."""
 
-    def limited(call: Call, reply: Reply) -> Reply:
+    def change_selected(call: Call, reply: Reply) -> Reply:
         return hook(call, reply) if not operations or call.operation in operations else reply
 
-    return evolve(policy, wire=(*policy.wire, limited))
+    return evolve(policy, wire=(*policy.wire, change_selected))
 
 
-def with_states(policy: Policy, operation: str, *more: str) -> Policy:
+def with_states(policy: Policy, operation: str, *further_states: str) -> Policy:
     """Allows an operation in further states."""
-    return evolve(policy, states={**policy.states, operation: policy.states[operation] | frozenset(more)})
+    return evolve(policy, states={**policy.states, operation: policy.states[operation] | frozenset(further_states)})

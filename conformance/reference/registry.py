@@ -1,4 +1,4 @@
-"""Every variant and fault by its id, and the policy of a name. Ids and titles are those of the catalogue."""
+"""All variants and faults by id, and the policy of a target name. The ids are those of the catalogue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Change = Callable[[Policy], Policy]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One seeded defect; `requirement` must catch it, on `operations` (empty: wherever it can show)."""
+    """One seeded defect; `requirement` must find it, on `operations` (empty: wherever it is visible)."""
 
     id: str
     title: str
@@ -27,7 +27,7 @@ class Fault:
     operations: tuple[str, ...]
     apply: Change
     source: str = ""
-    """Where the idea is from; empty for those of the catalogue."""
+    """The source of the idea; empty for faults of the catalogue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +90,17 @@ def variants() -> dict[str, Variant]:
 
 
 def listing(words: Sequence[str]) -> list[str]:
-    """A line for each fault and variant in which all words occur. Raises UsageError where there is none."""
-    known: dict[str, Fault | Variant] = {**faults(), **variants()}
-    told = [f"{name:5} {one.requirement:8} {one.title}" for name, one in known.items()]
-    found = [line for line in told if all(word.lower() in line.lower() for word in words)]
+    """One line for each fault and variant that contains all words. Raises UsageError where there is none."""
+    entries: dict[str, Fault | Variant] = {**faults(), **variants()}
+    lines = [f"{name:5} {entry.requirement:8} {entry.title}" for name, entry in entries.items()]
+    found = [line for line in lines if all(word.lower() in line.lower() for word in words)]
     if not found:
         raise UsageError("no fault or variant matches", hint="`conformance list --faults` shows all")
     return found
 
 
 def unknown(name: str) -> UsageError:
-    """For an id that there is not. The numbers of ids have gaps: no range says which there are."""
+    """The error for an unknown id. Ids have gaps, so it names no range."""
     close = difflib.get_close_matches(name, [*faults(), *variants()], n=1, cutoff=0.5)
     near = f"did you mean {close[0]}? " if close else ""
     return UsageError(f"there is no fault or variant {name!r}", hint=f"{near}`conformance list --faults` shows all")
@@ -112,8 +112,8 @@ def resolve(name: str) -> Policy:
     for part in name.split("+"):
         if part == "reference":
             continue
-        known: Fault | Variant | None = faults().get(part) or variants().get(part)
-        if known is None:
+        entry: Fault | Variant | None = faults().get(part) or variants().get(part)
+        if entry is None:
             raise unknown(part)
-        policy = known.apply(policy)
+        policy = entry.apply(policy)
     return policy

@@ -50,8 +50,8 @@ ROUTES: Mapping[str, Route] = {
 }
 
 
-def split(path: bytes) -> tuple[str, ...] | None:
-    """The decoded segments of a raw path; None where one is empty, not UTF-8 or holds a NUL: that names nothing."""
+def split_path(path: bytes) -> tuple[str, ...] | None:
+    """The decoded segments of a raw path; None where one is empty, not UTF-8 or contains NUL."""
     try:
         segments = tuple(unquote_to_bytes(part).decode() for part in path.removeprefix(b"/").split(b"/"))
     except UnicodeDecodeError:
@@ -73,15 +73,15 @@ class Router:
             self._table.setdefault(len(pattern), []).append((route.method, operation, pattern))
 
     def match(self, method: str, segments: tuple[str, ...]) -> tuple[str, Mapping[str, str]] | None:
-        """The operation of a request and its path parameters; HEAD is matched as GET. None where nothing fits."""
-        wanted = "GET" if method == "HEAD" else method
-        for known, operation, pattern in self._table.get(len(segments), ()):
-            if known == wanted and _fits(pattern, segments):
+        """The operation of a request and its path parameters; HEAD is matched as GET. None without a match."""
+        route_method = "GET" if method == "HEAD" else method
+        for known_method, operation, pattern in self._table.get(len(segments), ()):
+            if known_method == route_method and _fits(pattern, segments):
                 return operation, {name: segment for (_, name), segment in zip(pattern, segments, strict=True) if name}
         return None
 
     def methods(self, segments: tuple[str, ...]) -> tuple[str, ...]:
-        """The methods that a path has."""
+        """The methods of a path."""
         return tuple(method for method, _, pattern in self._table.get(len(segments), ()) if _fits(pattern, segments))
 
 

@@ -24,7 +24,7 @@ def validate(_call: Call, schema: Schema, value: JsonValue) -> JsonObject:
 
 
 def problem(schema: Schema, value: JsonValue, at: str = "body") -> str:
-    """The first thing wrong with a value, or the empty string. Names schema members only, never what was sent."""
+    """The first problem of a value, or the empty string. Names schema members only, never request data."""
     kind = schema.get("type")
     if kind and not _is(kind, value):
         return f"{at} must be of type {kind}."

@@ -1,6 +1,6 @@
 """The request bodies, by operation. The published form is `profiles/reference.schemas.yaml`; a test holds both equal.
 
-Members are strict in type and wide in value, so that almost every leaf of a body can be changed and stays valid.
+Members are strict in type and permit many values, so that almost every leaf can be changed and stays valid.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ START_TIMEOUT_S = 20
 
 
 class JsonProtocol(HttpToolsProtocol):
-    """HTTP/1.1 whose own refusals, of what is no HTTP at all, are JSON as well."""
+    """HTTP/1.1 with JSON bodies also for requests that are not valid HTTP."""
 
     def send_400_response(self, _msg: str) -> None:
         body = dumps({"error": {"code": "bad_request", "message": "This is no HTTP request."}, "requestId": "req_0"})
@@ -34,7 +34,7 @@ class JsonProtocol(HttpToolsProtocol):
 
 
 class Service:
-    """Both apps over one hub, on sockets that listen already, in one background thread."""
+    """Both apps over one hub, on listening sockets, in one background thread."""
 
     def __init__(self, hub: Hub, sockets: Sequence[socket.socket]) -> None:
         self._hub = hub
@@ -43,7 +43,7 @@ class Service:
         self._thread = threading.Thread(target=_run, args=(self._servers, sockets), name="reference", daemon=True)
 
     def start(self) -> bool:
-        """Whether both apps answer now."""
+        """Starts both apps; returns whether they answer."""
         self._thread.start()
         return all(server.ready.wait(START_TIMEOUT_S) for server in self._servers)
 
@@ -88,7 +88,7 @@ class ReferenceServer:
         self.stop()
 
     def start(self) -> None:
-        """Returns once both ports answer. Raises ConformanceError where they cannot be had."""
+        """Returns once both ports answer. Raises ConformanceError where a port is not available."""
         sockets = listen(self._host, self._ports)
         self.base_url, self.control_url = urls(sockets)
         hub = Hub(self._database, self._name)
@@ -105,47 +105,47 @@ class ReferenceServer:
 
 
 def target_name(variant: str | Sequence[str] | None, fault: str | Sequence[str] | None) -> str:
-    """The name of the target that has all of these at once, variants first: `D11+F024`."""
-    names = [name.strip() for part in (variant, fault) for text in _listed(part) for name in text.split(",")]
+    """The name of the target with all of these, variants first: `D11+F024`."""
+    names = [name.strip() for part in (variant, fault) for text in _as_sequence(part) for name in text.split(",")]
     return "+".join(filter(None, names)) or "reference"
 
 
-def _listed(value: str | Sequence[str] | None) -> Sequence[str]:
+def _as_sequence(value: str | Sequence[str] | None) -> Sequence[str]:
     return () if value is None else (value,) if isinstance(value, str) else value
 
 
 def listen(host: str, ports: Sequence[int]) -> list[socket.socket]:
-    """Listening sockets. Raises ConformanceError where a port cannot be had."""
+    """Listening sockets. Raises ConformanceError where a port is not available."""
     sockets: list[socket.socket] = []
     try:
         for port in ports:
             sockets += [_bind(host, port)]
     except ConformanceError:
-        for bound in sockets:
-            bound.close()
+        for sock in sockets:
+            sock.close()
         raise
     return sockets
 
 
 def urls(sockets: Sequence[socket.socket]) -> list[str]:
-    names = [bound.getsockname()[:2] for bound in sockets]
+    names = [sock.getsockname()[:2] for sock in sockets]
     return [f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}" for host, port in names]
 
 
 def _bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio switches Nagle's algorithm off only where the protocol is stated
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        bound.bind((host, port))
+        sock.bind((host, port))
     except OSError as error:
-        bound.close()
+        sock.close()
         raise ConformanceError(
-            f"port {port} is not to be had: {error.strerror}", where=host, hint="choose another one"
+            f"port {port} is not available: {error.strerror}", where=host, hint="choose another one"
         ) from error
-    bound.listen(2048)
-    return bound
+    sock.listen(2048)
+    return sock
 
 
 def _config(app: Any) -> uvicorn.Config:
@@ -166,7 +166,7 @@ def _config(app: Any) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """One that says when it accepts connections, and leaves the process's signals alone."""
+    """A server that signals when it accepts connections, and installs no signal handlers."""
 
     def __init__(self, app: Any) -> None:
         super().__init__(_config(app))
@@ -184,22 +184,22 @@ class _Server(uvicorn.Server):
 
 def _run(servers: Sequence[_Server], sockets: Sequence[socket.socket]) -> None:
     async def all_of_them() -> None:
-        await asyncio.gather(*(server.serve([bound]) for server, bound in zip(servers, sockets, strict=True)))
+        await asyncio.gather(*(server.serve([sock]) for server, sock in zip(servers, sockets, strict=True)))
 
     asyncio.run(all_of_them())
 
 
 @contextmanager
-def until_signalled() -> Iterator[threading.Event]:
-    """An event that SIGINT and SIGTERM set, instead of what they did before."""
-    ended = threading.Event()
+def stop_on_signal() -> Iterator[threading.Event]:
+    """An event that SIGINT and SIGTERM set; their previous handlers are restored at the end."""
+    stop_event = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
-        ended.set()
+        stop_event.set()
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous_handlers = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield ended
+        yield stop_event
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)

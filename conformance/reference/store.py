@@ -1,8 +1,8 @@
 """Transactions on any database that SQLAlchemy knows, SQLite in memory by default.
 
-`write()` is one serialisable unit of work: BEGIN IMMEDIATE on SQLite, row and advisory locks elsewhere. In memory
-there is one connection behind a lock, held no longer than a transaction, so that what happens between two transactions
-may interleave as on any other database.
+`write()` is one serialisable transaction: BEGIN IMMEDIATE on SQLite, row and advisory locks on other databases. In
+memory there is one connection with a lock, released after each transaction, so that steps between two transactions may
+interleave as on any other database.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ MEMORY = "sqlite://"
 
 
 class Store:
-    """One target's database. `name` keeps targets on one database apart: a file, or a schema, of its own.
+    """One target's database. `name` separates targets on one database: a file, or a schema, for each.
 
-    Raises UsageError where there is no such database to be had.
+    Raises UsageError where the database is not available.
     """
 
     def __init__(self, url: str = MEMORY, name: str = "") -> None:
-        with _told(url):
+        with _database_errors(url):
             self.engine = _engine(url, name)
         self._memory = self.engine.connect() if isinstance(self.engine.pool, StaticPool) else None
         self.private = self._memory is not None
-        """Whether this process alone can see it, so that no transaction waits for more than another one's end."""
+        """Whether only this process uses it, so that no transaction waits for another process."""
         self._lock = threading.Lock()
         self.outbox = False
-        """Whether a transaction left a delivery for the courier; a hint, the table is the truth."""
-        with _told(url):
+        """Whether a transaction added a delivery for the courier; only a hint, the table decides."""
+        with _database_errors(url):
             self._create()
 
     @contextmanager
@@ -63,7 +63,7 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that only looks."""
+        """A read-only transaction."""
         if self._memory is not None:
             with self._lock, self._memory.begin():
                 yield self._memory
@@ -72,13 +72,13 @@ class Store:
                 yield db
 
     def lock(self, db: Connection, address: str) -> None:
-        """Holds back every other transaction with the same address until this one ends. SQLite does so anyhow."""
+        """Blocks every other transaction with the same address until this one ends. SQLite needs no such lock."""
         if db.dialect.name == "postgresql":
             number = int(address[:15], 16)
             db.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
 
     def setting(self, name: str, default: str) -> str:
-        """A value that every process on this store agrees on: the first one written wins."""
+        """A value shared by all processes on this store: the first one written wins."""
         with self.read() as db:
             found = db.execute(select(tables.meta.c.value).where(tables.meta.c.name == name)).scalar()
         if found is not None:
@@ -100,7 +100,7 @@ class Store:
         self.engine.dispose()
 
     def _create(self) -> None:
-        """Several processes may start at once: whoever loses the race to create finds everything there."""
+        """Creates the tables. Several processes may start concurrently: the losers of the race retry."""
         for attempt in range(5):
             try:
                 with self.write() as db:
@@ -114,20 +114,20 @@ class Store:
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
-    """What keeps a database from being used, in a line, and without its password."""
+def _database_errors(url: str) -> Iterator[None]:
+    """Turns database errors into UsageError with one line, without the password."""
     try:
         yield
     except ArgumentError:
         raise UsageError("that is no database URL", where="--database", hint="such as sqlite:///shop.db") from None
     except (NoSuchModuleError, ModuleNotFoundError) as error:
-        what = getattr(error, "name", None) or make_url(url).drivername
-        hint = "pip install 'commerce-conformance[postgresql]'" if "psycopg" in what else "install its driver"
-        raise UsageError(f"there is no driver {what}", where="--database", hint=hint) from None
+        driver = getattr(error, "name", None) or make_url(url).drivername
+        hint = "pip install 'commerce-conformance[postgresql]'" if "psycopg" in driver else "install its driver"
+        raise UsageError(f"there is no driver {driver}", where="--database", hint=hint) from None
     except DBAPIError as error:
-        shown = make_url(url).render_as_string(hide_password=True)
-        said = str(error.orig).strip().partition("\n")[0]
-        raise UsageError(f"the database cannot be used: {said}", where=shown, hint="is it up?") from None
+        safe_url = make_url(url).render_as_string(hide_password=True)
+        reason = str(error.orig).strip().partition("\n")[0]
+        raise UsageError(f"the database cannot be used: {reason}", where=safe_url, hint="is it up?") from None
 
 
 def _engine(url: str, name: str) -> Engine:
@@ -154,15 +154,15 @@ def _sqlite(url: str, name: str) -> Engine:
         engine = create_engine(parsed.set(database=file), pool_size=8, max_overflow=32, connect_args={"timeout": 30})
 
     @event.listens_for(engine, "connect")
-    def connected(connection: Any, _: Any) -> None:
-        # the driver must not begin transactions by itself: it would begin reading ones, and those cannot be upgraded
+    def configure_connection(connection: Any, _: Any) -> None:
+        # the driver would begin read transactions, which cannot be upgraded
         connection.isolation_level = None
         if not memory:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
 
     @event.listens_for(engine, "begin")
-    def begun(db: Connection) -> None:
+    def begin_transaction(db: Connection) -> None:
         reading = memory or db.get_execution_options().get("reading")
         connection = db.connection.driver_connection
         assert connection is not None

@@ -70,7 +70,7 @@ tokens = Table(
 )
 
 records = Table(
-    # idempotency: the answer of a call that was carried out, written in the transaction of its effect
+    # idempotency: the answer of a completed call, written in the transaction of its effect
     "records",
     metadata,
     Column("address", String(64), primary_key=True),
@@ -83,7 +83,7 @@ records = Table(
 )
 
 reservations = Table(
-    # idempotency: calls under way, visible to every worker
+    # idempotency: calls in progress, visible to every worker
     "reservations",
     metadata,
     Column("address", String(64), primary_key=True),
@@ -92,7 +92,7 @@ reservations = Table(
 )
 
 effects = Table(
-    # ground truth for the control app: what really happened, written in the transaction in which it did
+    # ground truth for the control app, written in the transaction of each effect
     "effects",
     metadata,
     Column("number", Integer, primary_key=True),

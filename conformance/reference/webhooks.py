@@ -13,32 +13,32 @@ from urllib.parse import urlsplit
 from sqlalchemy import Connection, bindparam, insert, select
 
 from conformance.reference.call import Answer, Call, JsonObject, new_id, success
-from conformance.reference.objects import Thing, add, change, find
+from conformance.reference.objects import Resource, add, change, find
 from conformance.reference.tables import deliveries, objects
 
 FANOUT = 5
-"""An event goes to so many of an installation's endpoints at most: the newest that asked for it, loopback first."""
-LOOKED_AT = 50
+"""Maximum number of an installation's endpoints for one event: the newest subscribed ones, loopback first."""
+MAX_ENDPOINTS = 50
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-LISTED = 50
+MAX_DELIVERIES = 50
 
 _ENDPOINTS = (
     select(objects.c.id, objects.c.data)
     .where(objects.c.installation == bindparam("whose"), objects.c.kind == "wh", objects.c.state == "active")
     .order_by(objects.c.created_at.desc())
-    .limit(LOOKED_AT)
+    .limit(MAX_ENDPOINTS)
 )
 _DELIVERIES = (
     select(deliveries)
     .where(deliveries.c.installation == bindparam("whose"))
     .order_by(deliveries.c.created_at.desc())
-    .limit(LISTED)
+    .limit(MAX_DELIVERIES)
 )
 _ADD = insert(deliveries)
 
 
 def new_endpoint(body: JsonObject) -> JsonObject:
-    """An endpoint's members with everything that a body leaves out."""
+    """An endpoint's members, with defaults for what the body omits."""
     plain = {"events": [], "description": "", "active": True, "metadata": {}}
     return {
         **plain,
@@ -50,7 +50,7 @@ def new_endpoint(body: JsonObject) -> JsonObject:
 _MEMBERS = ("url", "events", "description", "active", "metadata")
 
 
-def _shown(endpoint: Thing, *, secret: bool) -> JsonObject:
+def _to_json(endpoint: Resource, *, secret: bool) -> JsonObject:
     data = {name: value for name, value in endpoint.data.items() if secret or name != "secret"}
     return {"id": endpoint.id, "version": endpoint.version, **data}
 
@@ -60,24 +60,24 @@ def _state(data: JsonObject) -> str:
 
 
 def create(call: Call, db: Connection) -> Answer:
-    """A new endpoint; its signing secret is shown this once."""
+    """Creates an endpoint; only this answer shows its signing secret."""
     data = new_endpoint(call.body)
-    return success(_shown(add(db, "wh", call.installation, _state(data), data), secret=True))
+    return success(_to_json(add(db, "wh", call.installation, _state(data), data), secret=True))
 
 
 def update(call: Call, db: Connection) -> Answer:
     endpoint = find(call, db, "wh")
     data = call.policy.merge(endpoint.data, {name: call.body[name] for name in _MEMBERS if name in call.body})
-    return success(_shown(change(db, endpoint, _state(data), data), secret=False))
+    return success(_to_json(change(db, endpoint, _state(data), data), secret=False))
 
 
-def merge(before: JsonObject, changes: JsonObject) -> JsonObject:
-    """What the change names is replaced, everything else stays."""
-    return {**before, **changes}
+def merge(old: JsonObject, changes: JsonObject) -> JsonObject:
+    """The members of the change are replaced, all others stay."""
+    return {**old, **changes}
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL stays on this machine: no other one is ever contacted."""
+    """Whether a URL is a loopback address: no other host is contacted."""
     try:
         return urlsplit(url).scheme == "http" and urlsplit(url).hostname in LOOPBACK
     except ValueError:
@@ -85,10 +85,10 @@ def is_loopback(url: str) -> bool:
 
 
 def emit(db: Connection, call: Call, event: str, payload: JsonObject) -> None:
-    """Puts an event into the outbox of the endpoints that asked for it."""
-    # on the text, since reading fifty endpoints would take longer than everything else in a checkout
-    asked = [row for row in db.execute(_ENDPOINTS, {"whose": call.installation}) if f'"{event}"' in row.data]
-    asked.sort(key=lambda row: not any(host in row.data for host in LOOPBACK))
+    """Writes an event for the subscribed endpoints into the outbox."""
+    # a search on the text: parsing fifty endpoints would take longer than the rest of a checkout
+    subscribers = [row for row in db.execute(_ENDPOINTS, {"whose": call.installation}) if f'"{event}"' in row.data]
+    subscribers.sort(key=lambda row: not any(host in row.data for host in LOOPBACK))
     now = time.time()
     rows = [
         {
@@ -104,7 +104,7 @@ def emit(db: Connection, call: Call, event: str, payload: JsonObject) -> None:
             "created_at": now,
             "due_at": now,
         }
-        for endpoint, data in ((row.id, json.loads(row.data)) for row in asked[:FANOUT])
+        for endpoint, data in ((row.id, json.loads(row.data)) for row in subscribers[:FANOUT])
         if event in data["events"]
     ]
     if rows:
@@ -114,7 +114,7 @@ def emit(db: Connection, call: Call, event: str, payload: JsonObject) -> None:
 
 def list_deliveries(call: Call, db: Connection) -> Answer:
     rows = db.execute(_DELIVERIES, {"whose": call.installation})
-    listed = [
+    items = [
         {
             "id": row.id,
             "endpointId": row.endpoint,
@@ -125,4 +125,4 @@ def list_deliveries(call: Call, db: Connection) -> Answer:
         }
         for row in rows
     ]
-    return success({"deliveries": listed})
+    return success({"deliveries": items})

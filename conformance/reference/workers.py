@@ -1,6 +1,6 @@
-"""Several worker processes behind one pair of ports, on one database: what a service in production looks like.
+"""Several worker processes behind one pair of ports, on one database, as a service in production.
 
-Nothing that must be shared lives in a process. A worker ends when it is told to, or when its parent is gone.
+All shared state is in the database. A worker ends on a signal, or when its parent process ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Self
 
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.reference.hub import Hub
-from conformance.reference.server import START_TIMEOUT_S, Service, listen, until_signalled, urls
+from conformance.reference.server import START_TIMEOUT_S, Service, listen, stop_on_signal, urls
 
 
 class Workers:
@@ -35,7 +35,7 @@ class Workers:
         self.credentials: dict[str, str] = {}
 
     def __enter__(self) -> Self:
-        first = Hub(self._database, self._name)  # creates the tables and the seed before anybody needs them
+        first = Hub(self._database, self._name)  # creates the tables and the seed first
         private, self.credentials = first.default.store.private, dict(first.keys.secrets)
         first.close()
         if private:
@@ -50,8 +50,8 @@ class Workers:
             self._processes.append(process)
         if not all(event.wait(START_TIMEOUT_S) for event in ready):
             raise ConformanceError("a worker did not start", where=self.base_url)
-        for bound in sockets:
-            bound.close()
+        for sock in sockets:
+            sock.close()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -62,18 +62,18 @@ class Workers:
 
 
 def _work(sockets: Sequence[socket.socket], database: str, name: str, ready: Event) -> None:
-    with until_signalled() as ended:
-        service = Service(Hub(database, name, shared=True), sockets)
-        threading.Thread(target=_end_with_parent, args=(ended,), daemon=True).start()
+    with stop_on_signal() as stop_event:
+        service = Service(Hub(database, name, is_shared=True), sockets)
+        threading.Thread(target=_end_with_parent, args=(stop_event,), daemon=True).start()
         if service.start():
             ready.set()
-            while not ended.wait(3600):
+            while not stop_event.wait(3600):
                 pass
         service.stop()
 
 
-def _end_with_parent(ended: threading.Event) -> None:
+def _end_with_parent(stop_event: threading.Event) -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])
-        ended.set()
+        stop_event.set()

@@ -1,6 +1,6 @@
 """Reports: files that are pure functions of a `Run`.
 
-A format is one module of this package with `write_file(run, directory) -> Path`; putting it here is all it takes.
+A format is one module of this package with `write_file(run, directory) -> Path`; no other registration is needed.
 What formats share lives in `shaping`, what only the page needs in `page`.
 """
 
@@ -25,17 +25,17 @@ _NO_FILE = frozenset({"terminal"})
 
 
 def _write(name: str, run: Run, directory: Path) -> Path:
-    """Imported on use: nobody waits for Jinja2 who asked for JUnit."""
+    """Imported on use: JUnit does not wait for the import of Jinja2."""
     module = importlib.import_module(f"{__name__}.{name}")
-    written: Path = module.write_file(run, directory)
-    return written
+    path: Path = module.write_file(run, directory)
+    return path
 
 
 FORMATS: Mapping[str, Writer] = MappingProxyType(
     {
-        found.name: partial(_write, found.name)
-        for found in pkgutil.iter_modules(__path__)
-        if not found.ispkg and found.name not in _NO_FILE
+        module_info.name: partial(_write, module_info.name)
+        for module_info in pkgutil.iter_modules(__path__)
+        if not module_info.ispkg and module_info.name not in _NO_FILE
     }
 )
 """Every format by name; each writes its file or folder into a directory and returns where."""
@@ -44,7 +44,7 @@ FORMATS: Mapping[str, Writer] = MappingProxyType(
 def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = None) -> list[Path]:
     """Write the run in these formats, or in all, into the directory, and return the paths.
 
-    A format that fails leaves the others be. Raises UsageError for an unknown format, ReportDirError where the
+    A failing format does not prevent the others. Raises UsageError for an unknown format, ReportDirError where the
     directory cannot be used, and ConformanceError naming every format that failed once the others are written.
     """
     names = list(FORMATS) if formats is None else list(dict.fromkeys(formats))
@@ -55,19 +55,19 @@ def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = Non
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ReportDirError(f"not usable as a report directory: {error.strerror}", where=str(directory)) from error
-    written, failed = [], {}
+    paths, errors = [], {}
     for name in names:
         try:
-            written.append(FORMATS[name](run, directory))
-        except Exception as error:  # noqa: BLE001 whatever failed, the other formats are still wanted
-            failed[name] = error
-    if failed:
-        told = "; ".join(f"{name}: {type(error).__name__}: {error}" for name, error in failed.items())
-        first = next(iter(failed.values()))
+            paths.append(FORMATS[name](run, directory))
+        except Exception as error:  # noqa: BLE001 - the other formats are still written
+            errors[name] = error
+    if errors:
+        problems = "; ".join(f"{name}: {type(error).__name__}: {error}" for name, error in errors.items())
+        first = next(iter(errors.values()))
         raise ConformanceError(
-            f"not written: {told}", where=str(directory), hint=f"{len(written)} of {len(names)} formats were written"
+            f"not written: {problems}", where=str(directory), hint=f"{len(paths)} of {len(names)} formats were written"
         ) from first
-    return written
+    return paths
 
 
 def _nearest(name: str) -> str:

@@ -1,8 +1,8 @@
 """`allure-results/`: the run for Allure, written through allure-python-commons.
 
-The behaviours tree is tier, operation, requirement. The same result has the same `historyId` in every run, so that
-histories join; a second rendering replaces the folder of the first. To Allure a result is of what was executed: of
-a run that was cut short, what never ran is counted in `environment.properties`, and has no file.
+The behaviours tree is tier, operation, requirement. A result has the same `historyId` in every run, so that histories
+connect; a second rendering replaces the folder. A result in Allure means an executed test: checks that never ran are
+counted in `environment.properties` and have no file.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ SEVERITY = {
     Level.RECOMMENDED: "minor",
     Level.OBSERVED: "trivial",
 }
-ATTACHED = 3
-"""Exchanges attached to one result that told of trouble, the decisive one last."""
+MAX_ATTACHMENTS = 3
+"""Exchanges attached to one problematic result, the decisive one last."""
 BODY_LIMIT = 16_000
 CATEGORIES = [
     {"name": "Target violates the interface", "matchedStatuses": ["failed"]},
@@ -51,30 +51,34 @@ CATEGORIES = [
 
 
 def _members(item: Any) -> dict[str, Any]:
-    """What an object of Allure's model says."""
+    """The non-empty members of an object of Allure's model."""
     return {name: value for name, value in vars(item).items() if value or value is False}
 
 
-_ENCODED = json.JSONEncoder(ensure_ascii=False, default=_members).encode
+_ENCODE = json.JSONEncoder(ensure_ascii=False, default=_members).encode
 
 
 def write_file(run: Run, directory: Path) -> Path:
-    run = grouping.bounded(run)
+    run = grouping.bound_texts(run)
     folder = directory / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    known = grouping.by_id(run)
+    exchanges_by_id = grouping.by_id(run)
     start = grouping.epoch_ms(run.started_at)
     clauses = {row.id: _description(row) for row in run.requirements}
     for name, result in zip(grouping.identities(run.results), run.results, strict=True):
         if _never_ran(run, result):
             continue
-        cited = grouping.evidence(run, result, known)[-ATTACHED:]
-        begun = start + round(cited[0].at * 1000) if cited else start
-        attached = [_attach(folder, name, one) for one in cited] if result.outcome in grouping.TOLD else []
-        case = _case(run, result, name, begun, attached)
+        cited = grouping.evidence(run, result, exchanges_by_id)[-MAX_ATTACHMENTS:]
+        start_ms = start + round(cited[0].at * 1000) if cited else start
+        attachments = (
+            [_attach(folder, name, exchange) for exchange in cited]
+            if result.outcome in grouping.EVIDENCE_OUTCOMES
+            else []
+        )
+        case = _case(run, result, name, start_ms, attachments)
         case.description = clauses.get(result.requirement, "")
-        (folder / case.file_pattern.format(prefix=case.uuid)).write_bytes(_ENCODED(case).encode())
+        (folder / case.file_pattern.format(prefix=case.uuid)).write_bytes(_ENCODE(case).encode())
     write(folder / "categories.json", dumps(CATEGORIES))
     write(folder / "environment.properties", _environment(run))
     return folder
@@ -84,8 +88,8 @@ def _never_ran(run: Run, result: Result) -> bool:
     return bool(run.interrupted) and result.outcome is Outcome.UNTESTED and not result.exchanges
 
 
-def _case(run: Run, result: Result, name: str, begun: int, attachments: list[Attachment]) -> TestResult:
-    what = " ".join(part for part in (result.operation, result.case) if part)
+def _case(run: Run, result: Result, name: str, start_ms: int, attachments: list[Attachment]) -> TestResult:
+    place = " ".join(part for part in (result.operation, result.case) if part)
     waiver = grouping.waiver_of(run, result)
     message = f"{result.outcome}: {result.message}" if result.outcome is not Outcome.PASSED else ""
     details = StatusDetails(message=clean(message), trace=clean(_trace(result)), known=waiver is not None or None)
@@ -93,8 +97,8 @@ def _case(run: Run, result: Result, name: str, begun: int, attachments: list[Att
         uuid=str(uuid5(NAMESPACE_URL, f"{run.started_at}/{name}".encode("utf-8", "replace").decode())),
         historyId=name,
         testCaseId=name,
-        fullName=clean(f"{result.check}[{what}]"),
-        name=clean(f"{result.requirement} {what}".strip()) or "unnamed",
+        fullName=clean(f"{result.check}[{place}]"),
+        name=clean(f"{result.requirement} {place}".strip()) or "unnamed",
         titlePath=[clean(part) for part in result.check.split("::")],
         status=STATUS[result.outcome],
         statusDetails=details if message else None,
@@ -102,15 +106,15 @@ def _case(run: Run, result: Result, name: str, begun: int, attachments: list[Att
         labels=[Label(key, clean(value)) for key, value in _labels(run, result)],
         parameters=[Parameter(key, clean(value)) for key, value in _parameters(result)],
         attachments=attachments,
-        start=begun,
-        stop=begun + round(result.duration_ms),
+        start=start_ms,
+        stop=start_ms + round(result.duration_ms),
     )
 
 
 def _trace(result: Result) -> str:
     labels = ("expected", "observed", "cause", "fact", "signature", "reproduce")
-    told = [f"{label}: {text}" for label in labels if (text := getattr(result, label))]
-    return "\n".join(told + [f"note: {note}" for note in result.notes])
+    lines = [f"{label}: {text}" for label in labels if (text := getattr(result, label))]
+    return "\n".join(lines + [f"note: {note}" for note in result.notes])
 
 
 def _description(row: RequirementRow) -> str:
@@ -166,14 +170,14 @@ def _transcript(exchange: Exchange) -> str:
 
 
 def _environment(run: Run) -> str:
-    known = {
+    properties = {
         "target": run.target,
         "profile": run.profile.name,
         "suite": run.suite.version,
         "seed": str(run.seed),
         "verdict": run.verdict.value,
     }
-    if never := sum(map(partial(_never_ran, run), run.results)):
-        known["never_ran"] = f"{never} checks: {run.interrupted}"
-    lines = [f"{key}={' '.join(clean(value).split())}" for key, value in known.items()]
+    if count := sum(map(partial(_never_ran, run), run.results)):
+        properties["never_ran"] = f"{count} checks: {run.interrupted}"
+    lines = [f"{key}={' '.join(clean(value).split())}" for key, value in properties.items()]
     return "\n".join(line.replace("\\", "\\\\") for line in lines) + "\n"

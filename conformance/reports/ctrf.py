@@ -1,8 +1,8 @@
 """`ctrf-report.json`: the Common Test Report Format (ctrf.io, specification 0.0.0), which many CI reporters read.
 
-failed -> failed; broken, waived, and what keeps the verdict open -> other; inapplicable, and open results that bind
-nobody -> skipped; warned -> passed, with the warning as its message. The suite `verdict` has one test a tier, which
-fails unless the tier is conformant. What CTRF has no word for is in `extra`.
+failed -> failed; broken, waived, and results that keep the verdict open -> other; inapplicable, and open results that
+are not binding -> skipped; warned -> passed, with the warning as its message. The suite `verdict` has one test for each
+tier, which fails unless the tier is conformant. Information without a CTRF member is in `extra`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from conformance.core.model import Outcome, Result, Run, Tier, Verdict
 from conformance.reports.shaping import grouping
-from conformance.reports.shaping.text import clean, dumps, mapped, write
+from conformance.reports.shaping.text import clean, dumps, map_strings, write
 
 FILE = "ctrf-report.json"
 STATUS = {
@@ -35,11 +35,11 @@ def write_file(run: Run, directory: Path) -> Path:
 
 def to_json(run: Run) -> dict[str, Any]:
     """The report as a JSON value."""
-    run = grouping.bounded(run)
-    told = grouping.evidence_by(run)
-    named = zip(grouping.identities(run.results), run.results, strict=True)
+    run = grouping.bound_texts(run)
+    evidence_of = grouping.evidence_by(run)
+    named_results = zip(grouping.identities(run.results), run.results, strict=True)
     tests = [_verdict(run, name, tier) for name, tier in run.tiers.items()]
-    tests += [_test(run, name, result, told(result)) for name, result in named]
+    tests += [_test(run, name, result, evidence_of(result)) for name, result in named_results]
     counts = Counter(test["status"] for test in tests)
     start = grouping.epoch_ms(run.started_at)
     summary = {
@@ -61,11 +61,11 @@ def to_json(run: Run) -> dict[str, Any]:
             "limits": grouping.limits(run),
         },
     }
-    return mapped({"reportFormat": "CTRF", "specVersion": "0.0.0", "results": results}, clean)
+    return map_strings({"reportFormat": "CTRF", "specVersion": "0.0.0", "results": results}, clean)
 
 
 def _verdict(run: Run, name: str, tier: Tier) -> dict[str, Any]:
-    """The verdict of a tier as a test, for machines that read nothing but tests."""
+    """The verdict of a tier as a test, for tools that read only tests."""
     return {
         "id": str(uuid5(NAMESPACE_URL, f"urn:commerce-conformance:verdict:{name}")),
         "name": f"verdict {name} is conformant",
@@ -81,7 +81,7 @@ def _verdict(run: Run, name: str, tier: Tier) -> dict[str, Any]:
 
 def _test(run: Run, name: str, result: Result, exchanges: str) -> dict[str, Any]:
     waiver = grouping.waiver_of(run, result)
-    what = " ".join(part for part in (result.operation, result.case) if part)
+    place = " ".join(part for part in (result.operation, result.case) if part)
     extra = {
         "check": result.check,
         "outcome": result.outcome.value,
@@ -95,15 +95,15 @@ def _test(run: Run, name: str, result: Result, exchanges: str) -> dict[str, Any]
         "waived": f"{waiver.issue}: {waiver.reason}" if waiver else "",
     }
     passed = result.outcome is Outcome.PASSED
-    told = [f"{label}: {text}" for label in ("expected", "observed") if (text := getattr(result, label))]
+    details = [f"{label}: {text}" for label in ("expected", "observed") if (text := getattr(result, label))]
     test = {
         "id": str(uuid5(NAMESPACE_URL, f"urn:commerce-conformance:{name}")),
-        "name": f"{result.requirement} {result.check.rpartition('::')[2]} {what}".strip(),
+        "name": f"{result.requirement} {result.check.rpartition('::')[2]} {place}".strip(),
         "status": "other" if waiver or result.keeps_open else STATUS[result.outcome],
         "duration": round(result.duration_ms),
         "rawStatus": "waived" if waiver else result.outcome.value,
         "message": result.message,
-        "trace": "" if passed else "\n".join([*told, exchanges]).strip(),
+        "trace": "" if passed else "\n".join([*details, exchanges]).strip(),
         "suite": [result.requirement],
         "tags": [tag for tag in (result.requirement, result.operation, grouping.tier_of(run, result.operation)) if tag],
         "extra": {member: text for member, text in extra.items() if text},

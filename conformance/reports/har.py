@@ -1,7 +1,6 @@
 """`exchanges.har`: every exchange as HAR 1.2, for a browser's developer tools or any HAR viewer.
 
-Bodies and headers are the journal's, redacted and bounded; of the whole file, what is beyond a budget loses its
-bodies.
+Bodies and headers are those of the journal, redacted and bounded; bodies beyond the budget of the file are omitted.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ BUDGET = 10_000_000
 
 
 def write_file(run: Run, directory: Path) -> Path:
-    """Entry by entry, so that memory stays flat whatever the journal's size."""
+    """Written entry by entry, so that memory does not grow with the journal."""
     path, partial = directory / FILE, directory / (FILE + ".partial")
     creator = {"name": "commerce-conformance", "version": run.suite.version or "unknown"}
     with partial.open("w", encoding="utf-8", newline="\n") as file:
@@ -37,15 +36,15 @@ def write_file(run: Run, directory: Path) -> Path:
 
 def entries(run: Run) -> Iterator[dict[str, Any]]:
     """The entries of the log in the order of the run."""
-    left = BUDGET
-    started = _started(run)
+    remaining = BUDGET
+    start = _start_time(run)
     for exchange in run.exchanges:
-        limit = BODY_LIMIT if left > 0 else 0
-        left -= min(limit, len(exchange.request.body)) + min(limit, len(exchange.response.body))
-        yield _entry(exchange, started, limit)
+        limit = BODY_LIMIT if remaining > 0 else 0
+        remaining -= min(limit, len(exchange.request.body)) + min(limit, len(exchange.response.body))
+        yield _entry(exchange, start, limit)
 
 
-def _started(run: Run) -> datetime:
+def _start_time(run: Run) -> datetime:
     try:
         return datetime.fromisoformat(run.started_at)
     except ValueError:

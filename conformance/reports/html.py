@@ -1,8 +1,8 @@
-"""`report.html`: the whole run on one page that asks the network for nothing.
+"""`report.html`: the whole run on one page without network access.
 
-Everything a reader needs is in the markup; the script only filters, opens details and copies. Text from the target
-is escaped, its control and bidi characters are named, and a Content-Security-Policy by hash lets no other
-script or style act.
+All content is in the markup; the script only filters, opens details and copies. Text of the target is escaped, its
+control and bidi characters are shown by name, and a Content-Security-Policy with hashes permits no other script or
+style.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def write_file(run: Run, directory: Path) -> Path:
 
 def render(run: Run) -> str:
     """The page, with texts and evidence shortened until it is at most `LIMIT` bytes."""
-    run = grouping.bounded(run)
+    run = grouping.bound_texts(run)
     for share in SHARES:
         page = _render(run, share)
         if text.size(page) <= LIMIT:
@@ -46,15 +46,15 @@ def render(run: Run) -> str:
 
 def _render(run: Run, share: float) -> str:
     table = view.rows(run)
-    served = table[: view.ROWS]
+    rows = table[: view.ROWS]
     template = _environment().get_template("report.html.j2")
     return template.render(
         run=run,
-        table=served,
+        table=rows,
         left_out=max(0, len(table) - view.ROWS),
         failures=view.failures(run, table, share),
         operations=view.columns(run),
-        data=evidence.data(run, [(row.id, row.result) for row in served], share),
+        data=evidence.data(run, [(row.id, row.result) for row in rows], share),
         said=int(2_000 * share),
         share=share,
         css=_asset("report.css"),
@@ -64,8 +64,8 @@ def _render(run: Run, share: float) -> str:
     )
 
 
-class _Compiled(FileSystemBytecodeCache):
-    """Compiled templates in the user's cache folder, which may be full or nobody's to write."""
+class _TemplateCache(FileSystemBytecodeCache):
+    """Compiled templates in the user's cache folder; errors of that folder are ignored."""
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         with contextlib.suppress(OSError):
@@ -81,29 +81,31 @@ class _Compiled(FileSystemBytecodeCache):
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
-        bytecode_cache=_Compiled(str(cache_directory() / "templates")),
+        bytecode_cache=_TemplateCache(str(cache_directory() / "templates")),
         autoescape=True,
-        finalize=_shown,
+        finalize=_visible,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
     environment.globals.update(view=view, grouping=grouping, OUTCOMES=grouping.OUTCOMES)
     environment.filters.update(
-        plural=text.plural, marked=_marked, ms=text.milliseconds, cut=text.cut, one_line=text.one_line
+        plural=text.plural, marked=_highlight, ms=text.milliseconds, cut=text.cut, one_line=text.one_line
     )
     return environment
 
 
-def _shown(value: Any) -> Any:
-    """Applied to whatever the template prints, before it is escaped."""
+def _visible(value: Any) -> Any:
+    """Applied to every value that the template prints, before it is escaped."""
     return text.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _marked(value: str, words: tuple[str, ...]) -> Markup:
-    """The text with those words marked; what an ordinary value goes through is done here to each piece."""
-    shown = ((escape(text.visible(piece)), marked) for piece, marked in pieces(value, words))
-    return Markup("").join(Markup("<mark>{}</mark>").format(piece) if marked else piece for piece, marked in shown)
+def _highlight(value: str, words: tuple[str, ...]) -> Markup:
+    """The text with those words marked; each piece is escaped here as the environment escapes other values."""
+    parts = ((escape(text.visible(piece)), is_marked) for piece, is_marked in pieces(value, words))
+    return Markup("").join(
+        Markup("<mark>{}</mark>").format(piece) if is_marked else piece for piece, is_marked in parts
+    )
 
 
 @cache
@@ -114,8 +116,8 @@ def _asset(name: str) -> Markup:
 @cache
 def _policy() -> str:
     style, script = (_digest(_asset(name)) for name in ("report.css", "report.js"))
-    rest = "img-src data:; base-uri 'none'; form-action 'none'"
-    return f"default-src 'none'; style-src '{style}'; script-src '{script}'; {rest}"
+    other_directives = "img-src data:; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; style-src '{style}'; script-src '{script}'; {other_directives}"
 
 
 def _digest(asset: str) -> str:

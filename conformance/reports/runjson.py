@@ -13,18 +13,18 @@ import msgspec
 from conformance.core.errors import JournalError
 from conformance.core.files import open_regular
 from conformance.core.model import SCHEMA_VERSION, Run
-from conformance.reports.shaping.grouping import bounded
+from conformance.reports.shaping.grouping import bound_texts
 from conformance.reports.shaping.text import dumps, write
 
 FILE = "run.json"
-LARGEST = 500_000_000
-"""More bytes has no run.json, however long the run was."""
+MAX_BYTES = 500_000_000
+"""Maximum size of a run.json in bytes."""
 SCHEMA = Path(__file__).with_name("run.schema.json")
 
 
 def render(run: Run) -> str:
     """The text of `run.json`, which `run.schema.json` accepts; exchanges stay in the journal."""
-    value: dict[str, Any] = msgspec.to_builtins(replace(bounded(run), exchanges=()))
+    value: dict[str, Any] = msgspec.to_builtins(replace(bound_texts(run), exchanges=()))
     del value["exchanges"]
     return dumps(value)
 
@@ -41,15 +41,15 @@ def schema() -> dict[str, Any]:
 
 
 def load_run(path: Path) -> Run:
-    """The run that a `run.json` (or the folder that holds one) tells of, without exchanges.
+    """Reads the run of a `run.json`, or of the folder that contains one, without exchanges.
 
     Raises JournalError where the file is missing, is no JSON, or has another shape or schema version.
     """
     path = path / FILE if path.is_dir() else path
     try:
         with open_regular(path) as file:
-            if os.fstat(file.fileno()).st_size > LARGEST:
-                raise JournalError(f"has more than {LARGEST:,} bytes: it is no run.json", where=str(path))
+            if os.fstat(file.fileno()).st_size > MAX_BYTES:
+                raise JournalError(f"has more than {MAX_BYTES:,} bytes: it is no run.json", where=str(path))
             text = file.read()
     except OSError as error:
         reason = error.strerror or "it cannot be read"

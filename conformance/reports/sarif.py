@@ -1,8 +1,7 @@
 """`report.sarif`: failures and warnings for code scanning (SARIF 2.1.0, OASIS).
 
-A requirement is a rule, a failure a result. There is no source file to point at, so a result stands at the profile,
-and names operation and check as logical locations; its fingerprint is the failure's signature, which is the same in
-every run.
+A requirement is a rule, a failure a result. There is no source file, so a result is located at the profile and names
+operation and check as logical locations; its fingerprint is the failure's signature, which is stable between runs.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from typing import Any
 
 from conformance.core.model import Level, Outcome, RequirementRow, Result, Run
 from conformance.core.paths import shown_path
-from conformance.reports.shaping.grouping import bounded, identities, waiver_of
-from conformance.reports.shaping.text import dumps, mapped, utf8, visible, write
+from conformance.reports.shaping.grouping import bound_texts, identities, waiver_of
+from conformance.reports.shaping.text import dumps, map_strings, utf8, visible, write
 
 FILE = "report.sarif"
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-MOST = 5_000
+MAX_RESULTS = 5_000
 """GitHub reads no more results of one run."""
-_TOLD: Mapping[Outcome, str] = {Outcome.FAILED: "error", Outcome.WARNED: "warning"}
+_RESULT_LEVELS: Mapping[Outcome, str] = {Outcome.FAILED: "error", Outcome.WARNED: "warning"}
 _RULE_LEVELS = {Level.REQUIRED: "error", Level.DECLARED: "error", Level.RECOMMENDED: "warning", Level.OBSERVED: "note"}
 
 
@@ -29,12 +28,14 @@ def write_file(run: Run, directory: Path) -> Path:
 
 
 def render(run: Run) -> str:
-    return dumps(mapped(document(bounded(run)), utf8))
+    return dumps(map_strings(document(bound_texts(run)), utf8))
 
 
 def document(run: Run) -> dict[str, Any]:
     """The run as a SARIF log with one run."""
-    told = [(name, r) for name, r in zip(identities(run.results), run.results, strict=True) if r.outcome in _TOLD]
+    reported_results = [
+        (name, r) for name, r in zip(identities(run.results), run.results, strict=True) if r.outcome in _RESULT_LEVELS
+    ]
     rules = {row.id: index for index, row in enumerate(run.requirements)}
     return {
         "$schema": SCHEMA,
@@ -57,7 +58,7 @@ def document(run: Run) -> dict[str, Any]:
                 ],
                 "automationDetails": {"id": f"conformance/{run.profile.name}/"},
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(run, name, result, rules) for name, result in told[:MOST]],
+                "results": [_result(run, name, result, rules) for name, result in reported_results[:MAX_RESULTS]],
                 "properties": {"verdict": run.verdict, "target": run.target, "seed": run.seed},
             }
         ],
@@ -80,9 +81,9 @@ def _result(run: Run, name: str, result: Result, rules: Mapping[str, int]) -> di
     parts += [f"observed: {result.observed}"] if result.observed else []
     parts += [f"again: {result.reproduce}"] if result.reproduce else []
     case = f"-{result.case}" if result.case else ""
-    told: dict[str, Any] = {
+    sarif_result: dict[str, Any] = {
         "ruleId": result.requirement,
-        "level": _TOLD[result.outcome],
+        "level": _RESULT_LEVELS[result.outcome],
         "message": {"text": visible("\n".join(parts))},
         "locations": [
             {
@@ -99,11 +100,11 @@ def _result(run: Run, name: str, result: Result, rules: Mapping[str, int]) -> di
         "partialFingerprints": {"conformanceCheck/v1": name, "conformanceSignature/v1": result.signature or name},
     }
     if result.requirement in rules:
-        told["ruleIndex"] = rules[result.requirement]
+        sarif_result["ruleIndex"] = rules[result.requirement]
     if waiver := waiver_of(run, result):
         justification = f"{waiver.reason} (until {waiver.until}, {waiver.owner}, {waiver.issue})"
-        told["suppressions"] = [{"kind": "external", "status": "accepted", "justification": justification}]
-    return told
+        sarif_result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": justification}]
+    return sarif_result
 
 
 def _uri(path: str) -> str:

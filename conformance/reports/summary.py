@@ -1,6 +1,6 @@
-"""`summary.md`: the run on a pipeline's job page, short enough for any of them.
+"""`summary.md`: the run for a pipeline's job page, within the size limits of all of them.
 
-What the target wrote stands in code spans, where neither markup nor mentions nor references act.
+Text of the target is in code spans, where markup, mentions and references have no effect.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from conformance.reports.shaping.text import cut, one_line, plural, visible, wri
 
 FILE = "summary.md"
 GROUPS, BATCHES, PLACES, ROWS, BODY = 25, 5, 13, 100, 600
-"""How many causes, ways in which one shows, places of each, and requirement rows are shown; characters of a body."""
+"""Limits: causes, batches of each, places of each batch, requirement rows, characters of a body."""
 
 
 def write_file(run: Run, directory: Path) -> Path:
@@ -24,7 +24,7 @@ def write_file(run: Run, directory: Path) -> Path:
 
 
 def render(run: Run) -> str:
-    run = grouping.bounded(run)
+    run = grouping.bound_texts(run)
     parts = [
         _head(run),
         _tiers(run),
@@ -34,13 +34,13 @@ def render(run: Run) -> str:
         _exclusions(run),
         _requirements(run),
         _waivers(run),
-        _created(run),
+        _remaining_resources(run),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def escape(text: str, limit: int = 300) -> str:
-    """Text as text: no markup, no HTML, one line."""
+    """Escaped text on one line: no markup, no HTML."""
     text = re.sub(r"([\\`*_\[\]<>#!|~&@$]|:(?=//)|(?<=www)\.)", r"\\\1", visible(one_line(text, limit)))
     return re.sub(r"^([-+=]|\d+(?=[.)]))", r"&#8203;\1", text)
 
@@ -69,7 +69,7 @@ def _head(run: Run) -> str:
         f"seed {code(str(run.seed))}",
         f"started {code(run.started_at)}",
         plural(run.traffic.requests, "request"),
-        *filter(None, [grouping.resumed(run), escape(grouping.waiting(run))]),
+        *filter(None, [grouping.resume_note(run), escape(grouping.waiting_text(run))]),
     ]
     lines = [
         f"# {VERDICT_SYMBOLS[run.verdict]} {run.verdict.capitalize()}: {escape(run.scope.summary)}",
@@ -103,17 +103,19 @@ def _failures(run: Run) -> list[str]:
 
 
 def _failure(group: Group, run: Run) -> str:
-    lines = [f"### {_mark(group)} {escape(', '.join(c.id for c in group.clauses) or group.key)} {_where(group)}"]
+    lines = [
+        f"### {_mark(group)} {escape(', '.join(c.id for c in group.clauses) or group.key)} {_operations_text(group)}"
+    ]
     lines += [_clause(clause) for clause in group.clauses]
     if group.waiver:
         w = group.waiver
         lines.append(f"Waived until {code(w.until)} by {code(w.owner)}, {code(w.issue)}: {code(w.reason)}")
     batches = grouping.alike(group.results)
     lines.append("\n".join(_batch(batch) for batch in batches[:BATCHES]))
-    if left := sum(len(batch) for batch in batches[BATCHES:]):
-        lines.append(f"… and {plural(left, 'more result')} of the same cause.")
-    if group.resting:
-        lines.append(f"{plural(len(group.resting), 'check')} could not be judged because of it.")
+    if remaining := sum(len(batch) for batch in batches[BATCHES:]):
+        lines.append(f"… and {plural(remaining, 'more result')} of the same cause.")
+    if group.dependents:
+        lines.append(f"{plural(len(group.dependents), 'check')} could not be judged because of it.")
     if exchange := transcript.deciding(run, group.results[0]):
         lines.append(_evidence(exchange, group.results[0]))
     if command := next((r.reproduce for r in group.results if r.reproduce), ""):
@@ -122,9 +124,9 @@ def _failure(group: Group, run: Run) -> str:
 
 
 def _evidence(exchange: Exchange, result: Result) -> str:
-    """The exchange that decided, and its curl line. Every line begins with a sign of ours: none ends the fence."""
-    told = transcript.whole(exchange, marks(result, exchange), BODY)
-    lines = "\n".join(visible(cut(line, 400)) for line in told)
+    """The decisive exchange and its curl line. Every line begins with our own sign, so that none ends the fence."""
+    transcript_lines = transcript.whole(exchange, marks(result, exchange), BODY)
+    lines = "\n".join(visible(cut(line, 400)) for line in transcript_lines)
     return f"Exchange {code(exchange.id)}\n\n~~~text\n{lines}\n~~~\n\n{block(transcript.command(exchange))}"
 
 
@@ -132,7 +134,7 @@ def _mark(group: Group) -> str:
     return "(waived)" if group.waiver else SYMBOLS[group.results[0].outcome]
 
 
-def _where(group: Group) -> str:
+def _operations_text(group: Group) -> str:
     if len(group.operations) == 1:
         return f"on {code(group.operations[0])}"
     return f"on {plural(len(group.operations), 'operation')}" if group.operations else ""
@@ -145,10 +147,10 @@ def _clause(row: RequirementRow) -> str:
 def _batch(batch: list[Result]) -> str:
     first = batch[0]
     places = [f"{code(name)} {code(cases)}".rstrip() for name, cases in grouping.places(batch)]
-    more = f" and {len(places) - PLACES} more" if len(places) > PLACES else ""
-    told = [f"- {code(grouping.general(first.message, first) or first.outcome)}: {', '.join(places[:PLACES])}{more}"]
-    told += [f"  - {label} {code(text)}" for label in ("expected", "observed") if (text := getattr(first, label))]
-    return "\n".join(told)
+    suffix = f" and {len(places) - PLACES} more" if len(places) > PLACES else ""
+    lines = [f"- {code(grouping.general(first.message, first) or first.outcome)}: {', '.join(places[:PLACES])}{suffix}"]
+    lines += [f"  - {label} {code(text)}" for label in ("expected", "observed") if (text := getattr(first, label))]
+    return "\n".join(lines)
 
 
 def _warnings(run: Run) -> str:
@@ -158,7 +160,7 @@ def _warnings(run: Run) -> str:
     lines = [
         f"- {escape(g.results[0].requirement)}: {code(g.title)} ({plural(len(g.results), 'result')})" for g in groups
     ]
-    return "## Warnings\n\n" + _capped(lines, "more warning")
+    return "## Warnings\n\n" + _limit_lines(lines, "more warning")
 
 
 def _shortfalls(run: Run) -> str:
@@ -167,34 +169,34 @@ def _shortfalls(run: Run) -> str:
         for s in grouping.shortfalls(run)
     ]
     lines += [
-        f"- {plural(len(s.results), 'result')} {_unstated(s)}: {code(s.reason)} ({_names(s.requirements)})"
-        for s in grouping.unstated(run)
+        f"- {plural(len(s.results), 'result')} {_unstated_label(s)}: {code(s.reason)} ({_names(s.requirements)})"
+        for s in grouping.unstated_shortfalls(run)
     ]
     lines += [
         f"- {plural(len(s.results), 'result')} inapplicable: {code(s.reason)} ({_names(s.requirements)})"
         for s in grouping.inapplicable(run)
     ]
-    return "## Not judged\n\n" + _capped(lines, "more reason") if lines else ""
+    return "## Not judged\n\n" + _limit_lines(lines, "more reason") if lines else ""
 
 
-def _unstated(shortfall: Shortfall) -> str:
+def _unstated_label(shortfall: Shortfall) -> str:
     return "unstated, keeps the verdict open" if shortfall.keeps_open else "unstated"
 
 
 def _exclusions(run: Run) -> str:
     lines = [
-        f"- {code(one.fact)}: {code(one.reason)} ({plural(one.results, 'result')}: {_names(one.requirements)})"
-        for one in run.scope.exclusions
+        f"- {code(e.fact)}: {code(e.reason)} ({plural(e.results, 'result')}: {_names(e.requirements)})"
+        for e in run.scope.exclusions
     ]
-    return "## Excluded by the profile\n\n" + _capped(lines, "more exclusion") if lines else ""
+    return "## Excluded by the profile\n\n" + _limit_lines(lines, "more exclusion") if lines else ""
 
 
 def _names(requirements: tuple[str, ...]) -> str:
-    more = f" and {len(requirements) - 8} more" if len(requirements) > 8 else ""
-    return escape(", ".join(requirements[:8])) + more
+    suffix = f" and {len(requirements) - 8} more" if len(requirements) > 8 else ""
+    return escape(", ".join(requirements[:8])) + suffix
 
 
-def _capped(lines: list[str], noun: str) -> str:
+def _limit_lines(lines: list[str], noun: str) -> str:
     extra = [f"- … and {plural(len(lines) - GROUPS, noun)}"] if len(lines) > GROUPS else []
     return "\n".join(lines[:GROUPS] + extra)
 
@@ -219,9 +221,9 @@ def _requirements(run: Run) -> str:
     return "\n".join(lines)
 
 
-def _created(run: Run) -> str:
-    left = grouping.left_behind(run)
-    return f"## Left behind\n\n{escape(left)}\\. `run.json` names each\\." if left else ""
+def _remaining_resources(run: Run) -> str:
+    remaining = grouping.left_behind(run)
+    return f"## Left behind\n\n{escape(remaining)}\\. `run.json` names each\\." if remaining else ""
 
 
 def _waivers(run: Run) -> str:

@@ -1,4 +1,4 @@
-"""The end of a run on a terminal: the verdict, why, and what to type next. Plain lines or a rich text."""
+"""The summary of a run for a terminal: verdict, reasons and next commands. Plain lines or rich text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance.reports.shaping.text import clean, one_line, plural
 __all__ = ["clean", "summary", "summary_lines"]
 
 GROUPS, BATCHES, PLACES, REASONS = 20, 3, 6, 12
-"""How many causes, ways in which one shows, places of each, and reasons are told before one is left to the reports."""
+"""Limits: causes, batches of each, places of each batch, and reasons."""
 STYLES = {
     Outcome.FAILED: "red",
     Outcome.BROKEN: "magenta",
@@ -33,18 +33,18 @@ VERDICT_STYLES = {
     Verdict.BROKEN: "bold magenta",
 }
 Line = tuple[str, str]
-"""Text without anything a terminal obeys, and its rich style."""
+"""Text without control sequences, and its rich style."""
 
 
 def summary_lines(run: Run) -> list[str]:
     """The summary as plain lines, safe to print."""
-    return [text for text, _ in _lines(grouping.bounded(run))]
+    return [text for text, _ in _lines(grouping.bound_texts(run))]
 
 
 def summary(run: Run) -> Text:
-    """The same with colours, for `rich.console.Console.print`; no markup in the target's text is obeyed."""
+    """The summary with colours, for `rich.console.Console.print`; markup in the target's text is not interpreted."""
     found = Text()
-    for text, style in _lines(grouping.bounded(run)):
+    for text, style in _lines(grouping.bound_texts(run)):
         found.append(text + "\n", style=style)
     return found
 
@@ -70,18 +70,18 @@ def _failure(number: int, group: Group, run: Run) -> Iterator[Line]:
     first = group.results[0]
     style = "dim" if group.waiver else STYLES[first.outcome]
     names = ", ".join(clause.id for clause in group.clauses) or group.key
-    waived = f" (waived until {group.waiver.until}, {group.waiver.issue})" if group.waiver else ""
-    where = plural(len(group.results), "result")
-    yield f"{SYMBOLS[first.outcome]} {number}. {names}: {one_line(group.title)}{waived} [{where}]", style
+    waiver_note = f" (waived until {group.waiver.until}, {group.waiver.issue})" if group.waiver else ""
+    result_count = plural(len(group.results), "result")
+    yield f"{SYMBOLS[first.outcome]} {number}. {names}: {one_line(group.title)}{waiver_note} [{result_count}]", style
     for clause in group.clauses:
         yield f"     clause    {one_line(clause.statement)} ({clause.level}; {clause.section})", "dim"
     batches = grouping.alike(group.results)
     for batch in batches[:BATCHES]:
         yield from _batch(batch, group)
-    if left := sum(len(batch) for batch in batches[BATCHES:]):
-        yield f"     … and {plural(left, 'more result')}", ""
-    if group.resting:
-        yield f"     {plural(len(group.resting), 'check')} could not be judged because of it", "cyan"
+    if remaining := sum(len(batch) for batch in batches[BATCHES:]):
+        yield f"     … and {plural(remaining, 'more result')}", ""
+    if group.dependents:
+        yield f"     {plural(len(group.dependents), 'check')} could not be judged because of it", "cyan"
     yield from _evidence(run, first)
     if command := next((r.reproduce for r in group.results if r.reproduce), ""):
         yield f"     again     {one_line(shown_command(command, run.profile.path), 1000)}", "bold"
@@ -99,12 +99,14 @@ def _evidence(run: Run, result: Result) -> Iterator[Line]:
 def _batch(batch: list[Result], group: Group) -> Iterator[Line]:
     first = batch[0]
     places = [f"{name} ({cases})" if cases else name for name, cases in grouping.places(batch, 2)]
-    more = f" and {len(places) - PLACES} more" if len(places) > PLACES else ""
-    said = grouping.general(first.message, first) if len(batch) > 1 else first.message
-    own = (
-        f": {one_line(said)}" if grouping.general(first.message, first) != grouping.general(group.title, first) else ""
+    suffix = f" and {len(places) - PLACES} more" if len(places) > PLACES else ""
+    message = grouping.general(first.message, first) if len(batch) > 1 else first.message
+    detail = (
+        f": {one_line(message)}"
+        if grouping.general(first.message, first) != grouping.general(group.title, first)
+        else ""
     )
-    yield f"   - {', '.join(one_line(place, 100) for place in places[:PLACES])}{more}{own}", ""
+    yield f"   - {', '.join(one_line(place, 100) for place in places[:PLACES])}{suffix}{detail}", ""
     for label in ("expected", "observed"):
         if text := grouping.general(getattr(first, label), first):
             yield f"     {label}  {one_line(text)}", ""
@@ -113,8 +115,8 @@ def _batch(batch: list[Result], group: Group) -> Iterator[Line]:
 def _warnings(run: Run) -> Iterator[Line]:
     groups = grouping.warnings(run)
     for group in groups[:REASONS]:
-        told = f"{SYMBOLS[Outcome.WARNED]} {group.results[0].requirement}: {one_line(group.title)}"
-        yield f"{told} [{plural(len(group.results), 'result')}]", STYLES[Outcome.WARNED]
+        line = f"{SYMBOLS[Outcome.WARNED]} {group.results[0].requirement}: {one_line(group.title)}"
+        yield f"{line} [{plural(len(group.results), 'result')}]", STYLES[Outcome.WARNED]
     if len(groups) > REASONS:
         yield f"  … and {plural(len(groups) - REASONS, 'more warning')}", STYLES[Outcome.WARNED]
     if groups:
@@ -123,7 +125,7 @@ def _warnings(run: Run) -> Iterator[Line]:
 
 def _not_judged(run: Run) -> Iterator[Line]:
     excluded = tuple(reason for reason in grouping.inapplicable(run) if reason.excluded)
-    for reasons in (grouping.shortfalls(run), grouping.unstated(run), excluded):
+    for reasons in (grouping.shortfalls(run), grouping.unstated_shortfalls(run), excluded):
         for reason in reasons[:REASONS]:
             yield _reason(reason)
         if len(reasons) > REASONS:
@@ -145,20 +147,19 @@ def _verdict(run: Run) -> Iterator[Line]:
         yield limit, "bold yellow"
     for waiver in run.waivers:
         if waiver.state == "expired":
-            where = f" on {waiver.operation}" if waiver.operation else ""
-            told = (
-                f"The waiver of {waiver.requirement}{where} expired on {waiver.until} ({waiver.owner}, {waiver.issue})"
-            )
-            yield f"{one_line(told)}: it excuses nothing.", "bold yellow"
+            operation_note = f" on {waiver.operation}" if waiver.operation else ""
+            message = f"The waiver of {waiver.requirement}{operation_note} expired on {waiver.until}"
+            message += f" ({waiver.owner}, {waiver.issue})"
+            yield f"{one_line(message)}: it excuses nothing.", "bold yellow"
     for name, tier in run.tiers.items():
         yield f"{VERDICT_SYMBOLS[tier.verdict]} {name:<10} {tier.verdict:<14} {tier.scope.summary}", ""
     yield f"results: {grouping.headline(run)}", ""
-    if left := grouping.left_behind(run):
-        yield f"left behind: {one_line(left)}; run.json names each, [cleanup] removes them", "dim"
-    taken = grouping.seconds(run) if run.parts == 1 else None
-    cost = plural(run.traffic.requests, "request") + (f" in {taken:.1f} s" if taken is not None else "")
-    cost += f" · {again}" if (again := grouping.resumed(run)) else ""
+    if remaining := grouping.left_behind(run):
+        yield f"left behind: {one_line(remaining)}; run.json names each, [cleanup] removes them", "dim"
+    duration_s = grouping.seconds(run) if run.parts == 1 else None
+    cost = plural(run.traffic.requests, "request") + (f" in {duration_s:.1f} s" if duration_s is not None else "")
+    cost += f" · {resume_note}" if (resume_note := grouping.resume_note(run)) else ""
     yield f"target {run.target} · profile {run.profile.name} · seed {run.seed} · {cost}", "dim"
-    if waiting := grouping.waiting(run):
-        yield waiting, "dim"
+    if waiting_line := grouping.waiting_text(run):
+        yield waiting_line, "dim"
     yield f"{VERDICT_SYMBOLS[run.verdict]} {run.verdict.upper()}: {run.scope.summary}", VERDICT_STYLES[run.verdict]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conformance.checks.support.registry import Instance
-from conformance.client.redaction.secrets import clean_of_all
+from conformance.client.redaction.secrets import clean_with_all
 from conformance.core.errors import JournalError
 from conformance.core.exit_codes import EXIT_CODES
 from conformance.core.model import OPEN, Outcome, Result, Run, Verdict
@@ -36,7 +36,7 @@ class Ending:
     def fail(self, why: str, exit_code: int = BROKEN) -> None:
         """The first reason stays."""
         if not self.failure:
-            self.failure, self.exit_code = clean_of_all(why), exit_code
+            self.failure, self.exit_code = clean_with_all(why), exit_code
 
     def interrupt(self) -> None:
         self.interrupted = True
@@ -73,11 +73,11 @@ def erred(error: BaseException) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     place = f" at {Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}" if trace else ""
-    return clean_of_all(f"the suite erred: {type(error).__name__}: {_last_line(str(error))}{place}")
+    return clean_with_all(f"the suite erred: {type(error).__name__}: {_last_line(str(error))}{place}")
 
 
 def _last_line(text: str) -> str:
-    return (clean_of_all(text).strip().splitlines() or [""])[-1].removeprefix("E ").strip()
+    return (clean_with_all(text).strip().splitlines() or [""])[-1].removeprefix("E ").strip()
 
 
 class CheckFile(pytest.File):
@@ -128,7 +128,7 @@ class CheckItem(pytest.Item):
             return str(excinfo.value)
         # not pytest's own form, which parses source: that fails in Python 3.11 while hypothesis, in another thread,
         # sets the recursion limit
-        return clean_of_all("".join(traceback.format_exception(excinfo.value)))
+        return clean_with_all("".join(traceback.format_exception(excinfo.value)))
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, self.name

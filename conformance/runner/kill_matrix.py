@@ -35,9 +35,9 @@ from conformance.core.gc_tuning import calm_collector
 from conformance.core.model import Level, Outcome, Result, Run, Verdict
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile, judge, merged, patched_profile, reference_options
-from conformance.reference.drawn.choices import ALL_FACTS, Drawn, drawn_from
-from conformance.reference.drawn.strategy import drawn
-from conformance.reference.drawn.telling import profile_of, schemas_of
+from conformance.reference.random_targets.choices import ALL_FACTS, RandomTarget, target_from
+from conformance.reference.random_targets.profile_writer import profile_of, schemas_of
+from conformance.reference.random_targets.strategy import random_targets
 from conformance.reference.registry import Fault, faults, unknown, variants
 from conformance.runner import embedded_reference as embedded
 from conformance.runner import random_target as drawn_profile
@@ -79,7 +79,7 @@ class Subject:
     """What is to be judged: a fault or variant by its id, or a drawn target under a name of the matrix's own."""
 
     id: str
-    drawn: Drawn | None = None
+    drawn: RandomTarget | None = None
 
 
 def chosen(words: Sequence[str], *, with_variants: bool, only_drawn: bool = False) -> list[Subject]:
@@ -100,7 +100,7 @@ def drawn_subjects(count: int, seed: int, choices: Sequence[str] = ()) -> list[S
 
     Raises UsageError on choices that there are not.
     """
-    targets = [*(drawn(count, seed) if count else ()), *(drawn_from(_parsed(text)) for text in choices)]
+    targets = [*(random_targets(count, seed) if count else ()), *(target_from(_parsed(text)) for text in choices)]
     return [Subject(f"R{number:03d}", target) for number, target in enumerate(targets, 1)]
 
 
@@ -228,7 +228,9 @@ def _failing(run: Run) -> tuple[str, ...]:
     )
 
 
-def drawn_run(target: Drawn, name: str, service: embedded.Embedded, folder: Path, examples: int | None = None) -> Run:
+def drawn_run(
+    target: RandomTarget, name: str, service: embedded.Embedded, folder: Path, examples: int | None = None
+) -> Run:
     """A whole run against a drawn target, with the profile that its owner would write. `name` is new to the service.
 
     `examples`: so many of each generated request, None: as in any run. Raises ConformanceError as `judge` does.
@@ -254,7 +256,7 @@ def _schemas(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def _register(target: Drawn, name: str, service: embedded.Embedded) -> None:
+def _register(target: RandomTarget, name: str, service: embedded.Embedded) -> None:
     request = urllib.request.Request(  # noqa: S310 - the embedded service's own address
         f"{service.control_url}/targets/{name}", json.dumps(target.differences()).encode(), method="PUT"
     )

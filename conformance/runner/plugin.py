@@ -15,7 +15,7 @@ from _pytest.mark.expression import Expression  # there is no public way to tell
 
 import conformance.checks
 from conformance.checks.support.registry import Instance
-from conformance.client.redaction.secrets import clean_of_all
+from conformance.client.redaction.secrets import clean_with_all
 from conformance.core import interrupts
 from conformance.core.environ import restore_environment
 from conformance.core.errors import ConformanceError, JournalError, Unreachable, UsageError
@@ -78,7 +78,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             raise own.unreachable
         config.stash[session_key] = own
     except ConformanceError as error:
-        pytest.exit(clean_of_all(str(error)), returncode=error.exit_code)
+        pytest.exit(clean_with_all(str(error)), returncode=error.exit_code)
     except Exception as error:  # noqa: BLE001 a crash of the suite has an exit status of its own
         pytest.exit(erred(error), returncode=BROKEN)
 

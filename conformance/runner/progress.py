@@ -97,9 +97,9 @@ class ProgressLine:
         done = max(self._made.done, self._reported)
         told = [f"{runtime.flow.requests:,} requests"] if runtime else []
         told += [f"{self._failed} failed"] if self._failed else []
-        waiting = runtime.flow.waiting if runtime else None
+        waiting = runtime.flow.wait_stats if runtime else None
         told += [f"waited {waiting.clock_s:.0f} s for the target"] if waiting and waiting.clock_s >= 1 else []
-        told += [waiting.told] if waiting and waiting.told else []
+        told += [waiting.description] if waiting and waiting.description else []
         return done, ", ".join(told)
 
     def _tick(self) -> None:

@@ -14,7 +14,7 @@ from conformance.core.errors import ProfileError
 from conformance.core.model import Outcome, Run, Verdict
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile
-from conformance.reference.drawn.choices import ALL_FACTS, Drawn
+from conformance.reference.random_targets.choices import ALL_FACTS, RandomTarget
 
 Document = dict[str, Any]
 Path = tuple[str, ...]
@@ -28,26 +28,26 @@ _FACTS = ("idempotency", "identity", "search", "webhooks", "hosted", "rate_limit
 """Tables whose facts can be excluded one by one."""
 
 
-def with_exclusions(target: Drawn, document: Document, reference: Mapping[str, Any]) -> Document:
+def with_exclusions(target: RandomTarget, document: Document, reference: Mapping[str, Any]) -> Document:
     """The document with an exclusion for each fact that the reference's profile has and this one leaves out."""
     made = {name: dict(value) if isinstance(value, Mapping) else value for name, value in document.items()}
-    for fact in target.untold:
+    for fact in target.omitted_facts:
         _exclude(made, fact, reference)
     if target.limiter == "never":
         made["rate_limit"] = dict(_REASON)
     for name in set(reference["operations"]) & set(reference["effects"]) - set(made.get("effects", {})):
         if "none" not in made.setdefault("effects", {}):
             made["effects"][name] = dict(_REASON)
-    made["schemas"] = {**made["schemas"], "names": {name: dict(_REASON) for name in _unschooled(target)}}
+    made["schemas"] = {**made["schemas"], "names": {name: dict(_REASON) for name in _omitted_schemas(target)}}
     return made
 
 
-def _unschooled(target: Drawn) -> Iterator[str]:
+def _omitted_schemas(target: RandomTarget) -> Iterator[str]:
     from conformance.contract import load_contract
 
     groups = {"every request": "Request", "every response": "Response"}
     for name in load_contract().schema_names:
-        if any(name == left_out or name.endswith(groups.get(left_out, "\0")) for left_out in target.unschooled):
+        if any(name == left_out or name.endswith(groups.get(left_out, "\0")) for left_out in target.omitted_schemas):
             yield name
 
 
@@ -113,7 +113,7 @@ def _loads(document: Document, options: RunOptions) -> bool:
     return True
 
 
-def is_sound(target: Drawn, run: Run) -> bool:
+def is_sound(target: RandomTarget, run: Run) -> bool:
     """Whether a run judged a conforming target rightly.
 
     Where everything is stated or excluded it is conformant. Where the owner is silent nothing fails, and the verdict

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from conformance.client import memory_budget as room
-from conformance.client.memory_budget import Room
+from conformance.client.memory_budget import MemoryBudget
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import load_contract
 from conformance.core import strict_json as strictjson
 from conformance.engine.scheduler import Engine, Job, Stopped
 from conformance.judge.invariants import Invariants
-from conformance.judge.leaks import leaks
+from conformance.judge.leaks import find_leaks
 from conformance.judge.validators import Validators
 from conformance.profile.loader import load_profile
 from conformance.profile.model import Schemas
@@ -42,7 +42,7 @@ def took(work: Callable[[], Any]) -> float:
 )
 def test_looking_for_leaks_costs_no_square(piece: str) -> None:
     """4 MB of what begins like a leak are looked at as fast as anything else."""
-    assert took(lambda: leaks(piece * (MB4 // len(piece)))) < SOON_S
+    assert took(lambda: find_leaks(piece * (MB4 // len(piece)))) < SOON_S
 
 
 @pytest.mark.parametrize("reader", [strictjson.parse, strictjson.parse_leniently])
@@ -115,14 +115,14 @@ def test_large_answers_wait_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
     large = b'"' + b"x" * 1_000_000 + b'"'
 
     async def main() -> None:
-        full = Room(3_000_000)
+        full = MemoryBudget(3_000_000)
         held = [answer(large)]
         assert await full.admit(held[0])
         assert not await full.admit(answer(large))
         assert await full.admit(answer(b"{}"))
         asyncio.get_running_loop().call_later(0.05, held.clear)
         assert await full.admit(answer(large))
-        assert await Room(10).admit(answer(large)), "an answer by itself is always taken"
+        assert await MemoryBudget(10).admit(answer(large)), "an answer by itself is always taken"
 
     asyncio.run(main())
 

@@ -78,7 +78,7 @@ def counted_all(service: embedded.Embedded, folder: Path) -> Iterator[Costs]:
         run = complete(session, session.instances)
         assert session.runtime is not None
         print(name or "reference", run.verdict, f"{run.traffic.requests:,} requests", flush=True)
-        yield counted(run, session.runtime.fixtures.drawn)
+        yield counted(run, session.runtime.fixtures.use_counts)
 
 
 def main() -> None:

@@ -13,9 +13,9 @@ from conformance.engine.in_process import document_profile, merged
 from conformance.journal.lines import CheckConcluded
 from conformance.judge.assemble import assemble
 from conformance.profile.exclusions import exclusion_of
-from conformance.reference.drawn.choices import ALL_FACTS, CHOICES, Drawn, drawn_from
-from conformance.reference.drawn.strategy import drawn
-from conformance.reference.drawn.telling import profile_of
+from conformance.reference.random_targets.choices import ALL_FACTS, CHOICES, RandomTarget, target_from
+from conformance.reference.random_targets.profile_writer import profile_of
+from conformance.reference.random_targets.strategy import random_targets
 from conformance.runner import kill_matrix as matrix
 from conformance.runner.embedded_reference import bundled_profiles
 from conformance.runner.random_target import is_sound, reduced, with_exclusions
@@ -26,7 +26,7 @@ DOCUMENT = tomllib.loads(REFERENCE.read_text(encoding="utf-8"))
 OPTIONS = RunOptions(profile=REFERENCE, base_url="http://127.0.0.1:1", variables={"control": "http://127.0.0.1:1"})
 
 
-def written(target: Drawn) -> dict[str, Any]:
+def written(target: RandomTarget) -> dict[str, Any]:
     return with_exclusions(target, merged(DOCUMENT, profile_of(target, DOCUMENT)), DOCUMENT)
 
 
@@ -47,25 +47,25 @@ def written(target: Drawn) -> dict[str, Any]:
 )
 def test_what_is_left_out_is_excluded(fact: str, key: str) -> None:
     """By the key that a check would ask for."""
-    target = drawn_from({"untold": [fact]})
+    target = target_from({"omitted_facts": [fact]})
     assert exclusion_of(document_profile(OPTIONS, written(target)), key) is not None
 
 
 def test_a_credential_that_is_left_out_is_excluded_by_its_sort() -> None:
     """A key of another installation, a revoked one."""
-    profile = document_profile(OPTIONS, written(drawn_from({"untold": ["credentials.revoked"]})))
+    profile = document_profile(OPTIONS, written(target_from({"omitted_facts": ["credentials.revoked"]})))
     assert "revoked" not in profile.credentials
     assert exclusion_of(profile, "credentials", lambda one: not one.active) is not None
 
 
 def test_a_credential_called_none_is_left_out_alone() -> None:
     """The reference's key without a scope has the name that exclusions have elsewhere."""
-    profile = document_profile(OPTIONS, written(drawn_from({"untold": ["credentials.none"]})))
+    profile = document_profile(OPTIONS, written(target_from({"omitted_facts": ["credentials.none"]})))
     assert set(profile.credentials) == set(DOCUMENT["credentials"]) - {"none"}
 
 
-@pytest.mark.parametrize("target", drawn(20, seed=5))
-def test_every_drawn_profile_with_exclusions_loads(target: Drawn) -> None:
+@pytest.mark.parametrize("target", random_targets(20, seed=5))
+def test_every_drawn_profile_with_exclusions_loads(target: RandomTarget) -> None:
     """Whatever it leaves out, and whatever it chose."""
     assert document_profile(OPTIONS, written(target)).name == "reference"
 
@@ -101,7 +101,7 @@ def _run(outcome: Outcome) -> Run:
 )
 def test_what_counts_as_a_false_alarm(choices: dict[str, Any], outcome: Outcome, sound: bool) -> None:
     """A failure always; an open verdict unless the owner was silent, and then for want of facts alone."""
-    assert is_sound(drawn_from(choices), _run(outcome)) is sound
+    assert is_sound(target_from(choices), _run(outcome)) is sound
 
 
 def test_a_sound_row_that_is_no_verdict_is_not_called_conformant() -> None:

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from conformance.cli import main
 from conformance.core.errors import UsageError
 from conformance.core.model import Outcome
-from conformance.reference.drawn.choices import Drawn, drawn_from
-from conformance.reference.drawn.strategy import drawn
+from conformance.reference.random_targets.choices import RandomTarget, target_from
+from conformance.reference.random_targets.strategy import random_targets
 from conformance.runner import kill_matrix as matrix
 from conformance.runner.embedded_reference import Embedded
 from conformance.runner.random_target import is_sound
@@ -29,10 +29,10 @@ KEY_IN_A_MADE_BODY = {
     "key_format": "[a-z0-9]{16,64}",
     "key_in_schema": True,
     "fingerprint": "bytes",
-    "untold": ["body.removePublicCartPromotion"],
+    "omitted_facts": ["body.removePublicCartPromotion"],
 }
 """A body that is made of its schema holds the key's own member: no check may take that for one that can be changed."""
-TARGETS = [*drawn(3, seed=2)[1:], drawn_from(KEY_IN_A_MADE_BODY)]
+TARGETS = [*random_targets(3, seed=2)[1:], target_from(KEY_IN_A_MADE_BODY)]
 """Without the first one drawn, which hypothesis always draws as plain as can be."""
 EXAMPLES = 4
 """So many of each generated request, where a run of its own sends eight: every check is there all the same."""
@@ -40,7 +40,7 @@ EXAMPLES = 4
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS, ids=range(len(TARGETS)))
-def test_a_drawn_target_is_judged_soundly(target: Drawn, served: Embedded, tmp_path: Path) -> None:
+def test_a_drawn_target_is_judged_soundly(target: RandomTarget, served: Embedded, tmp_path: Path) -> None:
     """Whatever it chose and however much its profile states: no check fails, and what stays open lacks a fact."""
     run = matrix.drawn_run(target, f"R{TARGETS.index(target) + 900}", served, tmp_path, EXAMPLES)
     bad = [r for r in run.results if r.outcome in (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.BROKEN)]
@@ -55,7 +55,7 @@ def test_every_operation_of_a_target_that_limits_is_limited(limiter: str, served
 
     Of a target that takes its time: a burst must not be drawn out over more than the limit's window.
     """
-    target = drawn_from({"limiter": limiter, "latency_ms": 30})
+    target = target_from({"limiter": limiter, "latency_ms": 30})
     run = matrix.drawn_run(target, f"R{len(limiter)}90", served, tmp_path, 1)
     told = [one for one in run.results if one.requirement in ("RATE-1", "RATE-3")]
     assert len(told) == 2 * len(run.operations)
@@ -90,7 +90,7 @@ def test_what_is_drawn_follows_from_the_seed() -> None:
     one, again, other = (matrix.drawn_subjects(5, seed) for seed in (1, 1, 2))
     assert one == again != other
     assert [subject.id for subject in one] == ["R001", "R002", "R003", "R004", "R005"]
-    assert matrix.drawn_subjects(0, 0, ['{"nonce": true}']) == [matrix.Subject("R001", drawn_from({"nonce": True}))]
+    assert matrix.drawn_subjects(0, 0, ['{"nonce": true}']) == [matrix.Subject("R001", target_from({"nonce": True}))]
 
 
 def test_nothing_else_is_judged_where_targets_are_drawn() -> None:

@@ -82,7 +82,7 @@ def judged(scripted: Any, tmp_path: Path) -> Callable[..., tuple[Result, Any]]:
             journal = Journal(tmp_path / "journal.ndjson")
             async with scripted(script) as target:
                 secrets = Secrets()
-                secrets.lasting("full", KEY)
+                secrets.add_credential("full", KEY)
                 settings = Settings(
                     profile(target.url, **changes),
                     CONTRACT,
@@ -92,7 +92,7 @@ def judged(scripted: Any, tmp_path: Path) -> Callable[..., tuple[Result, Any]]:
                     "run1",
                     8,
                     examples=examples,
-                    again="run",
+                    rerun_command="run",
                 )
                 async with open_context(settings) as runtime:
                     check = Check("a_law", "check_a", "AUTH-1", function)

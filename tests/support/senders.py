@@ -13,7 +13,7 @@ from conformance.client.dpop import Proof, ProofKey
 from conformance.client.recorder import Recorder
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
-from conformance.client.sender import Flow
+from conformance.client.sender import Sender
 from conformance.client.transport import Transport
 from conformance.contract import load_contract
 from conformance.journal.journal import Journal
@@ -24,7 +24,7 @@ OPERATIONS = load_contract().operations
 IDENTITY = Request(OPERATIONS["getApiKeyIdentity"])
 CREATE = Request(OPERATIONS["createInstallationWebhook"], body={"url": "u"})
 TOKEN = Request(OPERATIONS["exchangeOAuthToken"], body={"code": "c"}, proof=Proof(ProofKey.new()))
-Work = Callable[[Flow], Awaitable[Any]]
+Work = Callable[[Sender], Awaitable[Any]]
 
 
 @pytest.fixture
@@ -33,14 +33,14 @@ def through(scripted: Any, tmp_path: Path) -> Callable[..., Any]:
 
     def run(
         script: Any, work: Work, concurrency: int = 8, **limits: Any
-    ) -> tuple[Any, Any, Flow, list[dict[str, Any]]]:
+    ) -> tuple[Any, Any, Sender, list[dict[str, Any]]]:
         async def main() -> Any:
             journal = Journal(tmp_path / "journal.ndjson")
             secrets = Secrets()
             recorder = Recorder(journal, secrets, lambda answer: ((), ()))
             timeout_s = limits.pop("timeout_s", 2.0)
             async with scripted(script) as target, Transport(target.url, timeout_s=timeout_s) as transport:
-                flow = Flow(transport, recorder, secrets, Limits(**limits), concurrency=concurrency)
+                flow = Sender(transport, recorder, secrets, Limits(**limits), concurrency=concurrency)
                 try:
                     return await work(flow), target, flow
                 finally:

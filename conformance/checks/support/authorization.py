@@ -9,55 +9,59 @@ from conformance.contract import Operation
 from conformance.profile.model import Credential, Profile
 
 ALLOWED: Final = "allowed"
-LACKING: Final = "lacking"
-"""A good key without the operation's scope."""
-SPENT: Final = "spent"
+LACKS_SCOPE: Final = "lacking"
+"""An active key without the operation's scope."""
+INACTIVE: Final = "spent"
 """Revoked or expired."""
-STRANGER: Final = "stranger"
-"""A good key of an installation that the operation's resource does not belong to."""
-SPARED: Final = "spared"
-"""Kept for the rate limiter, which counts what was sent with it; another key has the same scopes."""
+OTHER_INSTALLATION: Final = "other installation"
+"""An active key of another installation than the one of the operation's resource."""
+RESERVED: Final = "spared"
+"""Reserved for the rate limit checks, since requests are counted by key; another key has the same scopes."""
 
 
 def home_of(profile: Profile) -> str:
-    """The installation that all fixtures but the foreign ones belong to."""
+    """The installation that owns all fixtures except the foreign ones."""
     return next((c.installation for c in profile.credentials.values() if c.active), "")
 
 
-def cell(profile: Profile, operation: Operation, credential: Credential) -> str:
-    """What a control of the operation turns into when it is sent with that credential instead."""
+def category_of(profile: Profile, operation: Operation, credential: Credential) -> str:
+    """The category of a credential for an operation."""
     if not credential.active:
-        return SPENT
+        return INACTIVE
     if operation.path_parameters and credential.installation != home_of(profile):
-        return STRANGER
+        return OTHER_INSTALLATION
     if operation.scope and operation.scope not in credential.scopes:
-        return LACKING
-    others = [
+        return LACKS_SCOPE
+    equivalents = [
         c for c in profile.credentials.values() if c is not credential and c.active and c.scopes == credential.scopes
     ]
-    return SPARED if credential.name == profile.rate_limit.credential and others else ALLOWED
+    return RESERVED if credential.name == profile.rate_limit.credential and equivalents else ALLOWED
 
 
-def names(profile: Profile, operation: Operation, wanted: str) -> list[str]:
-    """The credentials of one class."""
-    return [name for name, credential in profile.credentials.items() if cell(profile, operation, credential) == wanted]
+def names(profile: Profile, operation: Operation, category: str) -> list[str]:
+    """The credentials of one category."""
+    return [
+        name
+        for name, credential in profile.credentials.items()
+        if category_of(profile, operation, credential) == category
+    ]
 
 
-def lacking(profile: Profile, operation: Operation) -> list[str]:
-    """The valid keys of the home installation that lack an operation's scope."""
+def credentials_without_scope(profile: Profile, operation: Operation) -> list[str]:
+    """The active keys of the home installation without an operation's scope."""
     home = home_of(profile)
-    return [name for name in names(profile, operation, LACKING) if profile.credentials[name].installation == home]
+    return [name for name in names(profile, operation, LACKS_SCOPE) if profile.credentials[name].installation == home]
 
 
-def suits(profile: Profile, operation: Operation, wanted: str) -> Callable[[Credential], bool]:
-    """Whether a credential is of one class: for what the profile says does not exist."""
-    return lambda credential: cell(profile, operation, credential) == wanted
+def has_category(profile: Profile, operation: Operation, category: str) -> Callable[[Credential], bool]:
+    """A test whether a credential is of one category, for exclusions of the profile."""
+    return lambda credential: category_of(profile, operation, credential) == category
 
 
-def cases(wanted: str) -> Callable[[Profile, Operation], Mapping[str, str]]:
-    """Cases for a check: one for each credential of a class; one that is empty where there is none."""
+def cases(category: str) -> Callable[[Profile, Operation], Mapping[str, str]]:
+    """Cases for a check: one for each credential of a category, or an empty one."""
 
     def of(profile: Profile, operation: Operation) -> Mapping[str, str]:
-        return {name: name for name in names(profile, operation, wanted)} or {"": ""}
+        return {name: name for name in names(profile, operation, category)} or {"": ""}
 
     return of

@@ -1,6 +1,6 @@
-"""What each check costs: requests and fixtures, as counted on the reference service and its variants.
+"""The costs of checks: requests and fixtures, measured on the reference service and its variants.
 
-`python -m tests.matrix.count_costs` counts them anew; `costs.json` holds what was found, the most of all runs.
+`python -m tests.matrix.count_costs` measures them again; `costs.json` holds the maximum over all runs.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ from conformance.checks.support.registry import Instance
 FILE = Path(__file__).with_name("costs.json")
 _CONTROL = "control"
 _EXCLUSIVE = "check_rate_limit"
-"""Its bursts are sent for all of its checks at once."""
+"""The module whose checks share one set of bursts."""
 
 
 @dataclass
 class Cost:
-    """Of all instances of one check on one operation, or of something that is done once for an operation."""
+    """The cost of all instances of one check on one operation, or of a shared step of an operation."""
 
     instances: int = 1
     reads: int = 0
     writes: int = 0
     fixtures: Counter[str] = field(default_factory=Counter)
-    """`kind.state`, by the reference's names."""
+    """`kind.state`, with the reference's names."""
 
-    def of(self, instances: int) -> Cost:
-        """The cost of another number of instances."""
+    def scale(self, instances: int) -> Cost:
+        """The cost scaled to another number of instances."""
         share = instances / max(1, self.instances)
-        drawn = Counter({name: ceil(count * share) for name, count in self.fixtures.items()})
-        return Cost(instances, ceil(self.reads * share), ceil(self.writes * share), drawn)
+        fixtures = Counter({name: ceil(count * share) for name, count in self.fixtures.items()})
+        return Cost(instances, ceil(self.reads * share), ceil(self.writes * share), fixtures)
 
 
 Costs = dict[tuple[str, str], Cost]
-"""(check, operation) -> what it cost; the check is `control` for what is proven once."""
+"""(check, operation) -> cost; the check is `control` for controls, which are proven once."""
 
 
-def predicted(instances: Iterable[Instance]) -> dict[str, Cost]:
-    """By operationId: what these instances cost at most, as far as the reference and its variants tell."""
+def predict(instances: Iterable[Instance]) -> dict[str, Cost]:
+    """By operationId: the maximum cost of these instances, by the measurements."""
     instances = list(instances)
-    wanted = Counter((i.check.id, i.operation.id) for i in instances)
+    counts = Counter((i.check.id, i.operation.id) for i in instances)
     exclusive = {i.operation.id for i in instances if i.check.exclusive}
     known = known_costs()
     total: dict[str, Cost] = {}
-    parts = [(check, operation, count) for (check, operation), count in wanted.items()]
-    parts += [(_CONTROL, operation, 1) for operation in sorted({operation for _, operation in wanted})]
+    parts = [(check, operation, count) for (check, operation), count in counts.items()]
+    parts += [(_CONTROL, operation, 1) for operation in sorted({operation for _, operation in counts})]
     parts += [(_EXCLUSIVE, operation, 1) for operation in sorted(exclusive)]
     for check, operation, count in parts:
-        cost = known.get((check, operation), Cost(1, 0, 0)).of(count)
+        cost = known.get((check, operation), Cost(1, 0, 0)).scale(count)
         sum_ = total.setdefault(operation, Cost(0))
         sum_.instances += count if check not in (_CONTROL, _EXCLUSIVE) else 0
         sum_.reads += cost.reads

@@ -1,4 +1,4 @@
-"""Secrets that nobody issued, of the make of a good one: what a target that looks at part of one takes for it."""
+"""Forged secrets in the format of a valid one, for targets that compare only a part."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from conformance.checks.support.strategies import neighbour_of
 
 LEAST_MADE_UP: Final = 8
-"""A shorter one may be another good one."""
+"""A shorter forged secret may be another valid one."""
 
 
 def _of_nobody(secret: str) -> str:
@@ -18,7 +18,7 @@ def _of_nobody(secret: str) -> str:
 
 
 def _near_its_end(secret: str) -> str:
-    """Not in the last two characters, whose lowest bits an encoding may ignore."""
+    """A change before the last two characters, whose lowest bits an encoding may ignore."""
     at = next((at for at in range(len(secret) - 3, -1, -1) if neighbour_of(secret, at) != secret), 0)
     return neighbour_of(secret, at)
 

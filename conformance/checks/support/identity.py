@@ -1,8 +1,8 @@
-"""Which of the interface's scopes an identity answer shows, in whatever form: pure functions.
+"""The interface's scopes in an identity answer, in any form: pure functions.
 
-Scopes may be listed as texts, as objects, as members of one object, or joined in one text, and an answer may also
-list scopes that the key lacks. So nothing is read from one place alone: a place is a candidate where the answer to
-the broadest key shows all the scopes of that key, and an answer is wrong only if it is wrong at every candidate.
+Scopes may be strings, objects, members of one object, or joined in one string, and an answer may also list scopes that
+the key lacks. So no single place is decisive: a place is a candidate where the answer to the broadest key shows all of
+that key's scopes, and an answer is wrong only if it is wrong at every candidate.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from conformance.core import json_pointer as pointer
 SCOPES: Final = ("webhooks:write", "webhooks:read", "catalog:read", "checkout:quote")
 _SEPARATORS: Final = re.compile(r"[\s,;|]+")
 
-Shown = Mapping[str, list[Any]]
-"""Scope -> what shows it: the item of a list, the member of an object, or the text itself."""
+ScopeSigns = Mapping[str, list[Any]]
+"""Scope -> its evidence: the item of a list, the member of an object, or the text itself."""
 
 
-def shown_at(body: Any, place: str) -> Shown:
-    """The scopes that are shown at one place of an answer's body; none where there is no such place."""
+def scopes_at(body: Any, place: str) -> ScopeSigns:
+    """The scopes at one place of an answer's body; none where the place is absent."""
     found: dict[str, list[Any]] = defaultdict(list)
     if pointer.has(body, place):
         value = pointer.get(body, place)
@@ -34,36 +34,38 @@ def shown_at(body: Any, place: str) -> Shown:
 
 
 def candidates(body: Any, scopes: Collection[str]) -> list[str]:
-    """The places below `data`, none of them inside an array, that show all of these scopes."""
-    return [place for place in _places(body["data"], "/data") if shown_at(body, place).keys() >= set(scopes)]
+    """The places below `data`, outside of arrays, that show all of these scopes."""
+    return [place for place in _places(body["data"], "/data") if scopes_at(body, place).keys() >= set(scopes)]
 
 
-def omitted(shown: Shown, scopes: Collection[str]) -> list[str]:
-    return [scope for scope in SCOPES if scope in scopes and scope not in shown]
+def missing_scopes(signs: ScopeSigns, scopes: Collection[str]) -> list[str]:
+    return [scope for scope in SCOPES if scope in scopes and scope not in signs]
 
 
-def unheld(shown: Shown, broadest: Shown, scopes: Collection[str], held: Collection[str]) -> list[str]:
-    """The scopes that a key does not have, and that are shown as the answer to the broadest key shows its own.
+def extra_scopes(
+    signs: ScopeSigns, broadest: ScopeSigns, scopes: Collection[str], broadest_scopes: Collection[str]
+) -> list[str]:
+    """The scopes that a key lacks, but that are shown as the answer to the broadest key shows its own.
 
-    `held`: the scopes of the broadest key. An object may say of a scope that it is missing, so it counts only where
-    it equals the one that shows a scope which is held.
+    `broadest_scopes`: the scopes of the broadest key. An object may say that a scope is missing, so it counts only if
+    it equals the evidence of a scope that the broadest key has.
     """
     return [
         scope
         for scope in SCOPES
         if scope not in scopes
         and any(
-            isinstance(sign, str) or (scope in held and sign in broadest.get(scope, ()))
-            for sign in shown.get(scope, ())
+            isinstance(sign, str) or (scope in broadest_scopes and sign in broadest.get(scope, ()))
+            for sign in signs.get(scope, ())
         )
     ]
 
 
 def _signs(node: Any, item: Any) -> Iterator[tuple[str, Any]]:
-    """Each scope in a value with what shows it; `item` is the element of the outermost list around it."""
+    """Each scope in a value with its evidence; `item` is the element of the outermost list around it."""
     if isinstance(node, str):
         parts = [part for part in _SEPARATORS.split(node) if part]
-        if all(":" in part for part in parts):  # a description may mention a scope, and shows none
+        if all(":" in part for part in parts):  # a description may mention a scope without showing it
             yield from ((part, node if item is None else item) for part in parts if part in SCOPES)
     elif isinstance(node, list):
         for element in node:

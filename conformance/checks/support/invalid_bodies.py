@@ -19,7 +19,7 @@ Change = Callable[[Request], Request]
 
 
 def refusals(case: Case) -> set[int]:
-    """How a bad body may be refused. Where the body carries the credential, its lack may be a 401 or not found."""
+    """The statuses that may refuse an invalid body. A body that carries the credential may also get 401 or 404."""
     return {"api_key": {400}, "oauth": {400, 401}, "none": {400, 401, 403, 404}}[case.operation.auth]
 
 
@@ -33,13 +33,13 @@ def _members(value: Any, at: str = "") -> list[str]:
     """The pointers of all members of objects, at any depth."""
     found = []
     for name, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        here = at + pointer.join(name)
-        found += ([here] if isinstance(value, dict) else []) + _members(item, here)
+        member_pointer = at + pointer.join(name)
+        found += ([member_pointer] if isinstance(value, dict) else []) + _members(item, member_pointer)
     return found
 
 
 def _wrong_type(value: Any) -> Any:
-    """A value of another type that a careless reader might take for the same one."""
+    """A value of another type that a lenient parser may convert."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -56,7 +56,7 @@ def _mistype(where: str, request: Request) -> Request:
 
 
 def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, Change] | None]:
-    """Each member that the schema requires, left out; each leaf that it types, given another type."""
+    """Each required member, removed; each typed leaf, with another type."""
     schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
     if schema is None or not isinstance(body, dict):
         return {"": None}
@@ -65,13 +65,13 @@ def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tupl
     def errors(value: Any) -> set[tuple[str, str]]:
         return {(str(e.instance_path), str(e.schema_path)) for e in validator.iter_errors(value)}
 
-    verifier = profile.oauth.code_verifier if profile.oauth else ""  # OA-2 asks about it
-    known = errors(body)
+    verifier = profile.oauth.code_verifier if profile.oauth else ""  # covered by OA-2
+    known_errors = errors(body)
     breaks: dict[str, tuple[str, Change] | None] = {}
     for where in _members(body):
-        if where != verifier and errors(pointer.remove(body, where)) - known:
+        if where != verifier and errors(pointer.remove(body, where)) - known_errors:
             breaks[f"without{where}"] = where, partial(_leave_out, where)
         wrong = _wrong_type(pointer.get(body, where))
-        if where != verifier and errors(pointer.replace(body, where, wrong)) - known:
+        if where != verifier and errors(pointer.replace(body, where, wrong)) - known_errors:
             breaks[f"type{where}"] = where, partial(_mistype, where)
     return breaks or {"": None}

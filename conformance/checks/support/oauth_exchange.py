@@ -1,4 +1,4 @@
-"""What the checks of the token exchange share: the profile's facts about it, and the token of an answer."""
+"""Shared functions of the token exchange checks: the profile's facts, and the token of an answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.profile.model import OAuth, Profile
 
-REFUSED = (400, 401)
+REFUSAL_STATUSES = (400, 401)
 """RFC 6749 section 5.2 and RFC 9449 section 5; the interface does not choose between the two."""
 
 

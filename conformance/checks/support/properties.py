@@ -1,8 +1,8 @@
 """Generated inputs: hypothesis draws them in a thread, and the target answers them in the engine's loop.
 
-Bounded in number, drawn from the run's seed, and shrunk: of the inputs that violate, the smallest is told. A batch of
-them is drawn before any is sent, so that a few can be on their way at once; to shrink, each waits for the answer to the
-last.
+The number is bounded, the values follow from the run's seed, and of the violating inputs the smallest is reported. A
+batch is generated before any is sent, so that several are in flight together; to shrink, each waits for the answer to
+the previous one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.signals import Violated
+from conformance.checks.support.signals import Violation
 from conformance.client.recorder import current_check
 from conformance.core.gc_tuning import forget_circles
 
@@ -29,90 +29,90 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Law = Callable[[Any], Coroutine[Any, Any, None]]
-"""Sends what a value says and raises Violated where the answer is wrong."""
-_SHRINKING: Final = 25
-_SHRINKING_S: Final = 3.0
-"""So many examples more may be sent, for so long, to find a smaller one that violates."""
-_SHOWN: Final = 160
-_AT_ONCE: Final = 4
-"""So many examples of one property are on their way together."""
-_DRAWER: Final = ThreadPoolExecutor(1, "draw")
-_THREADS: Final = ThreadPoolExecutor(8, "explore")
-"""Not the loop's own, which resolves names while these wait for answers; kept, since hypothesis takes its time to get
-used to a new one."""
+"""Sends the request of a value, and raises Violation where the answer is wrong."""
+_MAX_SHRINKS: Final = 25
+_SHRINK_S: Final = 3.0
+"""Further examples, and seconds, for finding a smaller one that violates."""
+_MAX_SHOWN: Final = 160
+_CONCURRENCY: Final = 4
+"""Number of examples of one property in flight together."""
+_DRAW_POOL: Final = ThreadPoolExecutor(1, "draw")
+_SEARCH_POOL: Final = ThreadPoolExecutor(8, "explore")
+"""A separate pool: the loop's own resolves names while these threads wait for answers. It is kept, since hypothesis
+needs time to adapt to a new thread."""
 BATCH: Final = 25
-"""So many examples are drawn, and then sent, at a time: what hypothesis knows of a search grows with it, and so do the
-values that wait. Of a property that is tried on fewer they are kept; more would take more room than it takes time to
-draw them again."""
-_DRAWN: Final[WeakKeyDictionary[SearchStrategy[Any], dict[tuple[int, int], tuple[Any, ...]]]] = WeakKeyDictionary()
-"""By strategy, seed and number: what was drawn, as long as the strategy lives. Where many targets are judged with one
-seed, those that outlive a run (`strategies`) need not be drawn for each of them. No law changes what it is given."""
-_DRAWING: Final = threading.Lock()
-"""Held but for the time that an answer takes: hypothesis sets the recursion limit, which CPython's parser, that it
-calls too, does not bear in another thread (SystemError in 3.11). It is imported under this lock only, too: of two
-threads that begin to import it, one may see a module of it half made."""
+"""Number of examples that are generated, and then sent, at a time: the memory of hypothesis and the waiting values grow
+with it. The examples of smaller properties are cached; for larger ones the memory would cost more than generating them
+again."""
+_DRAW_CACHE: Final[WeakKeyDictionary[SearchStrategy[Any], dict[tuple[int, int], tuple[Any, ...]]]] = WeakKeyDictionary()
+"""By strategy, seed and number: the generated values, as long as the strategy lives. Where many targets are judged with
+one seed, shared strategies (`strategies`) need not generate them for each target. No law changes its value."""
+_HYPOTHESIS_LOCK: Final = threading.Lock()
+"""Held except while waiting for an answer: hypothesis sets the recursion limit, which CPython's parser in another
+thread does not tolerate (SystemError in 3.11). hypothesis is also imported under this lock, since a concurrent import
+may see partial modules."""
 
 
 class Exploration:
-    """What one search has sent and found. hypothesis calls its methods, in a thread of its own."""
+    """The state of one search. hypothesis calls its methods, in a separate thread."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, most: int) -> None:
-        self.sent = 0
+    def __init__(self, loop: asyncio.AbstractEventLoop, max_examples: int) -> None:
+        self.sent_count = 0
         self.violations = 0
-        self.ended: BaseException | None = None
-        self.smallest: tuple[str, Violated] | None = None
-        self.known: dict[int, Violated | None] = {}
-        """What became of the examples that were sent before any was shrunk, by the hash of how they are shown."""
-        self.most = most
+        self.error: BaseException | None = None
+        self.smallest: tuple[str, Violation] | None = None
+        self.outcomes: dict[int, Violation | None] = {}
+        """The results of the examples sent before shrinking, by the hash of their text."""
+        self.max_examples = max_examples
         self._loop = loop
         self._found_at = 0.0
 
-    def begun(self) -> bool:
-        """Counts one example; whether it may be sent."""
-        if self.ended is not None or self.sent >= self.most + (_SHRINKING if self.smallest else 0):
+    def start_example(self) -> bool:
+        """Counts one example; returns whether it may be sent."""
+        if self.error is not None or self.sent_count >= self.max_examples + (_MAX_SHRINKS if self.smallest else 0):
             return False
-        if self.smallest and time.monotonic() > self._found_at + _SHRINKING_S:
+        if self.smallest and time.monotonic() > self._found_at + _SHRINK_S:
             return False
-        self.sent += 1
+        self.sent_count += 1
         return True
 
     def shrink_from_now(self) -> None:
         """Until now there was no time to look for a smaller one."""
         self._found_at = time.monotonic()
 
-    def step(self, work: Callable[[], Coroutine[Any, Any, None]], shown: Callable[[], str]) -> None:
-        """Sends what an example asks for. Raises Violated; what else goes wrong ends the search, and is kept."""
-        if self.ended is not None:
+    def step(self, work: Callable[[], Coroutine[Any, Any, None]], text: Callable[[], str]) -> None:
+        """Sends the request of an example. Raises Violation; any other exception ends the search, and is kept."""
+        if self.error is not None:
             return
         coroutine = work()
-        _DRAWING.release()
+        _HYPOTHESIS_LOCK.release()
         try:
             asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
-        except Violated as violated:
-            self.keep(shown(), violated)
+        except Violation as violation:
+            self.keep(text(), violation)
             raise
         except BaseException as error:  # noqa: BLE001 - carried to the check, which runs in another thread
-            coroutine.close()  # where the loop is gone it never began
-            self.ended = error
+            coroutine.close()  # it was never started where the loop is closed
+            self.error = error
         finally:
-            _DRAWING.acquire()
+            _HYPOTHESIS_LOCK.acquire()
 
-    def keep(self, shown: str, violated: Violated) -> None:
-        """Counts a violation, and remembers the smallest."""
+    def keep(self, text: str, violation: Violation) -> None:
+        """Counts a violation, and keeps the smallest."""
         self.violations += 1
         if self.smallest is None:
             self._found_at = time.monotonic()
-        if self.smallest is None or (len(shown), shown) < (len(self.smallest[0]), self.smallest[0]):
-            self.smallest = shown, violated
+        if self.smallest is None or (len(text), text) < (len(self.smallest[0]), self.smallest[0]):
+            self.smallest = text, violation
 
 
 def seed_of(case: Case) -> int:
-    """The seed of a check's examples: of the run's seed and the check's own name, so that one can be run alone."""
+    """The seed of a check's examples, from the run's seed and the check's name, so that a check can run alone."""
     return zlib.crc32(f"{case.runtime.settings.seed}:{current_check.get()}".encode())
 
 
-def bounded(examples: int, **more: Any) -> settings:
-    """hypothesis settings that keep no database and have no clock of their own."""
+def hypothesis_settings(examples: int, **options: Any) -> settings:
+    """hypothesis settings without a database and a deadline."""
     from hypothesis import HealthCheck, Phase, Verbosity, settings
 
     return settings(
@@ -123,7 +123,7 @@ def bounded(examples: int, **more: Any) -> settings:
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
         verbosity=Verbosity.quiet,
-        **more,
+        **options,
     )
 
 
@@ -134,161 +134,163 @@ async def explore(
     *,
     examples: int,
     show: Callable[[Any], str] = repr,
-    after: Callable[[], Awaitable[Any]] | None = None,
+    final_check: Callable[[], Awaitable[Any]] | None = None,
     needs: str = "",
 ) -> None:
-    """Sends `examples` generated values; raises Violated with the smallest of those that violate the law.
+    """Sends `examples` generated values; raises Violation with the smallest of those that violate the law.
 
-    `after` is what must hold at the end for anything to be said: the control, proven again. `needs` says what is
-    missing where there are no values at all.
+    `final_check` must succeed at the end: the control, proven again. `needs` says what is missing where there are no
+    values at all.
     """
-    examples = max(1, examples)  # a share of few is one
-    found = Exploration(asyncio.get_running_loop(), examples)
-    seeded = seed_of(case)
-    for begun, number in batches(examples):
-        search = strategy, seeded + begun, number
-        values = await draw(partial(_drawn, *search))
-        case.further(begun or values or not needs, needs)
-        exhausted = len(values) < number
-        found.known.clear()
-        await spread(found, values, law, show)
-        if found.smallest is not None:
-            await in_thread(found, partial(_shrink, found, *search, law, show))
-        if found.smallest is not None or exhausted:
+    examples = max(1, examples)  # a share of a small number is at least one
+    exploration = Exploration(asyncio.get_running_loop(), examples)
+    start_seed = seed_of(case)
+    for offset, number in batches(examples):
+        search = strategy, start_seed + offset, number
+        values = await draw(partial(_draw, *search))
+        case.require_case(offset or values or not needs, needs)
+        is_exhausted = len(values) < number
+        exploration.outcomes.clear()
+        await send_batch(exploration, values, law, show)
+        if exploration.smallest is not None:
+            await run_in_thread(exploration, partial(_shrink, exploration, *search, law, show))
+        if exploration.smallest is not None or is_exhausted:
             break
-    await conclude(case, found, after)
+    await conclude(case, exploration, final_check)
 
 
 def batches(examples: int) -> Iterator[tuple[int, int]]:
-    """How many there are before each batch, and how many are in it."""
-    for begun in range(0, examples, BATCH):
-        yield begun, min(BATCH, examples - begun)
+    """Offset and size of each batch."""
+    for offset in range(0, examples, BATCH):
+        yield offset, min(BATCH, examples - offset)
 
 
 async def draw(search: Callable[[], T]) -> T:
     """Runs a search of hypothesis, which sends nothing, in a thread."""
 
     def locked() -> T:
-        with _DRAWING:
+        with _HYPOTHESIS_LOCK:
             return search()
 
-    return await asyncio.get_running_loop().run_in_executor(_DRAWER, contextvars.copy_context().run, locked)
+    return await asyncio.get_running_loop().run_in_executor(_DRAW_POOL, contextvars.copy_context().run, locked)
 
 
-def _drawn(strategy: Callable[[], SearchStrategy[Any]], seeded: int, examples: int) -> list[Any]:
-    """The examples that hypothesis tries as long as all goes well; none where nothing can be drawn."""
+def _draw(strategy: Callable[[], SearchStrategy[Any]], start_seed: int, examples: int) -> list[Any]:
+    """The examples that hypothesis tries while none fails; none where no value can be generated."""
     from hypothesis import given, seed
     from hypothesis.errors import Unsatisfiable
 
-    made = strategy()
-    known = _DRAWN.setdefault(made, {})
-    if (seeded, examples) in known:
-        return list(known[seeded, examples])
+    search_strategy = strategy()
+    cached = _DRAW_CACHE.setdefault(search_strategy, {})
+    if (start_seed, examples) in cached:
+        return list(cached[start_seed, examples])
     values: list[Any] = []
 
     def example(value: Any) -> None:
         values.append(value)
 
     try:
-        seed(seeded)(bounded(examples)(given(made)(example)))()
+        seed(start_seed)(hypothesis_settings(examples)(given(search_strategy)(example)))()
     except Unsatisfiable:
         pass
     if examples < BATCH:
-        known[seeded, examples] = tuple(values[:examples])
+        cached[start_seed, examples] = tuple(values[:examples])
     else:
         forget_circles()
     return values[:examples]
 
 
-async def spread(found: Exploration, values: list[Any], law: Law, show: Callable[[Any], str]) -> None:
-    """Sends what was drawn, a few at once, until one violates. Raises what else goes wrong. Takes them off the list."""
+async def send_batch(exploration: Exploration, values: list[Any], law: Law, show: Callable[[Any], str]) -> None:
+    """Sends the values, several concurrently, until one violates. Raises other exceptions. Empties the list."""
     values.reverse()
 
     async def lane() -> None:
-        while values and found.smallest is None:
+        while values and exploration.smallest is None:
             value = values.pop()
-            shown = show(value)
-            name = hash(shown)
-            found.sent += 1
-            found.known[name] = None
+            text = show(value)
+            name = hash(text)
+            exploration.sent_count += 1
+            exploration.outcomes[name] = None
             try:
                 await law(value)
-            except Violated as violated:
-                found.known[name] = violated
-                found.keep(shown, violated)
+            except Violation as violation:
+                exploration.outcomes[name] = violation
+                exploration.keep(text, violation)
 
-    lanes = [asyncio.ensure_future(lane()) for _ in range(min(_AT_ONCE, len(values)))]
+    lanes = [asyncio.ensure_future(lane()) for _ in range(min(_CONCURRENCY, len(values)))]
     try:
         await asyncio.gather(*lanes)
     finally:
-        for one in lanes:
-            one.cancel()
+        for task in lanes:
+            task.cancel()
 
 
-class _Caught(Exception):
-    """An example violates: hypothesis takes errors from one place for one error, wherever they came about."""
+class _ExampleViolates(Exception):
+    """An example violates the law: hypothesis treats errors raised at one place as one error."""
 
 
 def _shrink(
-    found: Exploration,
+    exploration: Exploration,
     strategy: Callable[[], SearchStrategy[Any]],
-    seeded: int,
+    start_seed: int,
     examples: int,
     law: Law,
     show: Callable[[Any], str],
 ) -> None:
-    """The same search again, whose first examples need not be sent any more."""
+    """The same search again, without sending the known examples."""
     from hypothesis import given, seed
 
     def example(value: Any) -> None:
-        shown = show(value)
-        violated = found.known.get(hash(shown))
-        if hash(shown) not in found.known and found.begun():
+        text = show(value)
+        violation = exploration.outcomes.get(hash(text))
+        if hash(text) not in exploration.outcomes and exploration.start_example():
             try:
-                found.step(lambda: law(value), lambda: shown)
-            except Violated as seen:
-                violated = seen
-        if violated is not None:
-            raise _Caught
+                exploration.step(lambda: law(value), lambda: text)
+            except Violation as seen:
+                violation = seen
+        if violation is not None:
+            raise _ExampleViolates
 
-    seed(seeded)(bounded(examples)(given(strategy())(example)))()
+    seed(start_seed)(hypothesis_settings(examples)(given(strategy())(example)))()
 
 
-async def in_thread(found: Exploration, search: Callable[[], None]) -> None:
-    """Runs a search to its end; hypothesis' own complaints about what it was answered are none of ours."""
+async def run_in_thread(exploration: Exploration, search: Callable[[], None]) -> None:
+    """Runs a search to its end; errors of hypothesis about the answers are ignored."""
     context = contextvars.copy_context()
     try:
-        await asyncio.get_running_loop().run_in_executor(_THREADS, context.run, _quietly, found, search)
+        await asyncio.get_running_loop().run_in_executor(_SEARCH_POOL, context.run, _run_search, exploration, search)
     finally:
-        found.ended = found.ended or CancelledError()
-    if not isinstance(found.ended, CancelledError):
-        raise found.ended
+        exploration.error = exploration.error or CancelledError()
+    if not isinstance(exploration.error, CancelledError):
+        raise exploration.error
 
 
-def _quietly(found: Exploration, search: Callable[[], None]) -> None:
-    with _DRAWING:
+def _run_search(exploration: Exploration, search: Callable[[], None]) -> None:
+    with _HYPOTHESIS_LOCK:
         from hypothesis.errors import HypothesisException, Unsatisfiable
 
         try:
             search()
-        except (Violated, _Caught, Unsatisfiable):  # the last: nothing could be drawn, which is untested
+        except (Violation, _ExampleViolates, Unsatisfiable):  # Unsatisfiable: no value, so the check is untested
             pass
         except HypothesisException:
-            if not found.sent:
+            if not exploration.sent_count:
                 raise
 
 
-async def conclude(case: Case, found: Exploration, after: Callable[[], Awaitable[Any]] | None = None) -> None:
-    """Raises the smallest violation, once what must hold at the end was seen to.
+async def conclude(
+    case: Case, exploration: Exploration, final_check: Callable[[], Awaitable[Any]] | None = None
+) -> None:
+    """Raises the smallest violation, after the final check.
 
-    What was answered 200 and ought not to be has no need of that: it may have used up what the control rests on.
+    A request answered 200 that should be refused needs no final check: it may have used up what the control needs.
     """
-    case.note(f"{found.sent} generated, from seed {case.runtime.settings.seed}")
-    decisive = found.smallest[1].answers[-1:] if found.smallest is not None else ()
-    served = any(answer.ok for answer in decisive)
-    if after is not None and found.sent and not served:
-        await after()
-    if found.smallest is not None:
-        shown, violated = found.smallest
-        violated.message += f"; the smallest found: {case.runtime.settings.secrets.excerpt(shown, _SHOWN)}"
-        raise violated
+    case.note(f"{exploration.sent_count} generated, from seed {case.runtime.settings.seed}")
+    decisive = exploration.smallest[1].answers[-1:] if exploration.smallest is not None else ()
+    was_accepted = any(answer.ok for answer in decisive)
+    if final_check is not None and exploration.sent_count and not was_accepted:
+        await final_check()
+    if exploration.smallest is not None:
+        text, violation = exploration.smallest
+        violation.message += f"; the smallest found: {case.runtime.settings.secrets.excerpt(text, _MAX_SHOWN)}"
+        raise violation

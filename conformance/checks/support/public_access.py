@@ -11,14 +11,14 @@ from conformance.client.response import Answer
 
 
 async def needs_no_credential(case: Case) -> None:
-    """Sent without Authorization, the control is not refused for want of one."""
-    answer = await _without_credential(case, await case.arrange(proven=False), "no Authorization")
+    """The control without Authorization is not refused for lack of a credential."""
+    answer = await _without_credential(case, await case.arrange(prove_control=False), "no Authorization")
     if not answer.ok:
         raise control_failed(answer)
 
 
 async def needs_no_credential_with(case: Case, parameters: Mapping[str, str]) -> None:
-    """The same with further query parameters: whether they are accepted is not shown, but no key is asked for."""
+    """The same with further query parameters: they may be refused, but not for lack of a key."""
     request = (await case.arrange()).with_query(**parameters)
     answer = await _without_credential(case, request, f"no Authorization, with {', '.join(parameters)}")
     case.note(f"with {', '.join(parameters)}: {answer.summary}")
@@ -27,7 +27,7 @@ async def needs_no_credential_with(case: Case, parameters: Mapping[str, str]) ->
 async def _without_credential(case: Case, request: Request, purpose: str) -> Answer:
     answer = await case.send(request.with_authorization(), purpose)
     if answer.status in (401, 403):
-        raise case.violated(
+        raise case.violation(
             f"a public operation was answered {answer.status} without Authorization", answer, expected="200"
         )
     return answer

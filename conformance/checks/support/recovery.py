@@ -1,7 +1,7 @@
-"""Waiting for limited operations to answer again, all of them together as far as that goes.
+"""Waiting for limited operations to recover, concurrently where possible.
 
-They are asked together as long as that finds another one limited no more. One that still is then is asked by itself,
-with nothing else sent meanwhile, so that asking does not keep the limit up.
+They are polled together while that finds another recovered one. Those that remain are then polled one by one, with
+nothing else sent, so that polling does not keep the limit in force.
 """
 
 from __future__ import annotations
@@ -13,49 +13,49 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_POLLED_S = 3.0
-_LAST_ASKED = 3
+_POLL_S = 3.0
+_FINAL_POLLS = 3
 
 
 @dataclass(frozen=True)
 class Wait:
-    """How long a limited operation is waited for: asked ever less often, and then left alone for `silence_s`."""
+    """The wait for a limited operation: polling at growing intervals, then `silence_s` without requests."""
 
-    polled_s: float
+    poll_s: float
     silence_s: float
 
 
 def wait_for(bound_s: float, longest_s: float) -> Wait:
-    """A declared bound passes once entirely with nothing sent, unless that is longer than anybody waits."""
-    return Wait(min(bound_s, _POLLED_S), min(bound_s, longest_s))
+    """The declared bound passes once completely without requests, unless it exceeds the longest wait."""
+    return Wait(min(bound_s, _POLL_S), min(bound_s, longest_s))
 
 
 async def settle(
-    some: Sequence[T], ask: Callable[[T], Awaitable[None]], is_limited: Callable[[T], bool], wait: Wait
+    items: Sequence[T], ask: Callable[[T], Awaitable[None]], is_limited: Callable[[T], bool], wait: Wait
 ) -> None:
-    """Asks until none is limited, or one was left alone in vain: the others had that time as well, and are asked at
-    once."""
-    left, before = list(some), len(some) + 1
-    while 0 < len(left) < before:
-        before = len(left)
-        await asyncio.gather(*(ask(one) for one in left))
-        left = [one for one in left if is_limited(one)]
-    patient = True
-    for one in left:
-        for pause in _pauses(wait) if patient else (0.05,) * _LAST_ASKED:
+    """Polls until none is limited, or one stayed limited after its wait: the others waited as long, and are polled
+    immediately."""
+    pending, previous_count = list(items), len(items) + 1
+    while 0 < len(pending) < previous_count:
+        previous_count = len(pending)
+        await asyncio.gather(*(ask(item) for item in pending))
+        pending = [item for item in pending if is_limited(item)]
+    is_patient = True
+    for item in pending:
+        for pause in _pauses(wait) if is_patient else (0.05,) * _FINAL_POLLS:
             await asyncio.sleep(pause)
-            await ask(one)
-            if not is_limited(one):
+            await ask(item)
+            if not is_limited(item):
                 break
-        patient = patient and not is_limited(one)
+        is_patient = is_patient and not is_limited(item)
 
 
 def _pauses(wait: Wait) -> Iterator[float]:
-    """The pauses before each question. One answer may be limited by chance, and a slow one may have been late."""
-    passed, pause = 0.0, 0.05
-    while passed < wait.polled_s:
+    """The pauses before each poll. Several at the end, since one answer may be limited by chance or come late."""
+    elapsed_s, pause = 0.0, 0.05
+    while elapsed_s < wait.poll_s:
         yield pause
-        passed, pause = passed + pause, min(pause * 1.5, 1.0)
+        elapsed_s, pause = elapsed_s + pause, min(pause * 1.5, 1.0)
     if wait.silence_s:
         yield wait.silence_s
-    yield from (0.05,) * _LAST_ASKED
+    yield from (0.05,) * _FINAL_POLLS

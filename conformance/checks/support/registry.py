@@ -1,4 +1,4 @@
-"""The `check` decorator, and the list of everything that it decorated."""
+"""The `check` decorator and the registry of checks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from conformance.profile.model import Profile
 
 Function = Callable[..., Awaitable[None]]
 Cases = Mapping[str, Any] | Callable[[Profile, Operation], Mapping[str, Any]]
-"""Case name -> the value that the check gets as its second argument; or how to make them for one operation."""
+"""Case name -> second argument of the check; or a function that returns them for one operation."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A registered check. `on` selects operations as requirements do; empty means the requirement's own."""
+    """A registered check. `on` selects operations as requirements do; empty: those of the requirement."""
 
     name: str
     subject: str
@@ -67,7 +67,7 @@ class Instance:
         return f"{self.check.subject}::{self.name}"
 
 
-_registered: list[Check] = []
+_registry: list[Check] = []
 
 
 def check(
@@ -81,12 +81,12 @@ def check(
     """Registers an async function as a check of a requirement.
 
     It is called with the Case and, where there are `cases`, the case's value. `exclusive` runs it last and alone.
-    A `chain` is many calls one after the other: it begins first, since no other can make up for a late start.
+    A `chain` is a long sequence of calls: it starts first.
     """
 
     def register(function: Function) -> Function:
         subject = function.__module__.rpartition(".")[2]
-        _registered.append(Check(function.__name__, subject, requirement, function, on, cases, exclusive, chain))
+        _registry.append(Check(function.__name__, subject, requirement, function, on, cases, exclusive, chain))
         return function
 
     return register
@@ -94,35 +94,37 @@ def check(
 
 @cache
 def all_checks() -> tuple[Check, ...]:
-    """Every check of the suite, by file and then in the order written."""
+    """Every check of the suite, by file and then in source order."""
     for module in sorted(pkgutil.iter_modules(conformance.checks.__path__), key=lambda m: m.name):
         if module.name.startswith("check_"):
             importlib.import_module(f"conformance.checks.{module.name}")
-    return tuple(sorted(_registered, key=lambda c: c.subject))
+    return tuple(sorted(_registry, key=lambda c: c.subject))
 
 
 @cache
 def cause_of(requirement: str) -> str:
-    """The cause that a result names where the exclusive check of a requirement shows why nothing can be said."""
-    return next((f"check:{one.id}" for one in all_checks() if one.exclusive and one.requirement == requirement), "")
+    """The cause of results that depend on the exclusive check of a requirement."""
+    return next(
+        (f"check:{entry.id}" for entry in all_checks() if entry.exclusive and entry.requirement == requirement), ""
+    )
 
 
 def instances(checks: Iterable[Check], profile: Profile, contract: Contract) -> list[Instance]:
-    """What a run of these checks against that profile consists of."""
+    """The instances of these checks for a profile."""
     found = []
-    for one in checks:
-        for operation in one.operations(contract):
-            if one.cases is None:
-                found.append(Instance(one, operation))
+    for entry in checks:
+        for operation in entry.operations(contract):
+            if entry.cases is None:
+                found.append(Instance(entry, operation))
                 continue
-            cases = one.cases(profile, operation) if callable(one.cases) else one.cases
-            found += [Instance(one, operation, name, value) for name, value in cases.items()]
+            cases = entry.cases(profile, operation) if callable(entry.cases) else entry.cases
+            found += [Instance(entry, operation, name, value) for name, value in cases.items()]
     return found
 
 
 @cache
 def check_set_digest() -> str:
-    """sha256 over the source of all checks and of what judges them: equal digests judge alike."""
+    """sha256 over the source of all checks and of the judge: equal digests judge alike."""
     digest = hashlib.sha256()
     for package in ("conformance.checks", "conformance.judge"):
         modules = pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")

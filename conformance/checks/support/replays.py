@@ -1,4 +1,4 @@
-"""What the idempotency checks share: equality of replays, and bodies that differ in one meaningful leaf."""
+"""Shared functions of the idempotency checks: equality of replays, and bodies that differ in one meaningful leaf."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 
 _SETTLE_S = 1.5
-"""So long, and twice as long as a call takes, a key that was answered may still say that it is in use."""
+"""Seconds, plus twice the duration of a call, for which an answered key may still be reported as in use."""
 _LONGEST_PAUSE_S = 0.8
 
 
-def without(value: Any, volatile: tuple[str, ...]) -> Any:
-    """A value without what may differ in a replay. A `*` in a pointer stands for every element."""
+def drop_volatile(value: Any, volatile: tuple[str, ...]) -> Any:
+    """A value without its volatile members. A `*` in a pointer matches every element."""
     for where in volatile:
         for found in list(_expand(value, where)):
             if found and pointer.has(value, found):
@@ -30,90 +30,98 @@ def without(value: Any, volatile: tuple[str, ...]) -> Any:
 
 
 def _expand(value: Any, where: str) -> Iterator[str]:
-    head, star, rest = where.partition("/*")
+    head, star, suffix = where.partition("/*")
     if not star:
         yield where
     elif pointer.has(value, head):
         inside = pointer.get(value, head)
         names = list(inside) if isinstance(inside, dict) else range(len(inside)) if isinstance(inside, list) else ()
         for name in names:
-            yield from _expand(value, f"{head}{pointer.join(name)}{rest}")
+            yield from _expand(value, f"{head}{pointer.join(name)}{suffix}")
 
 
-def alike(case: Case, first: Answer, second: Answer) -> bool:
-    """Whether two answers say the same: status and JSON value, but for the volatile members."""
+def are_alike(case: Case, first: Answer, second: Answer) -> bool:
+    """Whether two answers have equal status and JSON value, except volatile members."""
     if first.status != second.status:
         return False
-    return strictjson.same(without(first.value, case.volatile), without(second.value, case.volatile))
+    return strictjson.same(drop_volatile(first.value, case.volatile), drop_volatile(second.value, case.volatile))
 
 
-def pinned(request: Request) -> Request:
-    """A token request whose proof keeps its jti, so that it can be repeated to the letter."""
+def fix_proof_id(request: Request) -> Request:
+    """A token request whose proof has a fixed jti, so that it can be repeated exactly."""
     if request.proof is None:
         return request
     return request.with_proof(dataclasses.replace(request.proof, claims={"jti": str(uuid.uuid4())}))
 
 
 async def replay(case: Case, request: Request, purpose: str = "replay") -> Answer:
-    """The answer to a request that was answered 200 before; a 409 is given a moment to settle.
+    """Repeats a request that was answered 200; a 409 is given a moment to settle.
 
-    A retry of the token exchange has a fresh proof. Where a target takes that for another call (OA-11 asks about it),
-    the very same proof is tried; a target that then refuses the used jti leaves nothing to be said.
+    A retry of the token exchange has a fresh proof. Where a target treats that as another call (see OA-11), the same
+    proof is tried; inconclusive where the target then refuses the used jti.
     """
     if request.proof is not None:
-        fresh = await _settled(case, request.with_proof(dataclasses.replace(request.proof, claims={})), purpose)
+        fresh = await _send_until_settled(
+            case, request.with_proof(dataclasses.replace(request.proof, claims={})), purpose
+        )
         if fresh.status not in (400, 401, 409):
             return fresh
-        same = await _settled(case, request, f"{purpose}, same proof")
-        if same.status == 401 and fresh.status == 409:
+        repeated = await _send_until_settled(case, request, f"{purpose}, same proof")
+        if repeated.status == 401 and fresh.status == 409:
             raise Inconclusive(
-                "a retry needs a fresh proof, and with one it counts as another call (OA-11)", fresh, same
+                "a retry needs a fresh proof, and with one it counts as another call (OA-11)", fresh, repeated
             )
-        return same if same.ok else fresh
-    return await _settled(case, request, purpose)
+        return repeated if repeated.ok else fresh
+    return await _send_until_settled(case, request, purpose)
 
 
-async def _settled(case: Case, request: Request, purpose: str) -> Answer:
+async def _send_until_settled(case: Case, request: Request, purpose: str) -> Answer:
     answer = await case.send(request, purpose)
-    left_s = _SETTLE_S + 2 * min(
+    remaining_s = _SETTLE_S + 2 * min(
         case.runtime.flow.slowest_s.get(request.operation.id, 0.0), case.profile.limits.timeout_s
     )
     pause_s = 0.1
-    while answer.status == 409 and left_s > 0:
+    while answer.status == 409 and remaining_s > 0:
         await asyncio.sleep(pause_s)
-        left_s, pause_s = left_s - pause_s, min(_LONGEST_PAUSE_S, 2 * pause_s)
+        remaining_s, pause_s = remaining_s - pause_s, min(_LONGEST_PAUSE_S, 2 * pause_s)
         answer = await case.send(request, purpose)
     return answer
 
 
-def expect_same(case: Case, first: Answer, again: Answer) -> None:
+def expect_same(case: Case, first: Answer, repeat: Answer) -> None:
     """Violated unless `again` replays `first`."""
-    if again.status != first.status:
-        raise case.violated("the replay has another status", first, again, expected=first.summary)
-    if not alike(case, first, again):
-        where = strictjson.first_difference(without(first.value, case.volatile), without(again.value, case.volatile))
-        raise case.violated(
+    if repeat.status != first.status:
+        raise case.violation("the replay has another status", first, repeat, expected=first.summary)
+    if not are_alike(case, first, repeat):
+        where = strictjson.first_difference(
+            drop_volatile(first.value, case.volatile), drop_volatile(repeat.value, case.volatile)
+        )
+        raise case.violation(
             f"the replay differs from the first answer at {where or 'its root'}",
             first,
-            again,
+            repeat,
             expected="the same JSON value, but for members declared volatile",
             observed=f"another value at {where or 'the root'}",
         )
 
 
 def free_leaves(request: Request) -> list[tuple[str, Any]]:
-    """The places and values of the body's leaves that may be changed: no placeholder's, and not the key's own."""
-    taken, carried = request.scope.values(), request.idempotency.place if request.idempotency else ""
+    """The places and values of the body's leaves that may be changed: no placeholders, and not the key."""
+    placeholder_values, key_pointer = request.scope.values(), request.idempotency.place if request.idempotency else ""
     leaves = pointer.leaves(request.body)
-    return [(where, leaf) for where, leaf in leaves if where and leaf not in taken and where != carried]
+    return [
+        (where, leaf) for where, leaf in leaves if where and leaf not in placeholder_values and where != key_pointer
+    ]
 
 
 async def variations(case: Case, request: Request, where: str) -> list[Any]:
-    """Bodies that differ from the request's in the leaf at `where` alone and may well be valid, likeliest first."""
+    """Bodies that differ in the leaf at `where` only and are likely to be valid, the likeliest first."""
     leaf = pointer.get(request.body, where)
-    told = [pointer.get(template, where) for template in case.facts.bodies if pointer.has(template, where)]
-    others = [await case.runtime.arranger.rendered(request, template) for template in told]
+    templates = [pointer.get(template, where) for template in case.facts.bodies if pointer.has(template, where)]
+    others = [await case.runtime.arranger.render_body(request, template) for template in templates]
     from_others = [pointer.replace(request.body, where, other) for other in others if not strictjson.same(other, leaf)]
     likely = [*from_others, *case.runtime.alternatives(case.operation.request_schema).of(request.body, where)]
-    last_resort = f"{leaf}x" if isinstance(leaf, str) else "x"  # surely refused alone, which tells that it is looked at
+    last_resort = (
+        f"{leaf}x" if isinstance(leaf, str) else "x"
+    )  # certainly refused alone, which shows that the leaf is read
     return [*likely, pointer.replace(request.body, where, last_resort)]

@@ -1,4 +1,4 @@
-"""Values just beyond what a schema allows, each in a body that is good otherwise: pure functions."""
+"""Values just beyond the bounds of a schema, each in an otherwise valid body: pure functions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from conformance.core import json_pointer as pointer
 from conformance.profile.subschema import Root, Schema
 
 _LONGEST: Final = 16 * 1024
-"""Characters of a text that is too long. A bound above it is left alone: that much may be refused for its size."""
-_MOST_ITEMS: Final = 1000
+"""Maximum length of a generated text. Higher bounds are omitted: such a text may be refused for its size."""
+_MAX_ITEMS: Final = 1000
 _EXACT: Final = 2**53 - 1
-"""Beyond it a reader of JSON need not tell a number from the next one (RFC 8259 section 6)."""
+"""Larger integers may be indistinguishable for a JSON parser (RFC 8259 section 6)."""
 
 
 @dataclass(frozen=True)
-class Beyond:
+class BoundViolation:
     """One member out of its bounds."""
 
     where: str
@@ -27,26 +27,28 @@ class Beyond:
     body: Any
 
 
-def beyond(body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]) -> Iterator[Beyond]:
-    """Bodies with one value just out of one bound. `keep` names places, `values` what stands for something else."""
-    root, known = Root(schema), set()
+def values_beyond_bounds(
+    body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]
+) -> Iterator[BoundViolation]:
+    """Bodies with one value just beyond one bound. `keep` names places, `values` fixture values that stay unchanged."""
+    root, covered = Root(schema), set()
     for where in places(body):
         value = pointer.get(body, where)
-        if where in keep or value in values or _further(where):
+        if where in keep or value in values or _is_later_item(where):
             continue
         for part in root.at(schema, pointer.tokens(where)):
-            for bound, other in _out_of(part, value):
-                if (where, bound) not in known:
-                    known.add((where, bound))
-                    yield Beyond(where, bound, pointer.replace(body, where, other))
+            for bound, other in _violations(part, value):
+                if (where, bound) not in covered:
+                    covered.add((where, bound))
+                    yield BoundViolation(where, bound, pointer.replace(body, where, other))
 
 
-def _further(where: str) -> bool:
-    """Whether it is in another item of an array than the first: what bounds that one, bounds all."""
+def _is_later_item(where: str) -> bool:
+    """Whether it is in an array item other than the first, which has the same bounds."""
     return any(name.isdigit() and name != "0" for name in pointer.tokens(where))
 
 
-def _out_of(part: Mapping[str, Any], value: Any) -> Iterator[tuple[str, Any]]:
+def _violations(part: Mapping[str, Any], value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, str):
         yield from _of_text(part, value)
     elif isinstance(value, list):
@@ -61,15 +63,18 @@ def _of_text(part: Mapping[str, Any], value: str) -> Iterator[tuple[str, Any]]:
         yield "maxLength", value + "x" * (longest + 1 - len(value))
     if shortest > 0:
         short = value[: shortest - 1]
-        yield "minLength", short if short.isascii() else "x" * len(short)  # some count UTF-16, and some bytes
+        yield (
+            "minLength",
+            short if short.isascii() else "x" * len(short),
+        )  # implementations count code points, UTF-16 units or bytes
     if "enum" in part and f"{value}x" not in part["enum"]:
         yield "enum", f"{value}x"
 
 
 def _of_items(part: Mapping[str, Any], value: list[Any]) -> Iterator[tuple[str, Any]]:
-    most, fewest = part.get("maxItems"), part.get("minItems", 0)
-    if most is not None and most < _MOST_ITEMS and value:
-        yield "maxItems", (value * (most + 1))[: most + 1]
+    max_items, fewest = part.get("maxItems"), part.get("minItems", 0)
+    if max_items is not None and max_items < _MAX_ITEMS and value:
+        yield "maxItems", (value * (max_items + 1))[: max_items + 1]
     if fewest > 0:
         yield "minItems", value[: fewest - 1]
 

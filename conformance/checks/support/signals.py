@@ -1,4 +1,4 @@
-"""How a check ends other than by passing. A missing profile fact is `client.arrange.MissingFact`."""
+"""The signals that end a check without a pass. See also `client.request_builder.MissingFact`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Signal(Exception):
         self.observed = observed
 
 
-class Violated(Signal):
-    """The requirement does not hold. `level` overrides its own, where a profile fact binds more or less."""
+class Violation(Signal):
+    """The requirement is violated. `level` overrides its own, where a profile fact binds more or less."""
 
     def __init__(
         self, message: str, *answers: Answer, expected: str = "", observed: str = "", level: Level | None = None
@@ -28,7 +28,7 @@ class Violated(Signal):
 
 
 class Inconclusive(Signal):
-    """Nothing can be said. `cause` names what this rests on, so that one broken control is one cause."""
+    """No judgement is possible. `cause` names the reason, so that one broken control is one cause."""
 
     def __init__(self, message: str, *answers: Answer, cause: str = "", observed: str = "") -> None:
         super().__init__(message, *answers, observed=observed)
@@ -36,9 +36,9 @@ class Inconclusive(Signal):
 
 
 class Inapplicable(Signal):
-    """What the check is about does not exist on this target: by the interface, or by what the profile states.
+    """The subject of the check does not exist on this target, by the interface or by the profile.
 
-    `further`: only this case of the requirement is meant, which other checks carry.
+    `further`: only this case of the requirement is inapplicable; other checks carry it.
     """
 
     def __init__(self, message: str, *, further: bool = False) -> None:

@@ -1,7 +1,7 @@
-"""What generated requests are made of: hypothesis strategies around a request that is known to be good.
+"""hypothesis strategies around a request that is known to be valid.
 
-hypothesis is imported where something is drawn: a run that draws nothing does not wait for it, and no two threads
-import it at once (see `explore`).
+hypothesis is imported on use, so that a run without generated inputs does not wait for it, and never by two threads at
+once (see `properties`).
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 JsonValue = Any
 _PLAIN: Final = string.ascii_letters + string.digits
-_KEPT: Final = 256
-"""So many strategies of one kind outlive the run that they were made for; see `explore`."""
+_CACHE_SIZE: Final = 256
+"""Number of cached strategies of one kind, shared by runs; see `properties`."""
 _LONGEST: Final = 20
-"""Characters of an id that is of no known make."""
+"""Maximum length of an id in an unknown format."""
 _NO_NUMBER: Final = "ghjklmpqrstuvwyz"
-"""Letters that stand in no spelling of a number, be it hexadecimal, octal, with an exponent, infinite or none."""
+"""Letters that occur in no notation of a number: hexadecimal, octal, exponents, infinity, NaN."""
 
 
 def places(value: JsonValue, at: str = "") -> Iterator[str]:
-    """The pointers of everything inside a value, at any depth."""
+    """The pointers of all members and items of a value, at any depth."""
     for name, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        here = at + pointer.join(name)
-        yield here
-        yield from places(item, here)
+        member_pointer = at + pointer.join(name)
+        yield member_pointer
+        yield from places(item, member_pointer)
 
 
 @cache
 def json_values() -> SearchStrategy[JsonValue]:
-    """Any JSON value that a strict writer would write: no lone surrogates, no NaN."""
+    """Any JSON value without lone surrogates and NaN."""
     from hypothesis import strategies as st
 
     text = st.text(st.characters(codec="utf-8"), max_size=30)
@@ -50,40 +50,40 @@ def json_values() -> SearchStrategy[JsonValue]:
 
 @dataclass(frozen=True)
 class Edit:
-    """A change of a JSON document, told without the document: what is unique to one is not drawn."""
+    """A change of a JSON document, independent of the document's unique values."""
 
     where: str
-    """The pointer of the place that is another; empty: all of it."""
+    """The pointer of the changed place; empty: the whole document."""
     value: JsonValue
     ascii_only: bool
-    gone: bool = False
-    """Nothing is there any more."""
+    is_removal: bool = False
+    """Whether the place is removed."""
 
-    def written(self, document: JsonValue) -> bytes:
-        """The text of the document, changed."""
-        if self.gone:
-            changed = pointer.remove(document, self.where)
+    def apply(self, document: JsonValue) -> bytes:
+        """The changed document as JSON text."""
+        if self.is_removal:
+            result = pointer.remove(document, self.where)
         else:
-            changed = pointer.replace(document, self.where, self.value) if self.where else self.value
-        return json.dumps(changed, ensure_ascii=self.ascii_only).encode()
+            result = pointer.replace(document, self.where, self.value) if self.where else self.value
+        return json.dumps(result, ensure_ascii=self.ascii_only).encode()
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def hostile_edits(free: tuple[str, ...]) -> SearchStrategy[Edit]:
-    """One of these places replaced or gone, or any other value instead of all."""
+    """One of these places replaced or removed, or the whole body replaced."""
     from hypothesis import strategies as st
 
     plain = st.booleans()
-    made: list[SearchStrategy[Edit]] = [st.builds(Edit, st.just(""), json_values(), plain)]
+    edits: list[SearchStrategy[Edit]] = [st.builds(Edit, st.just(""), json_values(), plain)]
     if free:
         anywhere = st.sampled_from(free)
-        made += [st.builds(Edit, anywhere, json_values(), plain)] * 2
-        made.append(st.builds(Edit, anywhere, st.none(), plain, st.just(True)))
-    return st.one_of(made)
+        edits += [st.builds(Edit, anywhere, json_values(), plain)] * 2
+        edits.append(st.builds(Edit, anywhere, st.none(), plain, st.just(True)))
+    return st.one_of(edits)
 
 
 def breaking_documents(body: JsonValue, schema: Schema, keep: frozenset[str]) -> SearchStrategy[JsonValue]:
-    """The body with one place out of its bounds, of another type or gone; not all of them break the schema."""
+    """The body with one place out of bounds, of another type or removed; some may still be valid."""
     from hypothesis import strategies as st
 
     free = [where for where in places(body) if where not in keep]
@@ -92,17 +92,17 @@ def breaking_documents(body: JsonValue, schema: Schema, keep: frozenset[str]) ->
     root = Root(schema)
 
     @cache
-    def broken(where: str) -> SearchStrategy[JsonValue]:
-        edges = [value for part in root.at(schema, pointer.tokens(where)) for value in _beyond(part)]
+    def break_place(where: str) -> SearchStrategy[JsonValue]:
+        edges = [value for part in root.at(schema, pointer.tokens(where)) for value in _values_out_of_bounds(part)]
         other = st.one_of(st.sampled_from(edges), json_values()) if edges else json_values()
         return other.map(lambda value: pointer.replace(body, where, value))
 
-    gone = st.sampled_from(free).map(lambda where: pointer.remove(body, where))
-    return st.sampled_from(free).flatmap(broken) | gone
+    removals = st.sampled_from(free).map(lambda where: pointer.remove(body, where))
+    return st.sampled_from(free).flatmap(break_place) | removals
 
 
-def _beyond(part: Mapping[str, Any]) -> Iterator[JsonValue]:
-    """Values just out of the bounds that a flattened schema sets."""
+def _values_out_of_bounds(part: Mapping[str, Any]) -> Iterator[JsonValue]:
+    """Values just beyond the bounds of a flattened schema."""
     if "maxLength" in part:
         yield "x" * (part["maxLength"] + 1)
     if part.get("minLength"):
@@ -122,9 +122,9 @@ def _beyond(part: Mapping[str, Any]) -> Iterator[JsonValue]:
 
 
 def meaningful_changes(body: JsonValue, schema: Schema | None, keep: frozenset[str]) -> SearchStrategy[JsonValue]:
-    """Bodies that differ from a good one in what one leaf means; whether they are good is for the target to say.
+    """Bodies that differ from a valid one in the meaning of one leaf; they may be invalid.
 
-    Never in case, white space, normal form, a default or the order of an array, which may mean nothing.
+    Never only in case, white space, normal form, a default or the order of an array.
     """
     from hypothesis import strategies as st
 
@@ -146,29 +146,31 @@ def _other_leaves(leaf: str | int) -> SearchStrategy[JsonValue]:
     if isinstance(leaf, int):
         return st.integers(1, 50).filter(lambda number: number != leaf)
     where = st.integers(0, max(0, len(leaf) - 1))
-    inserted = st.builds(lambda at, more: leaf[:at] + more + leaf[at:], where, st.text(_PLAIN, min_size=1, max_size=12))
-    return inserted.filter(lambda text: text.casefold() != leaf.casefold())
+    insertions = st.builds(
+        lambda at, extra: leaf[:at] + extra + leaf[at:], where, st.text(_PLAIN, min_size=1, max_size=12)
+    )
+    return insertions.filter(lambda text: text.casefold() != leaf.casefold())
 
 
 def fitting_documents(body: JsonValue, schema: Schema | None, keep: frozenset[str]) -> SearchStrategy[JsonValue]:
-    """Bodies like a good one with one text in it made long, foreign or odd; whether they are good is for the target."""
+    """Bodies like a valid one with one long, non-ASCII or unusual text; they may be invalid."""
     from hypothesis import strategies as st
 
     texts = [where for where, leaf in pointer.leaves(body) if isinstance(leaf, str) and where not in keep]
     if not texts:
         return meaningful_changes(body, schema, keep)
-    written = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=60)
-    long = st.builds(lambda text, times: (text * times)[:4000], written, st.integers(1, 200))
+    any_text = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), min_size=1, max_size=60)
+    long = st.builds(lambda text, times: (text * times)[:4000], any_text, st.integers(1, 200))
     odd = st.sampled_from(("\u00e9", "e\u0301", "\U0001f6d2", "\u202eabc", '"', "\\", "\\u0041", "</script>", "%00"))
-    replaced = st.builds(lambda where, text: pointer.replace(body, where, text), st.sampled_from(texts), long | odd)
-    return replaced | meaningful_changes(body, schema, keep)
+    replacements = st.builds(lambda where, text: pointer.replace(body, where, text), st.sampled_from(texts), long | odd)
+    return replacements | meaningful_changes(body, schema, keep)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def key_edits(length: int) -> SearchStrategy[tuple[str, int, str]]:
-    """Small changes of a credential of that length, told without telling it: (what, where, character).
+    """Small changes of a credential of that length, as (action, position, character).
 
-    Never of its last two characters alone, whose lowest bits an encoding may ignore, nor in case alone.
+    Never only in the last two characters, whose lowest bits an encoding may ignore, nor in case.
     """
     from hypothesis import strategies as st
 
@@ -177,68 +179,70 @@ def key_edits(length: int) -> SearchStrategy[tuple[str, int, str]]:
     return st.tuples(ways, inside, st.sampled_from(_PLAIN))
 
 
-def edited(key: str, edit: tuple[str, int, str]) -> str:
-    """The credential after an edit of `key_edits`; may come out unchanged."""
-    what, at, character = edit
-    if what == "replace":
+def apply_edit(key: str, edit: tuple[str, int, str]) -> str:
+    """The credential after an edit of `key_edits`; it may be unchanged."""
+    action, at, character = edit
+    if action == "replace":
         return key[:at] + character + key[at + 1 :]
-    if what == "insert":
+    if action == "insert":
         return key[:at] + character + key[at:]
-    if what == "delete":
+    if action == "delete":
         return key[:at] + key[at + 1 :]
-    if what == "swap":
+    if action == "swap":
         return key[:at] + key[at + 1 : at + 2] + key[at : at + 1] + key[at + 2 :]
-    return key[: at + 1] if what == "cut" else key + key[: at + 1]
+    return key[: at + 1] if action == "cut" else key + key[: at + 1]
 
 
 def neighbour_of(key: str, at: int) -> str:
-    """A key that differs in one character, of the same class: digits stay digits, hexadecimal letters stay so."""
+    """A key that differs in one character of the same class: digits, hexadecimal letters, letters."""
     at %= len(key)
     classes = (string.digits, "abcdef", "ABCDEF", string.ascii_lowercase, string.ascii_uppercase)
-    alphabet = next((known for known in classes if key[at] in known), key[at])
+    alphabet = next((characters for characters in classes if key[at] in characters), key[at])
     return key[:at] + alphabet[(alphabet.index(key[at]) + 1) % len(alphabet)] + key[at + 1 :]
 
 
-def unknown_ids(known: str) -> SearchStrategy[str]:
-    """Texts that name nothing: of the make of a known id, and of any other. Never a dot segment, never with a slash."""
-    return _unknown_ids(len(known), known.isdigit(), known if len(known) <= _LONGEST else "")
+def unknown_ids(known_id: str) -> SearchStrategy[str]:
+    """Unknown ids: in the format of a known id, and in others; no dot segments, no slashes."""
+    return _unknown_ids(len(known_id), known_id.isdigit(), known_id if len(known_id) <= _LONGEST else "")
 
 
-@lru_cache(maxsize=_KEPT)
-def _unknown_ids(length: int, digits: bool, known: str) -> SearchStrategy[str]:
-    """`known`: what they must not hold; empty where it is longer than that anything made here could."""
+@lru_cache(maxsize=_CACHE_SIZE)
+def _unknown_ids(length: int, digits: bool, known_id: str) -> SearchStrategy[str]:
+    """`known_id`: an id that they must not contain; empty where it is too long to occur."""
     from hypothesis import strategies as st
 
     alike = st.nothing() if digits else st.text(_PLAIN, min_size=length, max_size=length)
     numbers = st.integers(10**9, 10**15).map(str)
-    written = st.text(st.characters(codec="utf-8", exclude_characters="/\\"), min_size=1, max_size=_LONGEST)
-    made = (alike | numbers | written).filter(lambda text: text.strip(". \t") != "")
-    return made.filter(lambda text: known not in text) if known else made
+    any_text = st.text(st.characters(codec="utf-8", exclude_characters="/\\"), min_size=1, max_size=_LONGEST)
+    texts = (alike | numbers | any_text).filter(lambda text: text.strip(". \t") != "")
+    return texts.filter(lambda text: known_id not in text) if known_id else texts
 
 
 @cache
 def no_integers() -> SearchStrategy[str]:
-    """Texts that no reader of integers, however lenient, takes for one."""
+    """Texts that no parser of integers accepts."""
     from hypothesis import strategies as st
 
     pieces = st.text(_NO_NUMBER + string.digits + "-:;/$", max_size=8)
-    return st.builds(lambda before, letter, after: before + letter + after, pieces, st.sampled_from(_NO_NUMBER), pieces)
+    return st.builds(
+        lambda prefix, letter, suffix: prefix + letter + suffix, pieces, st.sampled_from(_NO_NUMBER), pieces
+    )
 
 
 @cache
-def company() -> SearchStrategy[tuple[dict[str, str], dict[str, str]]]:
-    """Headers and query parameters that nobody knows."""
+def extra_inputs() -> SearchStrategy[tuple[dict[str, str], dict[str, str]]]:
+    """Unknown headers and query parameters."""
     from hypothesis import strategies as st
 
     word = st.text("abcdefghij-", min_size=1, max_size=10).map(lambda text: f"x-{text.strip('-') or 'x'}")
     value = st.text(st.characters(codec="ascii", exclude_categories=["C"]), max_size=30).map(str.strip)
-    anything = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=20)
-    return st.tuples(st.dictionaries(word, value, max_size=3), st.dictionaries(word, anything, max_size=3))
+    any_text = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=20)
+    return st.tuples(st.dictionaries(word, value, max_size=3), st.dictionaries(word, any_text, max_size=3))
 
 
 @cache
 def search_words() -> SearchStrategy[str]:
-    """Whatever somebody may type into a search box."""
+    """Any text for a search."""
     from hypothesis import strategies as st
 
     return st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)

@@ -1,4 +1,4 @@
-"""What a profile's transitions say of a resource's states: pure functions over what happened to it."""
+"""The states of a resource by the profile's transitions: pure functions over its history."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.effects import Oracle, shown
+from conformance.checks.support.effects import Oracle, control_with_effect
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
 from conformance.contract import Operation
@@ -21,87 +21,93 @@ UNKNOWN: Final = ""
 
 @dataclass(frozen=True)
 class Place:
-    """Where a resource is: the state of the fixture that it was, and what succeeded on it since."""
+    """The state of a resource: its fixture state and the operations that succeeded since."""
 
     fixture: str
     """`kind.state`"""
     after: tuple[str, ...] = ()
 
-    def then(self, operation: str) -> Place:
+    def extend(self, operation: str) -> Place:
         return Place(self.fixture, (*self.after, operation))
 
 
 class States:
-    """The automaton that the transitions describe, as far as they do."""
+    """The state machine that the transitions describe."""
 
     def __init__(self, transitions: Iterable[Transition]) -> None:
-        told = list(transitions)
-        self._edges = {(t.operation, Place(t.fixture, t.after)): Place(t.leads_to) for t in told if t.leads_to}
-        self._conflicts = {(t.operation, self.settled(Place(t.fixture, t.after))) for t in told if not t.leads_to}
+        transition_list = list(transitions)
+        self._edges = {
+            (t.operation, Place(t.fixture, t.after)): Place(t.leads_to) for t in transition_list if t.leads_to
+        }
+        self._conflicts = {
+            (t.operation, self.normalize(Place(t.fixture, t.after))) for t in transition_list if not t.leads_to
+        }
         self._passable = {
-            (t.after[index], self.settled(Place(t.fixture, t.after[:index])))
-            for t in told
+            (t.after[index], self.normalize(Place(t.fixture, t.after[:index])))
+            for t in transition_list
             for index in range(len(t.after))
         }
 
-    def settled(self, place: Place) -> Place:
-        """The same place by its shortest name: what is known to lead to a state is that state."""
+    def normalize(self, place: Place) -> Place:
+        """The place in its shortest form, by transitions that name the resulting state."""
         found = Place(place.fixture)
         for operation in place.after:
-            found = self._edges.get((operation, found), found.then(operation))
+            found = self._edges.get((operation, found), found.extend(operation))
         return found
 
-    def expected(self, place: Place, operation: str) -> str:
-        """ALLOWED, CONFLICT, or UNKNOWN where the profile does not tell."""
-        here = self.settled(place)
-        if (operation, here) in self._conflicts:
+    def expected_outcome(self, place: Place, operation: str) -> str:
+        """ALLOWED, CONFLICT, or UNKNOWN where the profile does not state it."""
+        normalized = self.normalize(place)
+        if (operation, normalized) in self._conflicts:
             return CONFLICT
-        return ALLOWED if (operation, here) in self._edges or (operation, here) in self._passable else UNKNOWN
+        return (
+            ALLOWED if (operation, normalized) in self._edges or (operation, normalized) in self._passable else UNKNOWN
+        )
 
     def explains(self, fixture: str, calls: Sequence[tuple[str, bool]]) -> bool:
-        """Whether calls that were made at once, (operation, answered 200), could have come one after the other.
+        """Whether concurrent calls, (operation, answered 200), are possible in some order.
 
-        They could if there is an order in which none was answered 200 where the profile tells of a conflict.
+        They are if in some order none is answered 200 where the profile states a conflict.
         """
         return self._possible(Place(fixture), Counter(operation for operation, ok in calls if ok))
 
-    def _possible(self, place: Place, left: Counter[str]) -> bool:
-        return not left or any(
-            self.expected(place, operation) != CONFLICT
-            and self._possible(place.then(operation), left - Counter([operation]))
-            for operation in left
+    def _possible(self, place: Place, remaining: Counter[str]) -> bool:
+        return not remaining or any(
+            self.expected_outcome(place, operation) != CONFLICT
+            and self._possible(place.extend(operation), remaining - Counter([operation]))
+            for operation in remaining
         )
 
 
 def declared_transitions(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:
     found = [t for t in profile.transitions if t.operation == operation.id and not t.leads_to]
-    none = {"": None} if operation.idempotent else {}  # that a read conflicts is seldom meant: nobody misses it
-    return {"-".join((t.fixture, *(f"after-{name}" for name in t.after))): t for t in found} or none
+    no_transition = {"": None} if operation.idempotent else {}  # transitions of reads are rare, and no gap
+    return {"-".join((t.fixture, *(f"after-{name}" for name in t.after))): t for t in found} or no_transition
 
 
 async def into_conflict(case: Case, transition: Transition) -> Request:
-    """A good request on a resource that the transition has brought into a state where it conflicts."""
+    """A valid request on a resource that the transition has brought into a conflicting state."""
     kind, _, state = transition.fixture.partition(".")
     request = await case.arrange(use={kind: state})
     members: Members = case.fixture_of(request, kind)
     for name in transition.after:
         operation = case.contract.operations[name]
-        await shown(case, await case.arrange(operation, given={kind: members}), f"{name} before")
+        await control_with_effect(case, await case.arrange(operation, preset={kind: members}), f"{name} before")
     return request
 
 
 async def expect_conflict(case: Case, transition: Transition | None) -> None:
-    """409 in a state that conflicts; 404 is a warning: the resource may count as gone."""
-    what = "a state in which the operation conflicts is needed"
-    case.need(transition, f"transitions.{case.operation.id}", what)
+    """Expects 409 in a conflicting state; 404 is a warning: the resource may count as gone."""
+    description = "a state in which the operation conflicts is needed"
+    case.need(transition, f"transitions.{case.operation.id}", description)
     assert transition is not None
     request = await into_conflict(case, transition)
-    oracle = await Oracle.watching(case, request) if case.operation.id in case.profile.effects else None
+    oracle = await Oracle.watch(case, request) if case.operation.id in case.profile.effects else None
     answer = await case.send(request, f"in the state {transition.fixture}")
     if answer.status == 404:
         case.warn("the state conflict was answered 404", answer, expected="409")
     elif answer.status != 409:
-        raise case.violated("the state conflict was not answered 409", answer, expected="409")
-    if oracle is not None and (happened := await oracle.happened()):
-        what = f"the state conflict was answered {answer.summary} and yet took effect"
-        raise case.violated(what, answer, expected="no effect", observed=str(happened))
+        raise case.violation("the state conflict was not answered 409", answer, expected="409")
+    if oracle is not None and (effects := await oracle.count_effects()):
+        description = f"the state conflict was answered {answer.summary} and yet took effect"
+        raise case.violation(description, answer, expected="no effect", observed=str(effects))

@@ -1,17 +1,17 @@
-"""Ids that look like a known one and name nothing."""
+"""Unknown ids in the format of a known one."""
 
 from __future__ import annotations
 
 import secrets
 
 
-def like_but_unknown(known: str) -> str:
-    """An id of the same make that names nothing: its last characters changed, each within its own class."""
+def unknown_id_like(known: str) -> str:
+    """An unknown id in the same format: its last characters changed, each within its class."""
     if known.isdigit():
         return str(int(known) + 987_654_321)
-    changed = list(known)
+    characters = list(known)
     for index in [i for i, c in enumerate(known) if c.isalnum()][-8:]:
-        old = changed[index]
+        old = characters[index]
         alphabet = "0123456789" if old.isdigit() else "abcdef" if old.islower() else "ABCDEF"
-        changed[index] = secrets.choice([c for c in alphabet if c != old])
-    return "".join(changed)
+        characters[index] = secrets.choice([c for c in alphabet if c != old])
+    return "".join(characters)

@@ -1,4 +1,4 @@
-"""In how many ways one secret may be written, and a text with its escapes undone."""
+"""The encodings in which a secret may appear, and texts with their escapes decoded."""
 
 from __future__ import annotations
 
@@ -16,28 +16,36 @@ _ESCAPE: Final = re.compile(
     r"|&#[xX](?P<h>[0-9a-fA-F]{1,6});|&#(?P<d>[0-9]{1,7});|&(?P<n>amp|lt|gt|quot|apos|sol|plus|equals);"
 )
 ESCAPES: Final = ("\\", "%", "&")
-"""With one of them each begins."""
-_NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'", "sol": "/", "plus": "+", "equals": "="}
+"""The characters that an escape begins with."""
+_NAMED_ENTITIES: Final = {
+    "amp": "&",
+    "lt": "<",
+    "gt": ">",
+    "quot": '"',
+    "apos": "'",
+    "sol": "/",
+    "plus": "+",
+    "equals": "=",
+}
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.-]+")
-"""What reads the same in a URL, in JSON and in HTML, as nearly all tokens do."""
-_ROUNDS: Final = 4
-"""So often may one escape be written in another: a URL in HTML in JSON."""
+"""Text that is the same in a URL, in JSON and in HTML, as nearly all tokens are."""
+_MAX_ROUNDS: Final = 4
+"""Maximum nesting of escapes, for example a URL in HTML in JSON."""
 
 
 def forms(secret: str) -> tuple[str, ...]:
-    """The spellings of one secret that a text may hold, the longest first.
+    """All forms in which a text may contain a secret, the longest first.
 
-    As it is, in small or capital letters as header names are, URL-encoded, JSON- or HTML-escaped, in hexadecimal, in
-    base64 at any offset; and of what is not ASCII, in UTF-8 as well as in latin-1. What looks like an escape in the
-    secret itself is undone too, for so it is in a text that is looked at without its escapes.
-    """
+    Unchanged, in lower and upper case, URL-encoded, JSON- and HTML-escaped, in hexadecimal, in base64 at any offset;
+    for non-ASCII secrets in UTF-8 and in latin-1. Escape sequences inside the secret are decoded too, since texts are
+    also searched with their escapes decoded."""
     if _PLAIN.fullmatch(secret):
         raw = secret.encode()
         found = {secret, secret.lower(), secret.upper(), raw.hex(), raw.hex().upper(), *_base64_cores(raw)}
         found |= {form.replace("/", "\\/") for form in found if "/" in form}
         return _from_longest(found)
-    found = {secret, secret.lower(), secret.upper(), html.escape(secret), Unescaped(secret).text}
-    for raw in _encoded(secret):
+    found = {secret, secret.lower(), secret.upper(), html.escape(secret), UnescapedText(secret).text}
+    for raw in _byte_forms(secret):
         found |= {raw.hex(), raw.hex().upper(), raw.decode("latin-1"), raw.decode("ascii", "backslashreplace")}
         found |= {quote(raw, safe=safe) for safe in ("", "/", "!'()*")} | {quote_plus(raw)}
         found |= _base64_cores(raw)
@@ -51,7 +59,7 @@ def _from_longest(found: set[str]) -> tuple[str, ...]:
     return tuple(sorted((form for form in found if len(form) >= MIN_LENGTH), key=len, reverse=True))
 
 
-def _encoded(secret: str) -> set[bytes]:
+def _byte_forms(secret: str) -> set[bytes]:
     raw = {secret.encode("utf-8", "surrogatepass")}
     if not secret.isascii():
         raw.add(secret.encode("latin-1", "replace"))
@@ -59,7 +67,7 @@ def _encoded(secret: str) -> set[bytes]:
 
 
 def _base64_cores(raw: bytes) -> set[str]:
-    """The characters that stand for nothing but the secret, at each of the three offsets it may have."""
+    """The base64 characters that encode only bits of the secret, at each of the three offsets."""
     found = set()
     for offset in range(3):
         shifted = base64.b64encode(b"\0" * offset + raw)
@@ -68,21 +76,21 @@ def _base64_cores(raw: bytes) -> set[str]:
     return found
 
 
-class Unescaped:
-    """A text with its escapes undone, in whatever mixture; `span` tells where a piece of it stood before.
+class UnescapedText:
+    """A text with its escapes decoded; `span` maps positions back to the original text.
 
-    `text` is empty where there was none, so that nothing new is to be seen.
+    `text` is empty where there were no escapes.
     """
 
     def __init__(self, text: str) -> None:
         self._rounds: list[str] = []
         """The text before each round."""
         plain, found = text, int(any(sign in text for sign in ESCAPES))
-        while found and len(self._rounds) < _ROUNDS:
-            before = plain
-            plain, found = _ESCAPE.subn(_meant, before)
+        while found and len(self._rounds) < _MAX_ROUNDS:
+            previous = plain
+            plain, found = _ESCAPE.subn(_unescape, previous)
             if found:
-                self._rounds.append(before)
+                self._rounds.append(previous)
         self.text = plain if self._rounds else ""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
@@ -90,7 +98,7 @@ class Unescaped:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Where each character, and the end, stood in the text as it was. Few texts are asked for it."""
+        """The original position of each character and of the end; computed on demand."""
         starts = _starts_of(self._rounds[0])
         for text in self._rounds[1:]:
             starts = [starts[at] for at in _starts_of(text)]
@@ -98,19 +106,19 @@ class Unescaped:
 
 
 def _starts_of(text: str) -> list[int]:
-    """For one round: where each character of what it gives, and its end, stood before."""
+    """For one round of decoding: the position of each decoded character, and of the end, in the input."""
     starts: list[int] = []
     at = 0
     for match in _ESCAPE.finditer(text):
-        starts += [*range(at, match.start()), *[match.start()] * len(_meant(match))]
+        starts += [*range(at, match.start()), *[match.start()] * len(_unescape(match))]
         at = match.end()
     return [*starts, *range(at, len(text) + 1)]
 
 
-def _meant(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     kind, value = match.lastgroup, match[match.lastgroup or 0]
     if kind == "n":
-        return _NAMED[value]
+        return _NAMED_ENTITIES[value]
     if kind == "c":
         return {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}.get(value, value)
     number = int(value, 10 if kind == "d" else 16)

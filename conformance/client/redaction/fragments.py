@@ -1,7 +1,7 @@
-"""Fragments of the run's keys: what is left of one where a library, a proxy or a target has cut it off.
+"""Fragments of the run's keys, as libraries, proxies or targets leave them when they truncate a text.
 
-A fragment is any 12 characters in a row of a key, in any of its spellings. A text is looked at in pieces of six
-characters, at every sixth place: one of them stands whole in every fragment.
+A fragment is any 12 consecutive characters of a key, in any of its forms. A text is searched in blocks of six
+characters: one block lies completely within every fragment.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from conformance.client.redaction.encodings import forms
 LENGTH: Final = 12
 _PIECE: Final = LENGTH // 2
 _PIECES: Final = re.compile(f".{{{_PIECE}}}", re.DOTALL)
-_VARIED: Final = 5
-"""A row of fewer different characters, such as zeros or dashes, says nothing about a key."""
+_MIN_DISTINCT: Final = 5
+"""Fragments with fewer distinct characters, such as zeros or dashes, reveal nothing about a key."""
 
-_TORN: Final = re.compile(r"[^\s\",;{}\[\]]+\Z")
+_PARTIAL_TOKEN: Final = re.compile(r"[^\s\",;{}\[\]]+\Z")
 
 
 class Span(NamedTuple):
@@ -31,7 +31,7 @@ class Fragments:
     """The fragments of all keys of a run."""
 
     def __init__(self, public: str) -> None:
-        """`public`: what is known to be no secret. What stands there is no fragment, even if it begins a key."""
+        """`public`: text that is not secret. A fragment that occurs in it is ignored."""
         self._public = public
         self._labels: dict[str, str] = {}
         self._pieces: set[str] = set()
@@ -41,19 +41,19 @@ class Fragments:
         for form in forms(key):
             for at in range(len(form) - LENGTH + 1):
                 fragment = form[at : at + LENGTH]
-                if len(set(fragment)) >= _VARIED and fragment not in self._public:
+                if len(set(fragment)) >= _MIN_DISTINCT and fragment not in self._public:
                     self._labels.setdefault(fragment, label)
                     self._pieces.update(fragment[i : i + _PIECE] for i in range(_PIECE + 1))
 
-    def may_stand_in(self, text: str) -> bool:
-        """Whether a closer look is worth its time: most texts share no piece with any key."""
+    def may_occur_in(self, text: str) -> bool:
+        """Whether a full search is needed: most texts share no block with any key."""
         return not self._pieces.isdisjoint(_PIECES.findall(text))
 
     def spans(self, text: str) -> list[Span]:
-        """Where fragments stand, one after the other; what overlaps is one."""
-        if not self.may_stand_in(text):
+        """The spans of all fragments in order; overlapping ones are merged."""
+        if not self.may_occur_in(text):
             return []
-        return joined(Span(start, start + LENGTH, label) for start, label in self._starts(text))
+        return merge_spans(Span(start, start + LENGTH, label) for start, label in self._starts(text))
 
     def _starts(self, text: str) -> Iterator[tuple[int, str]]:
         last = -1
@@ -66,19 +66,19 @@ class Fragments:
                 last = piece.start()
 
 
-def beginning(text: str, limit: int) -> str:
-    """At most so many characters of a text that is redacted later, without a token that would be cut in two."""
-    return text if len(text) <= limit else _TORN.sub("", text[:limit])
+def truncate_for_redaction(text: str, limit: int) -> str:
+    """At most `limit` characters of a text that is redacted later, without a partial token at the end."""
+    return text if len(text) <= limit else _PARTIAL_TOKEN.sub("", text[:limit])
 
 
-def shared(text: str, known: str) -> list[Span]:
-    """Where `text` holds 12 characters in a row of `known`: for short texts, which nothing was prepared for."""
+def shared_spans(text: str, secret_text: str) -> list[Span]:
+    """The spans of `text` that share 12 consecutive characters with `secret_text`; for short texts without an index."""
     places = range(len(text) - LENGTH + 1)
-    return joined(Span(at, at + LENGTH, "") for at in places if text[at : at + LENGTH] in known)
+    return merge_spans(Span(at, at + LENGTH, "") for at in places if text[at : at + LENGTH] in secret_text)
 
 
-def joined(spans: Iterable[Span]) -> list[Span]:
-    """Spans without overlaps, from the first to the last; each keeps the label of the longest that begins it."""
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
+    """Spans in order without overlaps; each keeps the label of the longest span that starts first."""
     found: list[Span] = []
     for span in sorted(spans, key=lambda one: (one.start, -one.end)):
         if found and span.start < found[-1].end:

@@ -1,7 +1,7 @@
-"""What becomes a secret in the course of a run: learnt from requests before they are sent, and from answers before they
-are written.
+"""Secrets that appear during a run: learned from requests before they are sent, and from answers before they are
+written.
 
-A check that sends a key with one letter changed, or a verifier backwards, sends what is as good as the secret itself.
+A key with one changed character, or a reversed verifier, is as sensitive as the secret itself.
 """
 
 from __future__ import annotations
@@ -12,125 +12,129 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from conformance.client.dpop import ProofKey
-from conformance.client.redaction.header_credentials import Carried
-from conformance.client.redaction.secrets import Secrets, may_tell, tells
-from conformance.client.request import Nothing, RawBody, Request
+from conformance.client.redaction.header_credentials import AuthorizationForm
+from conformance.client.redaction.secrets import Secrets, is_secret_name, may_hold_secret_names
+from conformance.client.request import NoBody, RawBody, Request
 from conformance.client.response import Answer
 from conformance.contract import Contract
 from conformance.core import json_pointer as pointer
 from conformance.profile.model import HttpCall, Profile
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]{16,}=*")
-"""What tokens are made of (RFC 6750 section 2.1), and long enough to be one."""
+"""The characters of a token (RFC 6750 section 2.1), with a minimum length."""
 _NAMES_ONE: Final = re.compile(r"id$|_?(uri|url)$", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z-]*")
 _PIECE: Final = re.compile(r"[^\s,;=\"]{12,}")
 _MEMBER: Final = re.compile(r'"((?:[^"\\]|\\.){1,80}+)"\s*+:\s*+"((?:[^"\\]|\\.){8,4096}+)"', re.DOTALL)
-_VARIED: Final = 8
-"""So many different characters has what nobody can guess."""
-_MOST_LEARNT: Final = 5_000
-"""A target that hands out tokens without end must not fill the memory."""
+_MIN_DISTINCT: Final = 8
+"""Minimum number of distinct characters of a text that cannot be guessed."""
+_MAX_TOKENS: Final = 5_000
+"""An unlimited number of tokens must not fill the memory."""
 
 
 class Guard:
-    """Tells `secrets` what to keep out of everything that is written."""
+    """Adds the secrets of requests and answers to `secrets`."""
 
     def __init__(self, profile: Profile, secrets: Secrets) -> None:
         self._secrets = secrets
-        self._carried = Carried(profile.authorization)
+        self._authorization_form = AuthorizationForm(profile.authorization)
         oauth = profile.oauth
         self._pointers = tuple(filter(None, (oauth.code_verifier, oauth.code))) if oauth else ()
         self._token = oauth.access_token if oauth else ""
-        self._learnt = 0
-        for value in headers_that_tell(profile):
-            secrets.lasting("header", value)
+        self._token_count = 0
+        for value in secret_header_values(profile):
+            secrets.add_credential("header", value)
 
-    def sent(self, request: Request) -> None:
-        """A request is about to be sent. Good credentials are known from the beginning."""
+    def note_request(self, request: Request) -> None:
+        """Called before a request is sent. The profile's own credentials are known from the start."""
         if not request.credential:
             for value in request.authorization:
-                core = self._carried.secret_of(value)
-                whole = _PIECE.fullmatch(core)  # then what stands around it is nobody's secret
-                pieces = {piece for piece in _PIECE.findall(value) if not self._carried.is_open(piece)}
-                self._secrets.passing("authorization", [core] if whole else {value, core, *pieces} if core else [])
-        if request.operation.auth == "api_key" or isinstance(request.body, (Nothing, RawBody)):
+                core = self._authorization_form.secret_of(value)
+                whole = _PIECE.fullmatch(core)  # then the text around it is public
+                pieces = {piece for piece in _PIECE.findall(value) if not self._authorization_form.is_open(piece)}
+                self._secrets.add_ephemeral_secrets(
+                    "authorization", [core] if whole else {value, core, *pieces} if core else []
+                )
+        if request.operation.auth == "api_key" or isinstance(request.body, (NoBody, RawBody)):
             return
         document = request.document
-        self._secrets.passing("body", _telling_leaves(document))
-        for where in self._pointers if request.operation.auth == "oauth" else ():
-            if pointer.has(document, where):
-                self._secrets.passing("body", [pointer.get(document, where)])
+        self._secrets.add_ephemeral_secrets("body", _secret_leaves(document))
+        for location in self._pointers if request.operation.auth == "oauth" else ():
+            if pointer.has(document, location):
+                self._secrets.add_ephemeral_secrets("body", [pointer.get(document, location)])
 
-    def received(self, answer: Answer) -> None:
-        """An answer is about to be written: the tokens in it, by the profile's word or by their names."""
-        exchanged = answer.request.operation.auth == "oauth" and answer.ok
-        if exchanged and self._token and pointer.has(answer.value, self._token):
-            self._secrets.passing("oauth.token", [pointer.get(answer.value, self._token)])
-        named = [(name, value) for name, value in answer.headers if tells(name)]
-        if may_tell(text := answer.body.decode("utf-8", "replace")):
-            named += _MEMBER.findall(text)
-        for name, value in named:
-            if tells(name) and not _NAMES_ONE.search(name) and self._learnt < _MOST_LEARNT:
+    def note_answer(self, answer: Answer) -> None:
+        """Called before an answer is written: adds its tokens, found by the profile's pointers or by member names."""
+        is_token_answer = answer.request.operation.auth == "oauth" and answer.ok
+        if is_token_answer and self._token and pointer.has(answer.value, self._token):
+            self._secrets.add_ephemeral_secrets("oauth.token", [pointer.get(answer.value, self._token)])
+        members = [(name, value) for name, value in answer.headers if is_secret_name(name)]
+        if may_hold_secret_names(text := answer.body.decode("utf-8", "replace")):
+            members += _MEMBER.findall(text)
+        for name, value in members:
+            if is_secret_name(name) and not _NAMES_ONE.search(name) and self._token_count < _MAX_TOKENS:
                 self._learn(value, answer)
 
     def _learn(self, value: str, answer: Answer) -> None:
         plain = _plain(value)
         if _TOKEN.fullmatch(plain) and plain not in answer.url:
-            self._learnt += 1
-            self._secrets.passing("token", [plain])
+            self._token_count += 1
+            self._secrets.add_ephemeral_secrets("token", [plain])
 
 
 def guard_key(secrets: Secrets, key: ProofKey) -> None:
-    """The private numbers of a proof key: one check sends them, to see it refused."""
+    """Adds the private parameters of a proof key, since one check sends them."""
     public = key.public
-    secrets.passing("dpop.key", [value for name, value in key.private.items() if name not in public and name != "oth"])
+    secrets.add_ephemeral_secrets(
+        "dpop.key", [value for name, value in key.private.items() if name not in public and name != "oth"]
+    )
 
 
 def public_names(profile: Profile, contract: Contract) -> str:
-    """What reports are made of, and no secret: a key that begins like one of these names does not hide them."""
+    """Public names that occur in reports: a key that begins like one of them must not hide it."""
     paths = (operation.path for operation in contract.all)
     return "\n".join([profile.base_url, profile.name, str(profile.path or ""), *profile.credentials, *paths])
 
 
 def secrets_of(profile: Profile, contract: Contract, keys: Mapping[str, str]) -> Secrets:
-    """What is known for a secret before anything is sent: the credentials, by name."""
+    """The secrets that are known before anything is sent: the credentials, by name."""
     secrets = Secrets(public_names(profile, contract))
     for name, key in keys.items():
-        secrets.lasting(name, key)
+        secrets.add_credential(name, key)
     return secrets
 
 
-def headers_that_tell(profile: Profile) -> Iterator[str]:
-    """The values of headers that the profile states, where the header's name says that they are secrets."""
+def secret_header_values(profile: Profile) -> Iterator[str]:
+    """The values of the profile's headers whose names mark them as secrets."""
     calls = [effect.http for effect in profile.effects.values()]
     calls += [fixture.http for states in profile.fixtures.values() for fixture in states.values()]
     calls += [profile.rate_limit.prepare, profile.rate_limit.restore]
-    stated = [call.headers for call in calls if isinstance(call, HttpCall)]
-    stated += [facts.headers for facts in profile.operations.values()]
-    for headers in stated:
+    header_sets = [call.headers for call in calls if isinstance(call, HttpCall)]
+    header_sets += [facts.headers for facts in profile.operations.values()]
+    for headers in header_sets:
         for name, value in headers.items():
-            if tells(name) or name.lower() in ("cookie", "proxy-authorization"):
-                scheme, blank, rest = value.partition(" ")  # RFC 9110 section 11.4
-                pieces = {value, *_PIECE.findall(rest if blank and _SCHEME.fullmatch(scheme) else value)}
+            if is_secret_name(name) or name.lower() in ("cookie", "proxy-authorization"):
+                scheme, blank, credentials = value.partition(" ")  # RFC 9110 section 11.4
+                pieces = {value, *_PIECE.findall(credentials if blank and _SCHEME.fullmatch(scheme) else value)}
                 yield from (piece for piece in pieces if len(piece) >= 8 and "{" not in piece)
 
 
-def _telling_leaves(value: Any) -> Iterator[str]:
-    """The texts in a JSON value that stand under a name which says that they are secrets."""
+def _secret_leaves(value: Any) -> Iterator[str]:
+    """The strings of a JSON value whose member names mark them as secrets."""
     if isinstance(value, dict):
         for name, item in value.items():
-            if isinstance(item, str) and tells(str(name)):
-                yield from (item,) if _could_be_one(item) else ()
+            if isinstance(item, str) and is_secret_name(str(name)):
+                yield from (item,) if _looks_random(item) else ()
             else:
-                yield from _telling_leaves(item)
+                yield from _secret_leaves(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _telling_leaves(item)
+            yield from _secret_leaves(item)
 
 
-def _could_be_one(text: str) -> bool:
-    """Whether a text is no mere test input, such as a long row of one letter or a sentence."""
-    return len(set(text)) >= _VARIED and not any(c.isspace() for c in text)
+def _looks_random(text: str) -> bool:
+    """Whether a text is more than test input such as one repeated letter or a sentence."""
+    return len(set(text)) >= _MIN_DISTINCT and not any(c.isspace() for c in text)
 
 
 def _plain(text: str) -> str:

@@ -15,7 +15,7 @@ _HTML = (("content-type", "text/html; charset=utf-8"),)
 
 
 def html(title: str) -> bytes:
-    """The error page of many a framework."""
+    """A typical error page of a web framework."""
     return f"<!doctype html>\n<html lang=en>\n<title>{title}</title>\n<h1>{title}</h1>\n".encode()
 
 
@@ -64,10 +64,10 @@ def config_is_null(policy: Policy) -> Policy:
 
 @fault("F006", requirement="ENV-3", title="search data is an object keyed by id", operations=("searchPublicProducts",))
 def search_is_keyed(policy: Policy) -> Policy:
-    def keyed(answer: Answer) -> object:
+    def key_by_id(answer: Answer) -> object:
         return {**answer.value, "data": {item["id"]: item for item in answer.value["data"]}}
 
-    return _data_becomes(policy, "searchPublicProducts", keyed)
+    return _data_becomes(policy, "searchPublicProducts", key_by_id)
 
 
 @fault(
@@ -113,7 +113,7 @@ def byte_order_mark(policy: Policy) -> Policy:
     operations=("searchPublicProducts", "listPublicMerchantProducts"),
 )
 def price_is_nan(policy: Policy) -> Policy:
-    """The lamps have lost their price, and the encoder does not mind."""
+    """The lamps have no price, and the encoder permits NaN."""
 
     def hook(_call: Call, reply: Reply) -> Reply:
         if reply.status != 200:
@@ -200,8 +200,10 @@ def stack_trace(policy: Policy) -> Policy:
             "psycopg.errors.InvalidTextRepresentation: invalid input\n"
             "[SQL: SELECT id, state FROM carts WHERE id = %(id)s]"
         )
-        shown = policy.error(call, refusal)
-        return policy.error(call, Refusal(refusal.kind, f"{refusal.message} {trace}")) if shown.status == 400 else shown
+        answer = policy.error(call, refusal)
+        return (
+            policy.error(call, Refusal(refusal.kind, f"{refusal.message} {trace}")) if answer.status == 400 else answer
+        )
 
     return evolve(policy, error=error)
 
@@ -211,7 +213,7 @@ def key_echoed(policy: Policy) -> Policy:
     def error(call: Call, refusal: Refusal) -> Answer:
         if policy.statuses[refusal.kind] != 401:
             return policy.error(call, refusal)
-        given = call.request.header(b"authorization") or ""
-        return policy.error(call, Refusal(refusal.kind, f"Unknown credential: {given}", headers=refusal.headers))
+        credential = call.request.header(b"authorization") or ""
+        return policy.error(call, Refusal(refusal.kind, f"Unknown credential: {credential}", headers=refusal.headers))
 
     return evolve(policy, error=error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl
 
-from conformance.reference.authentication import active, bearer
+from conformance.reference.authentication import bearer, require_active
 from conformance.reference.call import Call, Caller, Refusal
 from conformance.reference.keys import CALLERS
 from conformance.reference.policy import Policy, evolve, with_status
@@ -32,9 +32,9 @@ def any_key(policy: Policy) -> Policy:
 @fault("F032", requirement="AUTH-1", title="prefix compare accepts truncated key")
 def truncated_key(policy: Policy) -> Policy:
     def authenticate(call: Call) -> Caller:
-        given = bearer(call)
-        names = [name for name, secret in call.keys.secrets.items() if secret.startswith(given)]
-        return active(CALLERS[names[0]] if names else None)
+        credential = bearer(call)
+        names = [name for name, secret in call.keys.secrets.items() if secret.startswith(credential)]
+        return require_active(CALLERS[names[0]] if names else None)
 
     return evolve(policy, authenticate=authenticate)
 
@@ -50,11 +50,11 @@ _QUERY_NAMES = {"apikey", "key", "token", "accesstoken", "authorization", "xapik
 @fault("F036", requirement="AUTH-2", title="key accepted in query string")
 def key_in_query(policy: Policy) -> Policy:
     def authenticate(call: Call) -> Caller:
-        if call.request.all(b"authorization"):
+        if call.request.header_values(b"authorization"):
             return policy.authenticate(call)
         for name, value in parse_qsl(call.request.query.decode("latin-1")):
             if name.lower().replace("_", "").replace("-", "") in _QUERY_NAMES:
-                return active(call.keys.by_secret(value.removeprefix("Bearer ")))
+                return require_active(call.keys.by_secret(value.removeprefix("Bearer ")))
         return policy.authenticate(call)
 
     return evolve(policy, authenticate=authenticate)
@@ -81,13 +81,15 @@ _FORWARDING = (b"x-original-url", b"x-rewrite-url", b"x-forwarded-uri", b"x-forw
 
 @fault("F039", requirement="AUTH-1", title="forwarded/original-URL header skips auth")
 def trusted_header(policy: Policy) -> Policy:
-    """What seems to come through the gateway was authenticated there."""
+    """Requests that seem to come from the gateway count as authenticated."""
 
     def authenticate(call: Call) -> Caller:
         local = any(
-            "127.0.0.1" in value for name in (b"x-forwarded-for", b"forwarded") for value in call.request.all(name)
+            "127.0.0.1" in value
+            for name in (b"x-forwarded-for", b"forwarded")
+            for value in call.request.header_values(name)
         )
-        if local or any(call.request.all(name) for name in _FORWARDING):
+        if local or any(call.request.header_values(name) for name in _FORWARDING):
             return CALLERS["full"]
         return policy.authenticate(call)
 

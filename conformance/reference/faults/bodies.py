@@ -27,7 +27,7 @@ def delete_needs_none(policy: Policy) -> Policy:
 
 
 class _Lenient(json.JSONDecoder):
-    """Stops where the first value ends."""
+    """Ignores text after the first value."""
 
     def decode(self, s: str, *_: object) -> JsonValue:
         value, _end = DECODER.raw_decode(s.lstrip(" \t\r\n"))
@@ -53,7 +53,7 @@ def form_accepted(policy: Policy) -> Policy:
 
 
 @fault("F118", requirement="BODY-4", title="string coerced to number")
-def coerced(policy: Policy) -> Policy:
+def coerce_numbers(policy: Policy) -> Policy:
     def number(text: str) -> JsonValue:
         try:
             return int(text)
@@ -92,7 +92,7 @@ def deep_is_500(policy: Policy) -> Policy:
 
 @fault("F121", requirement="BODY-5", title="1e400 or 40-digit int answers 500")
 def huge_is_500(policy: Policy) -> Policy:
-    """Every number goes into a 64-bit column before anybody looks at it."""
+    """Every number is stored in a 64-bit column before validation."""
 
     def overflows(value: JsonValue) -> bool:
         if isinstance(value, dict):

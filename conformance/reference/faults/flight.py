@@ -1,4 +1,4 @@
-"""Faults of keys under way, poisoned keys and replays before authorization: IDEM-7 to IDEM-9."""
+"""Faults of keys in use, stored failures and replays before authorization: IDEM-7 to IDEM-9."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance.reference.registry import fault
 from conformance.reference.tables import records, reservations
 
 WORK_S = 0.06
-"""How long the payment provider takes; long enough for a duplicate to come in meanwhile."""
+"""Duration of a payment: long enough for a duplicate to arrive meanwhile."""
 
 
 @fault("F087", requirement="IDEM-8", title="429 stored under key")
@@ -37,7 +37,7 @@ def stored_429(policy: Policy) -> Policy:
 
 @fault("F089", requirement="IDEM-7", title="failed first attempt locks key at 409")
 def failure_locks_key(policy: Policy) -> Policy:
-    """The key is locked as soon as the caller is known, and unlocked only by success."""
+    """The key is locked after authentication, and unlocked only by success."""
 
     def lock_of(call: Call) -> str:
         return digest("lock", call.operation, *call.path.values(), call.key or "")
@@ -64,7 +64,7 @@ def failure_locks_key(policy: Policy) -> Policy:
 
 @fault("F092", requirement="IDEM-7", title="parallel duplicates both execute")
 def look_then_leap(policy: Policy) -> Policy:
-    """The record is looked for in one transaction and written in another."""
+    """The record is read in one transaction and written in another."""
 
     def run(call: Call, handler: Handler) -> Answer:
         key = address(call)
@@ -89,9 +89,9 @@ def loser_gets_503(policy: Policy) -> Policy:
 
 @fault("F097", requirement="IDEM-9", title="replay served to revoked key")
 def replay_for_revoked(policy: Policy) -> Policy:
-    """The record is looked up first, and only what is not there needs an active key."""
+    """The record is looked up first; only calls without one need an active key."""
 
-    def known(call: Call) -> bool:
+    def is_recorded(call: Call) -> bool:
         if call.operation not in policy.idempotency.operations:
             return False
         read_key(call)
@@ -103,7 +103,7 @@ def replay_for_revoked(policy: Policy) -> Policy:
         caller = call.keys.by_secret(bearer(call))
         if caller is not None and not caller.active:
             call.caller = caller
-            if known(call):
+            if is_recorded(call):
                 return caller
         return policy.authenticate(call)
 

@@ -41,20 +41,20 @@ def no_replay(policy: Policy) -> Policy:
 )
 def only_post(policy: Policy) -> Policy:
     def run(call: Call, handler: Handler) -> Answer:
-        covered = call.request.method == "POST"
-        return policy.idempotency.run(call, handler) if covered else _without_replay(call, handler)
+        is_covered = call.request.method == "POST"
+        return policy.idempotency.run(call, handler) if is_covered else _without_replay(call, handler)
 
     return with_idempotency(policy, run=run)
 
 
 @fault("F067", requirement="IDEM-2", title="right replay body, effect twice")
 def effect_twice(policy: Policy) -> Policy:
-    """The work is done once more, whatever the state, and then the stored answer is found."""
+    """The work is repeated in any state, and then the stored answer is returned."""
 
     def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
         if record.status == 200:
-            unguarded = evolve(policy, guard=lambda _call, _kind, _state: None)
-            call.policy = with_oauth(unguarded, grant={}, remember_jti=False)
+            without_guard = evolve(policy, guard=lambda _call, _kind, _state: None)
+            call.policy = with_oauth(without_guard, grant={}, remember_jti=False)
             perform(call, db, handler)
             call.policy = policy
         return policy.idempotency.replay(call, record, db, handler)
@@ -87,10 +87,10 @@ def mismatch_replays(policy: Policy) -> Policy:
 
 @fault("F073", requirement="IDEM-4", title="mismatch executes again")
 def mismatch_executes(policy: Policy) -> Policy:
-    def again(call: Call, _record: Record, db: Connection, handler: Handler) -> Answer:
+    def perform_again(call: Call, _record: Record, db: Connection, handler: Handler) -> Answer:
         return perform(call, db, handler)
 
-    return with_idempotency(policy, on_mismatch=again)
+    return with_idempotency(policy, on_mismatch=perform_again)
 
 
 @fault("F074", requirement="IDEM-4", title="mismatch answers 422")
@@ -111,13 +111,13 @@ def _fingerprint(call: Call, content: str) -> str:
 def fingerprint_is_shallow(policy: Policy) -> Policy:
     """JSON.stringify(body, Object.keys(body).sort()): the second argument drops every other member, at any depth."""
 
-    def kept(value: JsonValue, names: frozenset[str]) -> JsonValue:
+    def keep_members(value: JsonValue, names: frozenset[str]) -> JsonValue:
         if isinstance(value, dict):
-            return {name: kept(item, names) for name, item in value.items() if name in names}
-        return [kept(item, names) for item in value] if isinstance(value, list) else value
+            return {name: keep_members(item, names) for name, item in value.items() if name in names}
+        return [keep_members(item, names) for item in value] if isinstance(value, list) else value
 
     def fingerprint(call: Call) -> str:
-        return _fingerprint(call, canonical(kept(call.body, frozenset(call.body))))
+        return _fingerprint(call, canonical(keep_members(call.body, frozenset(call.body))))
 
     return with_idempotency(policy, fingerprint=fingerprint)
 
@@ -138,7 +138,7 @@ def delete_body_ignored(policy: Policy) -> Policy:
 @fault("F081", requirement="IDEM-3", title="missing key accepted")
 def key_is_optional(policy: Policy) -> Policy:
     def key(call: Call) -> str | None:
-        return policy.idempotency.key(call) if call.request.all(b"idempotency-key") else None
+        return policy.idempotency.key(call) if call.request.header_values(b"idempotency-key") else None
 
     return with_idempotency(policy, key=key)
 
@@ -146,7 +146,7 @@ def key_is_optional(policy: Policy) -> Policy:
 @fault("F082", requirement="IDEM-3", title="empty key is one shared key")
 def empty_key(policy: Policy) -> Policy:
     def key(call: Call) -> str | None:
-        values = call.request.all(b"idempotency-key")
+        values = call.request.header_values(b"idempotency-key")
         return "" if len(values) == 1 and not values[0].strip() else policy.idempotency.key(call)
 
     return with_idempotency(policy, key=key)
@@ -178,8 +178,8 @@ def replay_rotates(policy: Policy) -> Policy:
         data = dict(answer.value["data"])
         if "secret" in data:
             data["secret"] = "whsec_" + secrets.token_hex(16)
-            stored = {name: value for name, value in data.items() if name not in ("id", "version")}
-            db.execute(update(objects).where(objects.c.id == data["id"]).values(data=json.dumps(stored)))
+            data_to_store = {name: value for name, value in data.items() if name not in ("id", "version")}
+            db.execute(update(objects).where(objects.c.id == data["id"]).values(data=json.dumps(data_to_store)))
         elif "accessToken" in data:
             data["accessToken"] = "at_" + secrets.token_urlsafe(32)
         else:
@@ -196,7 +196,7 @@ def few_records(policy: Policy) -> Policy:
 
 @fault("F096", requirement="IDEM-1", title="per-worker store")
 def per_worker(policy: Policy) -> Policy:
-    """Two workers, each with a store of its own; a connection stays with the worker that accepted it.
+    """Two workers with separate stores; a connection stays with the worker that accepted it.
 
     Linux hands out ports of one parity, so the second bit tells the workers apart.
     """
@@ -233,17 +233,17 @@ def proof_in_fingerprint(policy: Policy) -> Policy:
 @fault(
     "F234",
     requirement="IDEM-11",
-    title="readiness asks for an idempotency key",
+    title="readiness demands an idempotency key",
     operations=("getInstallationCredentialReadiness",),
     source="a middleware that is mounted on a whole router, reads included, instead of on its writes",
 )
 def read_needs_a_key(policy: Policy) -> Policy:
-    def wrapped(original: Handler) -> Handler:
+    def wrap(original: Handler) -> Handler:
         def readiness(call: Call, db: Connection) -> Answer:
-            if not call.request.all(b"idempotency-key"):
+            if not call.request.header_values(b"idempotency-key"):
                 raise Refusal("missing_key", "The header Idempotency-Key is required.")
             return original(call, db)
 
         return readiness
 
-    return with_handler(policy, "getInstallationCredentialReadiness", wrapped)
+    return with_handler(policy, "getInstallationCredentialReadiness", wrap)

@@ -27,7 +27,7 @@ def _with_scopes(policy: Policy, change: Callable[[list[str]], list[str]]) -> Po
     requirement="IDN-1",
     title="identity reports every scope for every key",
     operations=_IDENTITY,
-    source="a service that was judged: its identity listed the scopes that exist, not those of the key",
+    source="observed in a tested service: identity listed all existing scopes, not those of the key",
 )
 def every_scope_for_every_key(policy: Policy) -> Policy:
     return _with_scopes(policy, lambda _scopes: sorted(ALL_SCOPES))
@@ -41,8 +41,8 @@ def every_scope_for_every_key(policy: Policy) -> Policy:
     source="CWE-524, use of cache containing sensitive information: the cache's key leaves out the credential",
 )
 def one_identity_for_all(policy: Policy) -> Policy:
-    shown = {"keyId": "key_1", "installationId": "inst_1", "scopes": sorted(ALL_SCOPES), "status": "active"}
-    return with_handler(policy, "getApiKeyIdentity", lambda _handler: lambda _call, _db: success(shown))
+    data = {"keyId": "key_1", "installationId": "inst_1", "scopes": sorted(ALL_SCOPES), "status": "active"}
+    return with_handler(policy, "getApiKeyIdentity", lambda _handler: lambda _call, _db: success(data))
 
 
 @fault(
@@ -59,7 +59,7 @@ def one_scope_omitted(policy: Policy) -> Policy:
 @fault(
     "F223",
     requirement="IDN-1",
-    title="identity shows the scopes of the key, but not whose it is",
+    title="identity shows the scopes of the key, but another installation",
     operations=_IDENTITY,
     source="CWE-639, authorization through a user-controlled key: a lookup by name alone finds the first tenant's row",
 )

@@ -1,4 +1,4 @@
-"""Faults beyond the catalogue (X01 to X13): what real services have had, each with the source of the idea."""
+"""Faults beyond the catalogue (X01 to X13): failures of real services, each with its source."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from conformance.reference.keys import CALLERS
 from conformance.reference.pipeline import authorize, execute, limit, read_body, read_key
 from conformance.reference.policy import Handler, Policy, Stage, evolve, with_idempotency, with_search, with_wire
 from conformance.reference.registry import fault
-from conformance.reference.routes import split
+from conformance.reference.routes import split_path
 
 
 @fault(
     "X01",
     requirement="IDEM-10",
-    title="key cut to the 32 characters of its column",
+    title="idempotency key truncated to 32 characters",
     source="MySQL Reference Manual, Server SQL Modes: without strict mode, values that are too long are cut",
 )
 def key_is_cut(policy: Policy) -> Policy:
@@ -47,7 +47,7 @@ def fingerprint_of_a_prefix(policy: Policy) -> Policy:
 @fault(
     "X03",
     requirement="IDEM-4",
-    title="of an array only the last element counts in the fingerprint",
+    title="only the last element of an array is in the fingerprint",
     source="OWASP WSTG-INPV-04, HTTP parameter pollution: flattened to a form, the last of equal names wins",
 )
 def last_of_an_array(policy: Policy) -> Policy:
@@ -102,7 +102,7 @@ def stored_403(policy: Policy) -> Policy:
 @fault(
     "X06",
     requirement="IDEM-9",
-    title="a replay is served before the scope is looked at",
+    title="a replay is served before the scope is checked",
     source="draft-ietf-httpapi-idempotency-key-header, Security Considerations: who may see a stored answer",
 )
 def replay_before_scope(policy: Policy) -> Policy:
@@ -122,20 +122,22 @@ def replay_before_scope(policy: Policy) -> Policy:
 @fault(
     "X07",
     requirement="AUTH-1",
-    title="a shared cache answers whoever asks",
+    title="a shared cache answers any caller",
     operations=("getInstallationCredentialReadiness",),
     source="Valve's statement of 2015-12-30 on cached pages of other users; RFC 9111 section 3.5",
 )
 def shared_cache(policy: Policy) -> Policy:
-    kept: dict[int, float] = {}
+    cached_until: dict[int, float] = {}
 
     def authenticate_unless_cached(call: Call) -> Caller:
         if call.operation != "getInstallationCredentialReadiness":
             return policy.authenticate(call)
-        if time.monotonic() < kept.get(id(call.store), 0.0) and not call.request.all(b"authorization"):
+        if time.monotonic() < cached_until.get(id(call.store), 0.0) and not call.request.header_values(
+            b"authorization"
+        ):
             return CALLERS["full"]
         caller = policy.authenticate(call)
-        kept[id(call.store)] = time.monotonic() + 5
+        cached_until[id(call.store)] = time.monotonic() + 5
         return caller
 
     return evolve(policy, authenticate=authenticate_unless_cached)
@@ -144,13 +146,13 @@ def shared_cache(policy: Policy) -> Policy:
 @fault(
     "X08",
     requirement="NF-1",
-    title="path parameters behind a semicolon skip authentication",
+    title="path parameters after a semicolon skip authentication",
     operations=("quotePublicCartCheckout", "getStorefrontOrderCancellationEligibility"),
     source="CVE-2020-1957 and CVE-2020-17523 (Apache Shiro): filter and router read a path differently",
 )
 def semicolon(policy: Policy) -> Policy:
     def without_parameters(path: bytes) -> tuple[str, ...] | None:
-        return split(b"/".join(part.partition(b";")[0] for part in path.split(b"/")))
+        return split_path(b"/".join(part.partition(b";")[0] for part in path.split(b"/")))
 
     def authenticate_what_is_listed(call: Call) -> Caller:
         reading = call.operation in ("quotePublicCartCheckout", "getStorefrontOrderCancellationEligibility")
@@ -166,12 +168,12 @@ def semicolon(policy: Policy) -> Policy:
     source="CVE-2014-0015 (curl) and RFC 4559 section 6: authentication that belongs to a connection",
 )
 def scopes_of_a_connection(policy: Policy) -> Policy:
-    seen: dict[int, frozenset[str]] = {}
+    scopes_by_peer: dict[int, frozenset[str]] = {}
 
     def permits(call: Call, caller: Caller) -> bool:
-        held = seen.get(call.request.peer, frozenset()) | caller.scopes
-        seen[call.request.peer] = held
-        return policy.permits(call, evolve(caller, scopes=held))
+        scopes = scopes_by_peer.get(call.request.peer, frozenset()) | caller.scopes
+        scopes_by_peer[call.request.peer] = scopes
+        return policy.permits(call, evolve(caller, scopes=scopes))
 
     return evolve(policy, permits=permits)
 
@@ -179,7 +181,7 @@ def scopes_of_a_connection(policy: Policy) -> Policy:
 @fault(
     "X10",
     requirement="TEN-1",
-    title="the owner of an order is looked at by reads only",
+    title="only reads check the owner of an order",
     operations=("requestStorefrontOrderAfterSales",),
     source="KrebsOnSecurity, 2018-11-21 (USPS): any account could change any other; OWASP API1:2023",
 )
@@ -193,7 +195,7 @@ def unowned_write(policy: Policy) -> Policy:
 @fault(
     "X11",
     requirement="RATE-4",
-    title="the limit is looked at when the work is done",
+    title="the limit is checked after the work is done",
     operations=("createInstallationWebhook", "revokePublicCart"),
     source="OWASP API4:2023, Unrestricted Resource Consumption: a limit that bounds answers and not work",
 )
@@ -207,19 +209,19 @@ def limited_too_late(policy: Policy) -> Policy:
         if call.operation in ("createInstallationWebhook", "revokePublicCart"):
             limit(call)
 
-    changed: dict[Stage, Stage] = {limit: limit_before, execute: execute_and_limit}
-    return evolve(policy, stages=tuple(changed.get(stage, stage) for stage in policy.stages))
+    replacements: dict[Stage, Stage] = {limit: limit_before, execute: execute_and_limit}
+    return evolve(policy, stages=tuple(replacements.get(stage, stage) for stage in policy.stages))
 
 
 @fault(
     "X12",
     requirement="SRCH-6",
-    title="each page begins with the last item of the one before",
+    title="each page begins with the last item of the previous page",
     operations=("searchPublicProducts",),
     source="the fencepost error; as in GitHub's rule to page by cursor, REST docs, Using pagination",
 )
 def overlapping_pages(policy: Policy) -> Policy:
-    def window(page: int, size: int, _asked: int) -> slice:
+    def window(page: int, size: int, _requested: int) -> slice:
         start = max(0, page * size - page)
         return slice(start, start + size)
 
@@ -229,7 +231,7 @@ def overlapping_pages(policy: Policy) -> Policy:
 @fault(
     "X13",
     requirement="ENV-1",
-    title="Content-Length counts characters, and cuts what is not ASCII",
+    title="Content-Length counts characters, which truncates non-ASCII bodies",
     source="Node.js documentation, http, response.writeHead: Content-Length is in bytes, not characters",
 )
 def length_in_characters(policy: Policy) -> Policy:

@@ -1,4 +1,4 @@
-"""Faults beyond the catalogue (X14 to X23): states, races, bindings; each with the source of the idea."""
+"""Faults beyond the catalogue (X14 to X23): states, races, bindings; each with its source."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _TOKEN = ("exchangeOAuthToken",)
 @fault(
     "X14",
     requirement="CONF-1",
-    title="a replay writes the cart back as it was answered then",
+    title="a replay restores the cart's state of the first answer",
     operations=("checkoutPublicCart", "quotePublicCart", "revokePublicCart"),
     source="the lost update: Fowler, Patterns of Enterprise Application Architecture, Optimistic Offline Lock",
 )
 def replay_writes_back(policy: Policy) -> Policy:
-    """The stored answer refreshes a read model, which the state is then taken from: shows only after another change."""
+    """The stored answer updates a read model, which determines the state: visible only after another change."""
 
     def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
         answer = policy.idempotency.replay(call, record, db, handler)
@@ -56,25 +56,25 @@ def replay_writes_back(policy: Policy) -> Policy:
 @fault(
     "X15",
     requirement="CONF-2",
-    title="revoke and checkout at once both succeed",
+    title="concurrent revoke and checkout both succeed",
     operations=("checkoutPublicCart", "revokePublicCart"),
     source="Warszawski and Bailis, ACIDRain, SIGMOD 2017: level-based isolation anomalies in shops",
 )
 def locked_by_operation(policy: Policy) -> Policy:
-    """Each operation holds a lock of its own: it sees its own kind's work, and of the other's only what was there."""
-    other = {"checkoutPublicCart": "revoked", "revokePublicCart": "checked_out"}
+    """Each operation has its own lock, so that it does not see a concurrent change by the other one."""
+    other_state = {"checkoutPublicCart": "revoked", "revokePublicCart": "checked_out"}
 
     def run(call: Call, handler: Handler) -> Answer:
-        if call.operation not in other:
+        if call.operation not in other_state:
             return policy.idempotency.run(call, handler)
         with call.store.read() as db:
-            known = find(db, address(call))
-            if known is None:
-                objects.guarded(call, db, "cart")
-        if known is None:
+            record = find(db, address(call))
+            if record is None:
+                objects.find_in_state(call, db, "cart")
+        if record is None:
             time.sleep(WORK_S)
-        allowed = policy.states[call.operation] | {other[call.operation]}
-        call.policy = evolve(policy, states={**policy.states, call.operation: allowed})
+        allowed_states = policy.states[call.operation] | {other_state[call.operation]}
+        call.policy = evolve(policy, states={**policy.states, call.operation: allowed_states})
         return policy.idempotency.run(call, handler)
 
     return evolve(with_idempotency(policy, run=run), overlap=True)
@@ -83,7 +83,7 @@ def locked_by_operation(policy: Policy) -> Policy:
 @fault(
     "X16",
     requirement="OA-4",
-    title="a code is looked at, and burnt later: several at once are exchanged",
+    title="a code is checked and invalidated later: concurrent exchanges succeed",
     operations=_TOKEN,
     source="HackerOne report 55140 (The Internet): race conditions in OAuth 2 implementations; RFC 6749 section 10.5",
 )
@@ -92,13 +92,13 @@ def code_raced(policy: Policy) -> Policy:
         if call.operation != "exchangeOAuthToken":
             return policy.idempotency.run(call, handler)
         with call.store.read() as db:
-            known = find(db, address(call))
+            record = find(db, address(call))
             row = db.execute(select(codes).where(codes.c.digest == oauth.digest(call.body["code"]))).mappings().first()
-        if known is None and row is not None:
+        if record is None and row is not None:
             oauth.is_unused(call, dict(row))
             time.sleep(WORK_S)
-        left = {name: condition for name, condition in policy.oauth.grant.items() if name != "unused"}
-        call.policy = with_oauth(policy, grant=left)
+        conditions = {name: condition for name, condition in policy.oauth.grant.items() if name != "unused"}
+        call.policy = with_oauth(policy, grant=conditions)
         return policy.idempotency.run(call, handler)
 
     return evolve(with_idempotency(policy, run=run), overlap=True)
@@ -107,14 +107,14 @@ def code_raced(policy: Policy) -> Policy:
 @fault(
     "X17",
     requirement="OA-5",
-    title="of the redirect URI only the origin is compared",
+    title="only the origin of the redirect URI is compared",
     operations=_TOKEN,
     source="RFC 9700 section 4.1: insufficient redirection URI validation",
 )
 def redirect_by_origin(policy: Policy) -> Policy:
     def origin(call: Call, code: Mapping[str, Any]) -> None:
-        sent, known = (urlsplit(str(uri)) for uri in (call.body["redirectUri"], code["redirect_uri"]))
-        if (sent.scheme, sent.netloc) != (known.scheme, known.netloc):
+        sent_uri, registered_uri = (urlsplit(str(uri)) for uri in (call.body["redirectUri"], code["redirect_uri"]))
+        if (sent_uri.scheme, sent_uri.netloc) != (registered_uri.scheme, registered_uri.netloc):
             raise oauth.bad_grant("The authorization code is not valid.")
 
     return with_oauth(policy, grant={**policy.oauth.grant, "redirect_uri": origin})
@@ -123,37 +123,42 @@ def redirect_by_origin(policy: Policy) -> Policy:
 @fault(
     "X18",
     requirement="OA-3",
-    title="a plain challenge is honoured",
+    title="a plain code challenge is accepted",
     operations=_TOKEN,
     source="CVE-2024-23647 (authentik) and RFC 9700 section 2.1.1: PKCE downgrade",
 )
 def plain_challenge(policy: Policy) -> Policy:
-    def verified(call: Call, code: Mapping[str, Any]) -> None:
+    def verify(call: Call, code: Mapping[str, Any]) -> None:
         if code["method"] != "plain":
             oauth.is_s256(call, code)
             oauth.is_verified(call, code)
         elif call.body["codeVerifier"] != code["challenge"]:
             raise oauth.bad_grant("The code verifier does not match.")
 
-    left = {name: condition for name, condition in policy.oauth.grant.items() if name != "s256"}
-    return with_oauth(policy, grant={**left, "verifier": verified})
+    conditions = {name: condition for name, condition in policy.oauth.grant.items() if name != "s256"}
+    return with_oauth(policy, grant={**conditions, "verifier": verify})
 
 
 @fault(
     "X19",
     requirement="HO-3",
-    title="cancel asks for a ticket, and not whose it is",
+    title="cancel accepts the ticket of any session",
     operations=("cancelHostedCheckoutBrowser",),
     source="RFC 9700 section 4.5: a code that was made for another session is injected",
 )
 def any_ticket_cancels(policy: Policy) -> Policy:
     def wrap(_handler: Handler) -> Handler:
         def cancel(call: Call, db: Connection) -> Answer:
-            session = objects.guarded(call, db, "session")
-            after = objects.change(db, session, "cancelled", session.data)
+            session = objects.find_in_state(call, db, "session")
+            cancelled_session = objects.change(db, session, "cancelled", session.data)
             totals = {"total": session.data["total"], "currency": session.data["currency"]}
-            shown = {"sessionId": after.id, "state": after.state, "version": after.version, "totals": totals}
-            return Answer({"data": shown})
+            data = {
+                "sessionId": cancelled_session.id,
+                "state": cancelled_session.state,
+                "version": cancelled_session.version,
+                "totals": totals,
+            }
+            return Answer({"data": data})
 
         return cancel
 
@@ -163,7 +168,7 @@ def any_ticket_cancels(policy: Policy) -> Policy:
 @fault(
     "X20",
     requirement="BODY-8",
-    title="members are written one by one, until one of them is refused",
+    title="members before an invalid one are written",
     operations=("updateInstallationWebhook",),
     source="MySQL Reference Manual, MyISAM: no transactions, so that a failed statement leaves half of its work",
 )
@@ -177,17 +182,17 @@ def half_an_update(policy: Policy) -> Policy:
             raise
 
     def _write_what_is_good(call: Call) -> None:
-        sent = policy.reading.parse(call, call.request.body)
+        document = policy.reading.parse(call, call.request.body)
         schema: Schema = policy.reading.schemas[call.operation]
-        kept: JsonObject = {}
-        for name, value in sent.items() if isinstance(sent, dict) else ():
+        accepted_members: JsonObject = {}
+        for name, value in document.items() if isinstance(document, dict) else ():
             try:
-                policy.reading.validate(call, schema, {**kept, name: value})
+                policy.reading.validate(call, schema, {**accepted_members, name: value})
             except Refusal:
                 break
-            kept[name] = value
-        if kept:
-            call.body = kept
+            accepted_members[name] = value
+        if accepted_members:
+            call.body = accepted_members
             with call.store.write() as db:
                 perform(call, db, policy.handlers[call.operation])
 
@@ -197,7 +202,7 @@ def half_an_update(policy: Policy) -> Policy:
 @fault(
     "X21",
     requirement="ERR-1",
-    title="the gateway refuses in a shape of its own",
+    title="the gateway answers 401 in another error shape",
     source='Amazon API Gateway Developer Guide, Gateway responses: {"message": "Unauthorized"}',
 )
 def gateway_error(policy: Policy) -> Policy:
@@ -210,32 +215,32 @@ def gateway_error(policy: Policy) -> Policy:
 @fault(
     "X22",
     requirement="PUB-3",
-    title="a store that does not exist is the first one",
+    title="an unknown store is answered as the first one",
     operations=("listPublicMerchantCategories", "listPublicMerchantProducts"),
     source="Apache HTTP Server documentation, Name-based Virtual Host Support: the first one is the default",
 )
 def default_store(policy: Policy) -> Policy:
     def wrap(handler: Handler) -> Handler:
-        def found(call: Call, db: Connection) -> Answer:
+        def serve_first_store(call: Call, db: Connection) -> Answer:
             if call.path["slug"] not in (*MERCHANTS, EMPTY_MERCHANT):
                 call.path = {"slug": MERCHANTS[0]}
             return handler(call, db)
 
-        return found
+        return serve_first_store
 
-    wrapped = with_handler(policy, "listPublicMerchantCategories", wrap)
-    return with_handler(wrapped, "listPublicMerchantProducts", wrap)
+    with_categories = with_handler(policy, "listPublicMerchantCategories", wrap)
+    return with_handler(with_categories, "listPublicMerchantProducts", wrap)
 
 
 @fault(
     "X23",
     requirement="AUTH-1",
-    title="only as many characters as were sent are compared: none match all keys",
+    title="keys are compared up to the sent length: an empty key matches all",
     source="CVE-2017-5689 (Intel AMT): a comparison as long as the given response",
 )
 def as_long_as_sent(policy: Policy) -> Policy:
     def identify(call: Call) -> Caller:
-        values = call.request.all(b"authorization")
+        values = call.request.header_values(b"authorization")
         if len(values) == 1 and values[0].strip().lower() == "bearer":
             return CALLERS["full"]
         return policy.authenticate(call)

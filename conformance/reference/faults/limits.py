@@ -30,12 +30,12 @@ def html_429(policy: Policy) -> Policy:
 
 @fault("F110", requirement="RATE-3", title="limit never recovers")
 def never_recovers(policy: Policy) -> Policy:
-    """The window that was overrun is extended for ever."""
+    """A window that was exceeded never ends."""
 
     def admit(call: Call) -> float | None:
         limit, window_s = call.limiter.limit((policy.limits.limit, policy.limits.window_s))
-        who = call.caller.name if call.caller else "anonymous"
-        count, _ = call.limiter.hit(f"{who}:{call.operation}", math.inf)
+        caller_name = call.caller.name if call.caller else "anonymous"
+        count, _ = call.limiter.count_request(f"{caller_name}:{call.operation}", math.inf)
         return window_s if count > limit else None
 
     return with_limits(policy, admit=admit)
@@ -58,8 +58,8 @@ def never_limits(policy: Policy) -> Policy:
 def five_times_the_limit(policy: Policy) -> Policy:
     def admit(call: Call) -> float | None:
         limit, window_s = call.limiter.limit((policy.limits.limit, policy.limits.window_s))
-        count, rest = call.limiter.hit(policy.limits.bucket(call), window_s)
-        return rest if count > 5 * limit else None
+        count, wait_s = call.limiter.count_request(policy.limits.bucket(call), window_s)
+        return wait_s if count > 5 * limit else None
 
     return with_limits(policy, admit=admit)
 
@@ -76,51 +76,51 @@ def no_retry_after(policy: Policy) -> Policy:
 
 @fault("F204", requirement="RATE-7", title="limit lasts longer than Retry-After says")
 def early_retry_after(policy: Policy) -> Policy:
-    """Whoever exceeds the limit is kept out for some seconds more, which the header does not say."""
+    """A caller that exceeds the limit stays limited for longer than the header says."""
     out_until: dict[str, float] = {}
 
     def admit(call: Call) -> float | None:
-        bucket, now = policy.limits.bucket(call), time.monotonic()
-        if now < out_until.get(bucket, 0.0):
+        bucket, clock_s = policy.limits.bucket(call), time.monotonic()
+        if clock_s < out_until.get(bucket, 0.0):
             return 1.0
-        rest = policy.limits.admit(call)
-        if rest is not None:
-            out_until[bucket] = now + 2.7
-        return rest
+        wait_s = policy.limits.admit(call)
+        if wait_s is not None:
+            out_until[bucket] = clock_s + 2.7
+        return wait_s
 
     return with_limits(policy, admit=admit)
 
 
-@fault("F205", requirement="IDEM-8", title="429 uses the key up")
+@fault("F205", requirement="IDEM-8", title="429 uses up the idempotency key")
 def limited_keys(policy: Policy) -> Policy:
     return with_limits(policy, admit=_using_keys_up(policy.limits.admit))
 
 
-@fault("F206", requirement="RATE-3", title="everybody is limited for ever after 300 requests")
+@fault("F206", requirement="RATE-3", title="all callers are limited permanently after 300 requests")
 def limited_for_good(policy: Policy) -> Policy:
-    return with_limits(policy, admit=lambda call: 1.0 if call.limiter.tick() > 300 else None)
+    return with_limits(policy, admit=lambda call: 1.0 if call.limiter.count_call() > 300 else None)
 
 
-@fault("F207", requirement="IDEM-8", title="one request in seven is limited, and uses its key up")
+@fault("F207", requirement="IDEM-8", title="every seventh request is limited and uses up its idempotency key")
 def limited_keys_now_and_then(policy: Policy) -> Policy:
     def every_seventh(call: Call) -> float | None:
-        return 0.0 if call.limiter.tick() % 7 == 0 else policy.limits.admit(call)
+        return 0.0 if call.limiter.count_call() % 7 == 0 else policy.limits.admit(call)
 
-    limited = with_limits(policy, headers=lambda seconds: (("Retry-After", str(math.ceil(seconds))),))
-    return with_limits(limited, admit=_using_keys_up(every_seventh))
+    with_headers = with_limits(policy, headers=lambda seconds: (("Retry-After", str(math.ceil(seconds))),))
+    return with_limits(with_headers, admit=_using_keys_up(every_seventh))
 
 
 def _using_keys_up(admit: Admit) -> Admit:
-    """Every later call with the idempotency key of a call that was limited is limited too."""
-    used: set[str] = set()
+    """Every later call with the idempotency key of a limited call is limited too."""
+    used_keys: set[str] = set()
 
     def admit_unless_used(call: Call) -> float | None:
         key = call.request.header(b"idempotency-key")
-        if key in used:
+        if key in used_keys:
             return 0.0
-        rest = admit(call)
-        if rest is not None and key and call.operation in call.policy.idempotency.operations:
-            used.add(key)
-        return rest
+        wait_s = admit(call)
+        if wait_s is not None and key and call.operation in call.policy.idempotency.operations:
+            used_keys.add(key)
+        return wait_s
 
     return admit_unless_used

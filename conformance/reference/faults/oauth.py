@@ -22,13 +22,13 @@ _UNRESERVED = string.ascii_letters + string.digits + "-._~"
 
 
 def _without_proof(policy: Policy, *names: str) -> Policy:
-    left = {name: condition for name, condition in policy.oauth.proof.items() if name not in names}
-    return with_oauth(policy, proof=left)
+    conditions = {name: condition for name, condition in policy.oauth.proof.items() if name not in names}
+    return with_oauth(policy, proof=conditions)
 
 
 def _without_grant(policy: Policy, *names: str) -> Policy:
-    left = {name: condition for name, condition in policy.oauth.grant.items() if name not in names}
-    return with_oauth(policy, grant=left)
+    conditions = {name: condition for name, condition in policy.oauth.grant.items() if name not in names}
+    return with_oauth(policy, grant=conditions)
 
 
 def _with_proof(policy: Policy, **conditions: Condition) -> Policy:
@@ -36,12 +36,12 @@ def _with_proof(policy: Policy, **conditions: Condition) -> Policy:
 
 
 def _verifier_schema(policy: Policy, *, required: bool) -> Policy:
-    """Takes the verifier's form, and perhaps its presence, out of the request's schema."""
+    """Removes the verifier's format, and optionally its presence, from the request schema."""
     schema = policy.reading.schemas["exchangeOAuthToken"]
     properties = {**schema["properties"], "codeVerifier": {"type": "string"}}
     names = [name for name in schema["required"] if required or name != "codeVerifier"]
-    changed = {**schema, "properties": properties, "required": names}
-    return with_reading(policy, schemas={**policy.reading.schemas, "exchangeOAuthToken": changed})
+    changed_schema = {**schema, "properties": properties, "required": names}
+    return with_reading(policy, schemas={**policy.reading.schemas, "exchangeOAuthToken": changed_schema})
 
 
 @fault("F137", requirement="OA-2", title="verifier never checked", operations=_TOKEN)
@@ -60,16 +60,18 @@ def verifier_optional(policy: Policy) -> Policy:
 
 @fault("F141", requirement="OA-2", title="verifier prefix or case-fold compare", operations=_TOKEN)
 def verifier_loosely_compared(policy: Policy) -> Policy:
-    """As if the verifier itself were known and compared up to case, or up to the shorter one's length.
+    """Simulates a comparison of the verifier without case, or up to the shorter length.
 
-    Only its hash is known, so what would pass is found by trying: other case, a cut tail, one character too few.
+    Only its hash is stored, so candidates are tried: other case, a shortened text, one missing character.
     """
 
     def verifier(call: Call, code: Mapping[str, Any]) -> None:
-        sent = call.body["codeVerifier"]
-        tried = [sent, sent.lower(), sent.upper(), sent.swapcase()]
-        tried += [sent[:length] for length in range(43, len(sent))] + [sent + character for character in _UNRESERVED]
-        if not any(hmac.compare_digest(s256(text), code["challenge"]) for text in tried):
+        verifier_text = call.body["codeVerifier"]
+        candidates = [verifier_text, verifier_text.lower(), verifier_text.upper(), verifier_text.swapcase()]
+        candidates += [verifier_text[:length] for length in range(43, len(verifier_text))] + [
+            verifier_text + character for character in _UNRESERVED
+        ]
+        if not any(hmac.compare_digest(s256(text), code["challenge"]) for text in candidates):
             raise bad_grant("The code verifier does not match.")
 
     return with_oauth(_verifier_schema(policy, required=True), grant={**policy.oauth.grant, "verifier": verifier})
@@ -87,17 +89,17 @@ def code_unbound(policy: Policy) -> Policy:
 
 @fault("F145", requirement="OA-6", title="DPoP absent accepted", operations=_TOKEN)
 def proof_optional(policy: Policy) -> Policy:
-    def read(call: Call) -> Proof | None:
-        return policy.oauth.read_proof(call) if call.request.all(b"dpop") else None
+    def read_optional_proof(call: Call) -> Proof | None:
+        return policy.oauth.read_proof(call) if call.request.header_values(b"dpop") else None
 
     def issue(call: Call, code: Mapping[str, Any]) -> JsonObject:
         return policy.oauth.issue(call, code) if call.proof else _bearer(policy.oauth.issue(call, code))
 
-    return with_oauth(policy, read_proof=read, issue=issue)
+    return with_oauth(policy, read_proof=read_optional_proof, issue=issue)
 
 
-def _bearer(issued: JsonObject) -> JsonObject:
-    return {name: value for name, value in issued.items() if name != "cnf"} | {"tokenType": "Bearer"}
+def _bearer(token: JsonObject) -> JsonObject:
+    return {name: value for name, value in token.items() if name != "cnf"} | {"tokenType": "Bearer"}
 
 
 @fault("F146", requirement="OA-6", title="proof signature unverified", operations=_TOKEN)
@@ -112,8 +114,8 @@ def _signature_unless(policy: Policy, algorithm: str, accepts: Callable[[Proof],
         elif not accepts(proof):
             raise bad_proof("The proof's signature does not verify.")
 
-    changed = _with_proof(policy, signature=signature)
-    return with_oauth(changed, algorithms=(*policy.oauth.algorithms, algorithm))
+    changed_schema = _with_proof(policy, signature=signature)
+    return with_oauth(changed_schema, algorithms=(*policy.oauth.algorithms, algorithm))
 
 
 @fault("F147", requirement="OA-6", title="alg none accepted", operations=_TOKEN)
@@ -124,15 +126,18 @@ def unsigned_accepted(policy: Policy) -> Policy:
 @fault("F148", requirement="OA-6", title="HS256 over public key accepted", operations=_TOKEN)
 def public_key_as_secret(policy: Policy) -> Policy:
     def accepts(proof: Proof) -> bool:
-        signed, _, signature = proof.text.rpartition(".")
-        sent = decode_part(signature)
-        return any(hmac.compare_digest(hmac.digest(key, signed.encode(), "sha256"), sent) for key in _as_secrets(proof))
+        signing_input, _, signature = proof.text.rpartition(".")
+        signature_bytes = decode_part(signature)
+        return any(
+            hmac.compare_digest(hmac.digest(key, signing_input.encode(), "sha256"), signature_bytes)
+            for key in _as_secrets(proof)
+        )
 
     return _signature_unless(policy, "HS256", accepts)
 
 
 def _as_secrets(proof: Proof) -> list[bytes]:
-    """The bytes that a library may take a public key for: JWK text, PEM, DER, the bare coordinates."""
+    """The encodings of a public key that a library may use as a secret: JWK text, PEM, DER, the coordinates."""
     jwk = proof.header.get("jwk")
     if not isinstance(jwk, dict):
         return []
@@ -158,8 +163,8 @@ def claims_optional(policy: Policy) -> Policy:
         return condition
 
     present = {"method": "htm", "url": "htu", "fresh": "iat"}
-    changed = {name: only_with(claim, name) for name, claim in present.items()}
-    return _without_proof(_with_proof(policy, **changed), "claims")
+    changed_schema = {name: only_with(claim, name) for name, claim in present.items()}
+    return _without_proof(_with_proof(policy, **changed_schema), "claims")
 
 
 @fault("F151", requirement="OA-6", title="htm unchecked", operations=_TOKEN)

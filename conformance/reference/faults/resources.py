@@ -1,4 +1,4 @@
-"""Faults of what may be seen, what needs no key and what is not there: TEN, PUB, HO-1, NF, VER."""
+"""Faults of visibility, public access and unknown resources: TEN, PUB, HO-1, NF, VER."""
 
 from __future__ import annotations
 
@@ -75,21 +75,21 @@ def empty_quote(policy: Policy) -> Policy:
 
 @fault("F062", requirement="NF-1", title="encoded slash/dot-dot id reaches other route")
 def decoded_too_early(policy: Policy) -> Policy:
-    """The path is decoded as a whole, then tidied up, then split."""
+    """The whole path is decoded, normalized and then split."""
 
-    def split(path: bytes) -> tuple[str, ...] | None:
-        tidy: list[bytes] = []
+    def split_decoded(path: bytes) -> tuple[str, ...] | None:
+        segments: list[bytes] = []
         for part in unquote_to_bytes(path).split(b"/"):
             if part == b"..":
-                tidy = tidy[:-1]
+                segments = segments[:-1]
             elif part not in (b"", b"."):
-                tidy.append(part)
+                segments.append(part)
         try:
-            return tuple(part.decode() for part in tidy)
+            return tuple(part.decode() for part in segments)
         except UnicodeDecodeError:
             return None
 
-    return evolve(policy, split=split)
+    return evolve(policy, split=split_decoded)
 
 
 @fault(

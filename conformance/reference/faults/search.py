@@ -15,7 +15,7 @@ DEFAULT_SIZE = 20
 
 
 def _without(policy: Policy, name: str) -> tuple[str, ...]:
-    return tuple(known for known in policy.search.required if known != name)
+    return tuple(parameter for parameter in policy.search.required if parameter != name)
 
 
 @fault("F126", requirement="SRCH-1", title="missing sort defaulted", operations=_SEARCH)
@@ -50,7 +50,7 @@ def digits_first(policy: Policy) -> Policy:
 
 @fault("F131", requirement="SRCH-4", title="pageSize ignored after first page", operations=_SEARCH)
 def size_forgotten(policy: Policy) -> Policy:
-    def window(page: int, size: int, _asked: int) -> slice:
+    def window(page: int, size: int, _requested: int) -> slice:
         return slice(page * size, page * size + (size if page == 0 else DEFAULT_SIZE))
 
     return with_search(policy, window=window)
@@ -58,7 +58,7 @@ def size_forgotten(policy: Policy) -> Policy:
 
 @fault("F133", requirement="SRCH-6", title="page ignored", operations=_SEARCH)
 def page_ignored(policy: Policy) -> Policy:
-    return with_search(policy, window=lambda _page, size, _asked: slice(0, size))
+    return with_search(policy, window=lambda _page, size, _requested: slice(0, size))
 
 
 @fault("F134", requirement="SRCH-5", title="merchant filter ignored", operations=_SEARCH)
@@ -74,14 +74,16 @@ def category_required(policy: Policy) -> Policy:
 @fault(
     "F224",
     requirement="PUB-1",
-    title="search asks for a key when a filter is used",
+    title="search demands a key when a filter is used",
     operations=_SEARCH,
-    source="a service that was judged: its filtered search was routed to an index that only keys could read",
+    source="observed in a tested service: filtered searches used an index that needed a key",
 )
 def filter_needs_a_key(policy: Policy) -> Policy:
     def handler(original: Handler) -> Handler:
         def search(call: Call, db: Connection) -> Answer:
-            if re.search(rb"(^|&)(category|merchant)=", call.request.query) and not call.request.all(b"authorization"):
+            if re.search(rb"(^|&)(category|merchant)=", call.request.query) and not call.request.header_values(
+                b"authorization"
+            ):
                 raise Refusal("no_credential", "An API key is required.")
             return original(call, db)
 

@@ -1,4 +1,4 @@
-"""Faults between the extremes: middle-sized numbers and texts, long ids, broken escapes."""
+"""Faults of medium sizes: numbers, texts and ids between the extremes, and broken escapes."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def _crashes_on_leaf(policy: Policy, breaks: Callable[[JsonValue], bool]) -> Pol
 
 
 def _crashes_on_query(policy: Policy, pattern: bytes, *operations: str) -> Policy:
-    """Where the query matches, once the caller is known."""
+    """Fails where the query matches, after authorization."""
 
-    def authorized(call: Call) -> None:
+    def authorize_and_crash(call: Call) -> None:
         authorize(call)
         if (call.operation in operations or not operations) and re.search(pattern, call.request.query):
             raise _crash()
 
-    stages = (authorized if stage is authorize else stage for stage in policy.stages)
+    stages = (authorize_and_crash if stage is authorize else stage for stage in policy.stages)
     return evolve(policy, stages=(*stages,))
 
 
@@ -76,12 +76,12 @@ def deep_page_crashes(policy: Policy) -> Policy:
     source="PostgreSQL, error 22001: value too long for type character varying(255)",
 )
 def long_id_crashes(policy: Policy) -> Policy:
-    def authorized(call: Call) -> None:
+    def authorize_and_crash(call: Call) -> None:
         authorize(call)
         if 255 < len(call.resource) < 5000:
             raise _crash()
 
-    stages = (authorized if stage is authorize else stage for stage in policy.stages)
+    stages = (authorize_and_crash if stage is authorize else stage for stage in policy.stages)
     return evolve(policy, stages=(*stages,))
 
 
@@ -134,7 +134,7 @@ def middling_number_crashes(policy: Policy) -> Policy:
     source="Apache Solr, maxBooleanClauses, and Lucene's TooManyClauses: a long query is an error of the engine",
 )
 def long_search_crashes(policy: Policy) -> Policy:
-    def wrapped(original: Handler) -> Handler:
+    def wrap(original: Handler) -> Handler:
         def search(call: Call, db: Connection) -> Answer:
             if re.search(rb"(^|&)q=[^&]{1000,3999}(&|$)", call.request.query):
                 raise _crash()
@@ -142,7 +142,7 @@ def long_search_crashes(policy: Policy) -> Policy:
 
         return search
 
-    return with_handler(policy, "searchPublicProducts", wrapped)
+    return with_handler(policy, "searchPublicProducts", wrap)
 
 
 @fault(
@@ -153,9 +153,9 @@ def long_search_crashes(policy: Policy) -> Policy:
     source="CWE-158, improper neutralization of null byte: a C library ends the text there, and the lookup fails",
 )
 def nul_in_path_crashes(policy: Policy) -> Policy:
-    def unrouted(call: Call, methods: tuple[str, ...]) -> Answer:
+    def answer_unrouted(call: Call, methods: tuple[str, ...]) -> Answer:
         if b"/hosted/" in call.request.path and b"%00" in call.request.path:
             raise _crash()
         return policy.unrouted(call, methods)
 
-    return evolve(policy, unrouted=unrouted)
+    return evolve(policy, unrouted=answer_unrouted)

@@ -35,16 +35,16 @@ def checkout_after_revoke(policy: Policy) -> Policy:
 
 @fault("F104", requirement="CONF-2", title="parallel checkouts both win", operations=("checkoutPublicCart",))
 def checked_too_early(policy: Policy) -> Policy:
-    """The state is looked at before the payment, and not again after it."""
+    """The state is checked before the payment, but not again after it."""
 
     def run(call: Call, handler: Handler) -> Answer:
         if call.operation != "checkoutPublicCart":
             return policy.idempotency.run(call, handler)
         with call.store.read() as db:
-            known = find(db, address(call))
-            if known is None:
-                objects.guarded(call, db, "cart")
-        if known is None:
+            record = find(db, address(call))
+            if record is None:
+                objects.find_in_state(call, db, "cart")
+        if record is None:
             time.sleep(WORK_S)
         call.policy = evolve(policy, guard=lambda _call, _kind, _state: None)
         return policy.idempotency.run(call, handler)
@@ -94,11 +94,11 @@ def wrong_id(policy: Policy) -> Policy:
 
 @fault("F169", requirement="WH-2", title="PATCH resets unnamed fields", operations=("updateInstallationWebhook",))
 def patch_resets(policy: Policy) -> Policy:
-    """PATCH works as PUT, with defaults for whatever is left out; only the URL has none."""
+    """PATCH works as PUT, with defaults for missing members except the URL."""
 
-    def merge(before: JsonObject, changes: JsonObject) -> JsonObject:
-        kept = {"url": before["url"], "secret": before["secret"]}
-        return {"events": [], "description": "", "active": True, "metadata": {}, **kept, **changes}
+    def merge(old: JsonObject, changes: JsonObject) -> JsonObject:
+        old_members = {"url": old["url"], "secret": old["secret"]}
+        return {"events": [], "description": "", "active": True, "metadata": {}, **old_members, **changes}
 
     return evolve(policy, merge=merge)
 
@@ -106,12 +106,12 @@ def patch_resets(policy: Policy) -> Policy:
 @fault(
     "F250",
     requirement="CONF-1",
-    title="a refused checkout is carried out, which reads show 300 ms later",
+    title="a refused checkout takes effect, visible to reads 300 ms later",
     operations=("checkoutPublicCart",),
-    source="an order queue that is read from a replica: the 409 came from the copy, the order from the queue",
+    source="an order queue with a read replica: the 409 came from the replica, the order from the queue",
 )
 def refused_and_carried_out(policy: Policy) -> Policy:
-    """The answer is the state's 409; the effect is written all the same."""
+    """The answer is 409 by the state, but the effect is written."""
 
     def run(call: Call, handler: Handler) -> Answer:
         try:

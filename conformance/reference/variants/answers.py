@@ -1,10 +1,10 @@
-"""Legitimate forms of answers: error bodies, lists, envelopes, other methods, and how they travel."""
+"""Legitimate forms of answers: error bodies, lists, envelopes, other methods, transport."""
 
 from __future__ import annotations
 
 import re
 
-from conformance.reference.authentication import active
+from conformance.reference.authentication import require_active
 from conformance.reference.call import Answer, Call, Caller, Headers, Refusal, Reply
 from conformance.reference.policy import Policy, Transport, evolve, with_shape, with_wire
 from conformance.reference.registry import variant
@@ -53,7 +53,7 @@ def extra_members(policy: Policy) -> Policy:
 
 @variant("D27", requirement="STA-1", title="HEAD 200/404/405, OPTIONS 204/404, other methods 404/405 any body")
 def other_methods(policy: Policy) -> Policy:
-    def unrouted(call: Call, methods: tuple[str, ...]) -> Answer:
+    def answer_unrouted(call: Call, methods: tuple[str, ...]) -> Answer:
         if not methods:
             return policy.unrouted(call, methods)
         allow: Headers = (("Allow", ", ".join(sorted({*methods, "OPTIONS"}))),)
@@ -67,34 +67,34 @@ def other_methods(policy: Policy) -> Policy:
             return Reply(204, allow, b"")
         return Reply(405, (("content-type", "text/plain"), *allow), b"Method Not Allowed")
 
-    return with_wire(evolve(policy, unrouted=unrouted), hook)
+    return with_wire(evolve(policy, unrouted=answer_unrouted), hook)
 
 
 @variant("D33", requirement="ENV-1", title="chunked, gzip, Connection: close, 1.5 s latency, HTTP/1.1 only")
 def odd_transport(policy: Policy) -> Policy:
-    """The latency comes over one request in fifty, or a whole run would take an hour."""
+    """Only one request in fifty is delayed, since a whole run would otherwise take an hour."""
     return evolve(policy, transport=Transport(latency_s=1.5, latency_every=50, chunked=True, gzip=True, close=True))
 
 
 _SCHEME = "Commerce-Key"
 _CHALLENGE: Headers = (("WWW-Authenticate", f'{_SCHEME} realm="commerce-public-interface"'),)
-_CARRIED = re.compile(f"(?:{_SCHEME}|Bearer) ([A-Za-z0-9._~+/=-]+)")
+_CREDENTIALS = re.compile(f"(?:{_SCHEME}|Bearer) ([A-Za-z0-9._~+/=-]+)")
 
 
 @variant(
     "V252",
     requirement="ERR-2",
-    title="a scheme of its own beside Bearer, which each 401 repeats with a realm",
+    title="a custom scheme beside Bearer, which each 401 repeats with a realm",
     profile={"authorization": {"format": f"{_SCHEME} {{key}}"}},
 )
 def own_scheme(policy: Policy) -> Policy:
-    """RFC 9110 section 11.6.1: the challenge names the scheme, though a client has sent nothing else."""
+    """RFC 9110 section 11.6.1: the challenge names the scheme even if a client sent only that."""
 
     def authenticate(call: Call) -> Caller:
-        values = call.request.all(b"authorization")
-        found = _CARRIED.fullmatch(values[0]) if len(values) == 1 else None
+        values = call.request.header_values(b"authorization")
+        match = _CREDENTIALS.fullmatch(values[0]) if len(values) == 1 else None
         try:
-            return active(call.keys.by_secret(found[1]) if found else None)
+            return require_active(call.keys.by_secret(match[1]) if match else None)
         except Refusal as refusal:
             raise Refusal(refusal.kind, f"{_SCHEME} is required.", headers=_CHALLENGE) from None
 

@@ -1,4 +1,4 @@
-"""Legitimate kinds of idempotency: what waits, what is equal, what is stored, where a key counts, what a replay is."""
+"""Legitimate kinds of idempotency: waiting, equality of payloads, stored answers, namespaces, replays."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def canonical_json(policy: Policy) -> Policy:
 
 @variant("D07", requirement="IDEM-8", title="4xx stored and replayed under the key")
 def refusals_stored(policy: Policy) -> Policy:
-    """All but 401, 403 and 429, which say nothing about the request itself; invalid bodies by their bytes."""
+    """All except 401, 403 and 429, which do not depend on the request itself; invalid bodies by their bytes."""
 
     def read_body_and_store(call: Call) -> None:
         try:
@@ -80,10 +80,10 @@ def key_per_path(policy: Policy) -> Policy:
     return with_idempotency(policy, namespace=idempotency.by_path)
 
 
-def _reversed(value: JsonValue) -> JsonValue:
+def _reverse_members(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
-        return {name: _reversed(value[name]) for name in reversed(value)}
-    return [_reversed(item) for item in value] if isinstance(value, list) else value
+        return {name: _reverse_members(value[name]) for name in reversed(value)}
+    return [_reverse_members(item) for item in value] if isinstance(value, list) else value
 
 
 @variant(
@@ -95,7 +95,9 @@ def _reversed(value: JsonValue) -> JsonValue:
 def replay_rewritten(policy: Policy) -> Policy:
     def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
         answer = policy.idempotency.replay(call, record, db, handler)
-        return evolve(answer, value=_reversed(answer.value), headers=(*answer.headers, ("Idempotent-Replayed", "true")))
+        return evolve(
+            answer, value=_reverse_members(answer.value), headers=(*answer.headers, ("Idempotent-Replayed", "true"))
+        )
 
     def stamp(call: Call, answer: Answer) -> Answer:
         if answer.status != 200:

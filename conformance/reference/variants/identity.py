@@ -36,11 +36,11 @@ FORMS: Final[Mapping[str, Callable[[list[str]], JsonValue]]] = {
 
 
 def scopes_as(policy: Policy, form: str) -> Policy:
-    """Identity shows the scopes in another form, in the same member."""
-    return _reshaped(policy, lambda data: {**data, "scopes": FORMS[form](data["scopes"])})
+    """Identity shows the scopes in another form in the same member."""
+    return _change_data(policy, lambda data: {**data, "scopes": FORMS[form](data["scopes"])})
 
 
-def _reshaped(policy: Policy, change: Callable[[JsonObject], JsonObject]) -> Policy:
+def _change_data(policy: Policy, change: Callable[[JsonObject], JsonObject]) -> Policy:
     def shaper(_call: Call, answer: Answer) -> Answer:
         if answer.status != 200:
             return answer
@@ -49,7 +49,7 @@ def _reshaped(policy: Policy, change: Callable[[JsonObject], JsonObject]) -> Pol
     return with_shape(policy, shaper, "getApiKeyIdentity")
 
 
-@variant("V222", requirement="IDN-1", title="scopes as objects, with what they are for", profile=_UNSTATED)
+@variant("V222", requirement="IDN-1", title="scopes as objects with a description", profile=_UNSTATED)
 def scopes_as_objects(policy: Policy) -> Policy:
     return scopes_as(policy, "objects")
 
@@ -73,12 +73,12 @@ def scopes_with_flags(policy: Policy) -> Policy:
 def scopes_by_resource(policy: Policy) -> Policy:
     def change(data: JsonObject) -> JsonObject:
         verbs = [scope.partition(":") for scope in data["scopes"]]
-        allowed = {resource: [verb for name, _, verb in verbs if name == resource] for resource, _, _ in verbs}
-        return {**{name: value for name, value in data.items() if name != "scopes"}, "allowed": allowed}
+        allowed_verbs = {resource: [verb for name, _, verb in verbs if name == resource] for resource, _, _ in verbs}
+        return {**{name: value for name, value in data.items() if name != "scopes"}, "allowed": allowed_verbs}
 
-    return _reshaped(policy, change)
+    return _change_data(policy, change)
 
 
 @variant("V226", requirement="IDN-1", title="available scopes beside the key's own", profile=_UNSTATED)
 def available_beside_granted(policy: Policy) -> Policy:
-    return _reshaped(policy, lambda data: {**data, "available": sorted(ALL_SCOPES), "scopes": data["scopes"]})
+    return _change_data(policy, lambda data: {**data, "available": sorted(ALL_SCOPES), "scopes": data["scopes"]})

@@ -1,4 +1,4 @@
-"""What a rate limit counts together, how it counts, and how a 429 says for how long it stays."""
+"""Legitimate rate limits: what is counted together, how it is counted, and the form of Retry-After."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def limited_by_installation(policy: Policy) -> Policy:
 @variant(
     "V201",
     requirement="RATE-6",
-    title="limit counts by operation, whoever calls",
+    title="limit counts by operation, over all callers",
     profile={"rate_limit": {"per": "operation"}},
 )
 def limited_by_operation(policy: Policy) -> Policy:
@@ -34,7 +34,7 @@ def limited_by_operation(policy: Policy) -> Policy:
 @variant(
     "V202",
     requirement="RATE-6",
-    title="limit counts by address, whatever is called",
+    title="limit counts by address, over all operations",
     profile={"rate_limit": {"per": "address"}},
 )
 def limited_by_address(policy: Policy) -> Policy:
@@ -51,7 +51,7 @@ def dated_retry_after(policy: Policy) -> Policy:
 
 @variant("V204", requirement="RATE-5", title="limit is a token bucket")
 def token_bucket(policy: Policy) -> Policy:
-    """The declared limit is what the bucket holds, and it is filled in the declared window."""
+    """The bucket's capacity is the declared limit; it refills in the declared window."""
     levels: dict[str, tuple[float, float]] = {}
 
     def admit(call: Call) -> float | None:
@@ -59,23 +59,23 @@ def token_bucket(policy: Policy) -> Policy:
         bucket, now = policy.limits.bucket(call), time.monotonic()
         level, at = levels.get(bucket, (float(limit), now))
         level = min(float(limit), level + (now - at) * limit / window_s)
-        admitted = level >= 1
-        levels[bucket] = (level - admitted, now)
-        return None if admitted else (1 - level) * window_s / limit
+        is_admitted = level >= 1
+        levels[bucket] = (level - is_admitted, now)
+        return None if is_admitted else (1 - level) * window_s / limit
 
     return with_limits(policy, admit=admit)
 
 
-@variant("V205", requirement="RATE-3", title="what is refused counts too: asking keeps the limit up")
+@variant("V205", requirement="RATE-3", title="refused requests count too: polling keeps the limit in force")
 def refusals_count(policy: Policy) -> Policy:
     """A sliding window over all requests of a bucket."""
-    seen: dict[str, list[float]] = {}
+    request_times: dict[str, list[float]] = {}
 
     def admit(call: Call) -> float | None:
         limit, window_s = call.limiter.limit((policy.limits.limit, policy.limits.window_s))
         bucket, now = policy.limits.bucket(call), time.monotonic()
-        kept = [at for at in seen.get(bucket, ()) if now - at < window_s][-limit:]
-        seen[bucket] = [*kept, now]
-        return window_s if len(kept) >= limit else None
+        recent = [at for at in request_times.get(bucket, ()) if now - at < window_s][-limit:]
+        request_times[bucket] = [*recent, now]
+        return window_s if len(recent) >= limit else None
 
     return with_limits(policy, admit=admit)

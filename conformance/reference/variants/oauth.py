@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from conformance.reference.call import Answer, Call, Refusal
-from conformance.reference.idempotency import once
+from conformance.reference.idempotency import run_once
 from conformance.reference.oauth import burn
 from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_oauth, with_status
 from conformance.reference.registry import variant
 
 NONCE_S = 300
-"""How long a nonce is good for."""
+"""Lifetime of a nonce in seconds."""
 
 
 @variant("D28", requirement="OA-6", title="token endpoint demands a DPoP nonce first")
@@ -29,7 +29,7 @@ def jti_not_tracked(policy: Policy) -> Policy:
 
 @variant("D30", requirement="OA-2", title="failed verifier or proof burns the code / does not burn it")
 def failure_burns(policy: Policy) -> Policy:
-    """Burns; the base policy does not."""
+    """The code is invalidated; the base policy keeps it."""
 
     def run(call: Call, handler: Handler) -> Answer:
         try:
@@ -48,5 +48,5 @@ def failure_burns(policy: Policy) -> Policy:
     title="token exchange replay with same key+body returns first token although code is spent",
 )
 def token_replayed(policy: Policy) -> Policy:
-    """As the base policy does."""
-    return with_idempotency(policy, run=once)
+    """The same as the base policy."""
+    return with_idempotency(policy, run=run_once)

@@ -1,4 +1,4 @@
-"""Which answer wins where several are due, and where the limiter stands."""
+"""Legitimate orders of precedence between answers, and of the limiter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def authentication_last(policy: Policy) -> Policy:
     "D13",
     requirement="IDEM-1",
     title="limiter runs before auth and idempotency; replay may get 429",
-    profile={"rate_limit": {"per": "operation"}},  # it does not know yet who calls
+    profile={"rate_limit": {"per": "operation"}},  # the caller is not known yet
 )
 def limiter_first(policy: Policy) -> Policy:
     return evolve(policy, stages=(limit, *(stage for stage in policy.stages if stage is not limit)))
@@ -33,7 +33,7 @@ def limiter_first(policy: Policy) -> Policy:
 @variant("D14", requirement="all", title="limiter answers 429 to one request in five")
 def limited_now_and_then(policy: Policy) -> Policy:
     def every_fifth(call: Call) -> float | None:
-        return 0.0 if call.limiter.tick() % 5 == 0 else admit(call)
+        return 0.0 if call.limiter.count_call() % 5 == 0 else admit(call)
 
     return with_limits(policy, admit=every_fifth, headers=lambda seconds: (("Retry-After", str(int(seconds))),))
 
@@ -44,7 +44,7 @@ def limited_now_and_then(policy: Policy) -> Policy:
     title="never rate-limits",
     profile={"rate_limit": {"none": "there is no limiter"}},
 )
-def unlimited(policy: Policy) -> Policy:
+def no_limits(policy: Policy) -> Policy:
     return with_limits(policy, admit=lambda _call: None)
 
 
@@ -60,11 +60,11 @@ def no_retry_after(policy: Policy) -> Policy:
 
 @variant("D22", requirement="PUB-2", title="public operation answers 401 to a malformed Authorization")
 def public_but_strict(policy: Policy) -> Policy:
-    """Who shows a key shows a good one, even where none is needed."""
+    """A key that is sent must be valid, even where none is needed."""
 
     def authenticate_all(call: Call) -> None:
         authenticate(call)
-        if policy.access[call.operation] == "public" and call.request.all(b"authorization"):
+        if policy.access[call.operation] == "public" and call.request.header_values(b"authorization"):
             policy.authenticate(call)
 
     return evolve(policy, stages=tuple(authenticate_all if stage is authenticate else stage for stage in policy.stages))
@@ -73,8 +73,8 @@ def public_but_strict(policy: Policy) -> Policy:
 @variant("D32", requirement="AUTH-1", title="Authorization scheme case-sensitive / insensitive")
 def case_sensitive_scheme(policy: Policy) -> Policy:
     def authenticate_strictly(call: Call) -> Caller:
-        given = call.request.header(b"authorization")
-        if given is not None and given.strip() and not given.startswith("Bearer "):
+        header = call.request.header(b"authorization")
+        if header is not None and header.strip() and not header.startswith("Bearer "):
             raise Refusal("bad_credential", "The API key is not valid.")
         return policy.authenticate(call)
 

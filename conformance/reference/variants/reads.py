@@ -1,4 +1,4 @@
-"""Legitimate forms of reading: what shows an effect may do so later than the write was answered."""
+"""Legitimate forms of reading: an effect may become visible after the write was answered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conformance.reference.tables import effects
 
 LAG_S: Final = 0.3
 _READS: Final = ("quotePublicCartCheckout", "getStorefrontOrderAfterSalesEligibility")
-"""The operations by which the reference's profile sees effects."""
+"""The operations that show effects in the reference's profile."""
 _WRITES: Final = (
     "createInstallationWebhook",
     "updateInstallationWebhook",
@@ -30,9 +30,9 @@ _WRITES: Final = (
 
 
 def lagging(policy: Policy) -> Policy:
-    """Versions and counters show what was written `LAG_S` ago and before; a conflict is answered later than that."""
+    """Versions and counters lag `LAG_S` behind writes; a conflict is answered later than that."""
 
-    def behind(handler: Handler) -> Handler:
+    def lag_behind(handler: Handler) -> Handler:
         def read(call: Call, db: Connection) -> Answer:
             answer = handler(call, db)
             recent = select(func.count()).where(effects.c.resource == call.resource, effects.c.at > time.time() - LAG_S)
@@ -42,11 +42,11 @@ def lagging(policy: Policy) -> Policy:
 
         return read
 
-    lagged = policy
+    lagging_policy = policy
     for operation in _READS:
-        lagged = with_handler(lagged, operation, behind)
+        lagging_policy = with_handler(lagging_policy, operation, lag_behind)
 
-    def slow_to_refuse(call: Call, handler: Handler) -> Answer:
+    def refuse_late(call: Call, handler: Handler) -> Answer:
         try:
             return policy.idempotency.run(call, handler)
         except Refusal as refusal:
@@ -54,7 +54,7 @@ def lagging(policy: Policy) -> Policy:
                 time.sleep(LAG_S + 0.1)
             raise
 
-    return evolve(with_idempotency(lagged, run=slow_to_refuse), reads_lag_s=LAG_S, overlap=True)
+    return evolve(with_idempotency(lagging_policy, run=refuse_late), reads_lag_s=LAG_S, overlap=True)
 
 
 @variant(
@@ -67,6 +67,8 @@ def lag_is_stated(policy: Policy) -> Policy:
     return lagging(policy)
 
 
-@variant("V251", requirement="CONF-1", title="reads of effects lag 300 ms behind writes, and the profile says nothing")
+@variant(
+    "V251", requirement="CONF-1", title="reads of effects lag 300 ms behind writes, which the profile does not state"
+)
 def lag_is_not_stated(policy: Policy) -> Policy:
     return lagging(policy)

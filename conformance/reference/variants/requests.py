@@ -1,4 +1,4 @@
-"""Legitimate readings of requests: paging, unknown members, ids, JSON at the edges, what exists and for whom."""
+"""Legitimate readings of requests: paging, unknown members, ids, edge cases of JSON, visibility."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from conformance.reference.registry import variant
     profile={"search": {"query": {"page": 0}, "page_base": 0, "page_size_min": None, "page_size_max": None}},
 )
 def pages_from_zero(policy: Policy) -> Policy:
-    """Clamps; the base policy refuses."""
+    """pageSize is clamped; the base policy refuses it."""
     return with_search(policy, page_base=0, clamp=True)
 
 
@@ -44,7 +44,11 @@ def page_size_at_most_three(policy: Policy) -> Policy:
     return with_search(policy, page_size_max=3)
 
 
-@variant("V227", requirement="STA-1", title="a long URL is refused with 414 and no JSON before the service sees it")
+@variant(
+    "V227",
+    requirement="STA-1",
+    title="a long URL is refused with 414 and no JSON by a component in front of the service",
+)
 def long_urls_refused(policy: Policy) -> Policy:
     def hook(call: Call, reply: Reply) -> Reply:
         if len(call.request.path) + len(call.request.query) < 2_500:
@@ -54,41 +58,41 @@ def long_urls_refused(policy: Policy) -> Policy:
     return with_wire(policy, hook)
 
 
-@variant("V228", requirement="STA-1", title="a query that is no UTF-8, or holds NUL, is refused with 400")
+@variant("V228", requirement="STA-1", title="a query with invalid UTF-8 or NUL is refused with 400")
 def broken_queries_refused(policy: Policy) -> Policy:
-    def come_in(call: Call) -> None:
+    def refuse_broken_query(call: Call) -> None:
         if re.search(rb"%(?![0-9A-Fa-f]{2})|(?i:%00|%ff|%c0)", call.request.query):
             raise Refusal("invalid_query", "The query string cannot be read.")
 
-    return evolve(policy, stages=(come_in, *policy.stages))
+    return evolve(policy, stages=(refuse_broken_query, *policy.stages))
 
 
 @variant("D21", requirement="BODY-7", title="unknown members and query parameters refused with 400 / ignored")
 def known_members_only(policy: Policy) -> Policy:
-    """Refuses, at every depth; the base policy ignores."""
+    """Unknown members are refused at every depth; the base policy ignores them."""
 
-    def closed(schema: Schema) -> Schema:
-        changed: dict[str, Any] = dict(schema)
+    def close_schema(schema: Schema) -> Schema:
+        result: dict[str, Any] = dict(schema)
         if "properties" in schema:
-            changed["properties"] = {name: closed(part) for name, part in schema["properties"].items()}
-            changed["additionalProperties"] = False
+            result["properties"] = {name: close_schema(part) for name, part in schema["properties"].items()}
+            result["additionalProperties"] = False
         if "items" in schema:
-            changed["items"] = closed(schema["items"])
-        return changed
+            result["items"] = close_schema(schema["items"])
+        return result
 
-    schemas = {name: closed(schema) for name, schema in policy.reading.schemas.items()}
+    schemas = {name: close_schema(schema) for name, schema in policy.reading.schemas.items()}
     return with_search(with_reading(policy, schemas=schemas), known_only=True)
 
 
 @variant("D23", requirement="PUB-3", title="unknown slug answers 404; known slug with nothing answers empty array")
 def empty_store(policy: Policy) -> Policy:
-    """As the base policy does."""
+    """The same as the base policy."""
     return policy
 
 
 @variant("D24", requirement="TEN-1", title="foreign object answers 404 (hidden) / 403")
 def foreign_is_403(policy: Policy) -> Policy:
-    """403; the base policy hides."""
+    """403; the base policy answers 404."""
     return evolve(policy, unseen="foreign")
 
 
@@ -97,14 +101,14 @@ def id_grammar(policy: Policy) -> Policy:
     return evolve(policy, id_grammar=True)
 
 
-def _once(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+def _unique_members(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     value = dict(pairs)
     if len(value) < len(pairs):
         raise ValueError("a doubled member")
     return value
 
 
-def _clipped(text: str) -> float:
+def _clip(text: str) -> float:
     return min(max(float(text), -sys.float_info.max), sys.float_info.max)
 
 
@@ -114,8 +118,8 @@ def _no_constant(text: str) -> JsonValue:
 
 @variant("D26", requirement="BODY-5", title="duplicate JSON keys, BOM, huge numbers accepted / refused with 400")
 def edges_of_json(policy: Policy) -> Policy:
-    """Doubled members are refused, a BOM and huge numbers accepted; the base policy does the opposite."""
-    decoder = json.JSONDecoder(object_pairs_hook=_once, parse_float=_clipped, parse_constant=_no_constant)
+    """Duplicate members are refused, a BOM and huge numbers accepted; the base policy does the opposite."""
+    decoder = json.JSONDecoder(object_pairs_hook=_unique_members, parse_float=_clip, parse_constant=_no_constant)
 
     def parse(_call: Call, body: bytes) -> JsonValue:
         try:
@@ -151,7 +155,7 @@ _REMAINING: list[tuple[str, str, tuple[str, ...], bool]] = [
     },
 )
 def spent_cart_is_gone(policy: Policy) -> Policy:
-    """A cart that was checked out is no cart any more; the base policy answers 409."""
+    """A checked-out cart is unknown; the base policy answers 409."""
 
     def guard(call: Call, kind: str, state: str) -> None:
         if kind == "cart" and state == "checked_out":

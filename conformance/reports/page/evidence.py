@@ -1,6 +1,6 @@
-"""The part of the page that is data for its script: results, and the exchanges that a reader would open.
+"""The JSON data of the page's script: results, and the exchanges that support them.
 
-Bodies are embedded only where something is wrong, and all of it within a budget, so that the page stays quick.
+Bodies are embedded only for problematic results and within a budget, so that the page stays small.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from conformance.core.model import BAD, Exchange, Message, Result, Run
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.curl import curl, variables
 from conformance.reports.shaping.marks import marks
-from conformance.reports.shaping.text import cut, encoded, milliseconds, visible
+from conformance.reports.shaping.text import cut, encode_json, milliseconds, visible
 
 BODY_LIMIT = 4_000
 """Characters of one body."""
 HEADER_LIMIT, HEADERS = 400, 40
-CITED = 4
+MAX_EXCHANGES = 4
 """Exchanges shown of one result: the last ones, the decisive one among them."""
 RESULT_BUDGET = 2_000_000
-"""Characters of results told in full; those that come later are told in a few words."""
+"""Characters of complete results; later ones are shortened."""
 BUDGET = 2_000_000
-"""Characters of exchanges with bodies; what comes later is named only."""
+"""Characters of exchanges with bodies; later ones are only named."""
 LINE_BUDGET = 500_000
 
 
-def shown(exchange: Exchange, body_limit: int) -> dict[str, Any]:
+def exchange_view(exchange: Exchange, body_limit: int) -> dict[str, Any]:
     """One exchange as page and script show it."""
-    exchange = _cut(exchange, body_limit)
+    exchange = _shorten(exchange, body_limit)
     answer = exchange.trouble or "no answer"
     return {
         "id": exchange.id,
@@ -51,7 +51,7 @@ def shown(exchange: Exchange, body_limit: int) -> dict[str, Any]:
     }
 
 
-def _cut(exchange: Exchange, limit: int) -> Exchange:
+def _shorten(exchange: Exchange, limit: int) -> Exchange:
     return replace(
         exchange,
         url=cut(exchange.url, 2_000),
@@ -84,61 +84,64 @@ def data(run: Run, results: Iterable[tuple[str, Result]], share: float) -> Marku
     results = list(results)
     clauses = {row.id: [row.statement, f"{row.level} · {row.section}"] for row in run.requirements}
     exchanges = _exchanges(run, [result for _, result in results], share)
-    told = _results(results, share, grouping.by_id(run))
-    return Markup(f'{{"results":{told},"exchanges":{_inert(exchanges)},"clauses":{_inert(clauses)}}}')
+    results_json = _results(results, share, grouping.by_id(run))
+    return Markup(f'{{"results":{results_json},"exchanges":{_inert(exchanges)},"clauses":{_inert(clauses)}}}')
 
 
-def _results(results: Iterable[tuple[str, Result]], share: float, known: Mapping[str, Exchange]) -> str:
-    """The results as JSON text, in full as long as the budget lasts and shortened thereafter."""
-    left, told = RESULT_BUDGET * share, []
+def _results(results: Iterable[tuple[str, Result]], share: float, exchanges_by_id: Mapping[str, Exchange]) -> str:
+    """The results as JSON text, complete within the budget and shortened after it."""
+    remaining, parts = RESULT_BUDGET * share, []
     longest, shortest = int(grouping.TEXT_LIMIT * share), 20 + int(40 * share)
     for name, result in results:
-        text = _inert(_told(result, longest if left > 0 else shortest, known))
-        left -= len(text)
-        told.append(f"{_inert(name)}:{text}")
-    return "{" + ",".join(told) + "}"
+        text = _inert(_result_view(result, longest if remaining > 0 else shortest, exchanges_by_id))
+        remaining -= len(text)
+        parts.append(f"{_inert(name)}:{text}")
+    return "{" + ",".join(parts) + "}"
 
 
 def _inert(value: Any) -> str:
-    text = encoded(value, visible)
+    text = encode_json(value, visible)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _told(result: Result, longest: int, known: Mapping[str, Exchange]) -> dict[str, Any]:
+def _result_view(result: Result, longest: int, exchanges_by_id: Mapping[str, Exchange]) -> dict[str, Any]:
     texts: dict[str, Any] = {name: cut(getattr(result, name), longest) for name in ("message", "expected", "observed")}
     names = ("check", "requirement", "operation", "case", "cause", "fact", "signature", "reproduce")
     value = texts | {name: cut(getattr(result, name), max(20, longest // 4)) for name in names}
     value |= {"outcome": result.outcome.value, "level": result.level.value}
     value |= {"notes": [cut(note, max(20, longest // 4)) for note in result.notes[: 1 + longest // 400]]}
-    if result.outcome in BAD and result.exchanges and result.exchanges[-1] in known:
-        value["marks"] = list(marks(result, known[result.exchanges[-1]]))
-    value |= {"exchanges": list(result.exchanges[-CITED:]), "more": max(0, len(result.exchanges) - CITED)}
+    if result.outcome in BAD and result.exchanges and result.exchanges[-1] in exchanges_by_id:
+        value["marks"] = list(marks(result, exchanges_by_id[result.exchanges[-1]]))
+    value |= {
+        "exchanges": list(result.exchanges[-MAX_EXCHANGES:]),
+        "more": max(0, len(result.exchanges) - MAX_EXCHANGES),
+    }
     return {name: item for name, item in value.items() if item}
 
 
 def _exchanges(run: Run, results: list[Result], share: float) -> dict[str, Any]:
-    known, found, left = grouping.by_id(run), dict[str, Any](), BUDGET * share
-    for name in _cited(results, known, told=True):
-        value = shown(known[name], int(BODY_LIMIT * share))
-        left -= len(_inert(value))
-        if left < 0:
+    exchanges_by_id, found, remaining = grouping.by_id(run), dict[str, Any](), BUDGET * share
+    for name in _cited_ids(results, exchanges_by_id, with_bodies=True):
+        value = exchange_view(exchanges_by_id[name], int(BODY_LIMIT * share))
+        remaining -= len(_inert(value))
+        if remaining < 0:
             break
         found[name] = value
-    left = LINE_BUDGET * share
-    for name in _cited(results, known, told=False):
-        if name not in found and left > 0:
-            line = grouping.exchange_line(known[name])
-            left -= len(_inert(line))
+    remaining = LINE_BUDGET * share
+    for name in _cited_ids(results, exchanges_by_id, with_bodies=False):
+        if name not in found and remaining > 0:
+            line = grouping.exchange_line(exchanges_by_id[name])
+            remaining -= len(_inert(line))
             found[name] = {"id": name, "line": line}
     return found
 
 
-def _cited(results: list[Result], known: Mapping[str, Exchange], *, told: bool) -> list[str]:
+def _cited_ids(results: list[Result], exchanges_by_id: Mapping[str, Exchange], *, with_bodies: bool) -> list[str]:
     """Ids of exchanges, the decisive ones of all results before any other."""
-    wanted = [
-        [name for name in r.exchanges[-CITED:] if name in known]
+    ids_by_result = [
+        [name for name in r.exchanges[-MAX_EXCHANGES:] if name in exchanges_by_id]
         for r in results
-        if not told or r.outcome in grouping.TOLD
+        if not with_bodies or r.outcome in grouping.EVIDENCE_OUTCOMES
     ]
-    decisive = [names[-1] for names in wanted if names]
-    return list(dict.fromkeys(decisive + [name for names in wanted for name in names]))
+    decisive = [names[-1] for names in ids_by_result if names]
+    return list(dict.fromkeys(decisive + [name for names in ids_by_result for name in names]))

@@ -1,4 +1,4 @@
-"""What the template shows, as plain values in the order of the page."""
+"""The values of the template, in the order of the page."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from conformance.core.model import (
     Run,
     Stability,
 )
-from conformance.reports.page.evidence import CITED, shown
+from conformance.reports.page.evidence import MAX_EXCHANGES, exchange_view
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.grouping import OUTCOMES, Group
 from conformance.reports.shaping.marks import marks
 from conformance.reports.shaping.text import milliseconds
 
 SERVED_BODY = 2_000
-"""Characters of a body in the part of the page that needs no script."""
+"""Characters of a body in the static part of the page."""
 SERVED_GROUPS = 60
 ROWS = 4_000
 PLOT_WIDTH = 320
@@ -52,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of a matrix: what it shows, what it means in words, and the row it leads to."""
+    """One cell of a matrix: its text, its meaning, and the row it links to."""
 
     text: str
     meaning: str
@@ -61,10 +61,10 @@ class Cell:
 
 
 def rows(run: Run) -> list[Row]:
-    """All results, what needs a reader first."""
-    named = zip(grouping.identities(run.results), run.results, strict=True)
-    made = [Row(name, result, grouping.waiver_of(run, result) is not None) for name, result in named]
-    return sorted(made, key=lambda row: OUTCOMES.index(row.result.outcome))
+    """All results, the most severe first."""
+    named_results = zip(grouping.identities(run.results), run.results, strict=True)
+    unsorted = [Row(name, result, grouping.waiver_of(run, result) is not None) for name, result in named_results]
+    return sorted(unsorted, key=lambda row: OUTCOMES.index(row.result.outcome))
 
 
 def tiers(run: Run) -> list[dict[str, Any]]:
@@ -99,27 +99,27 @@ def _spans(counts: Mapping[str, int]) -> list[tuple[Outcome, float, float]]:
 def failures(run: Run, table: list[Row], share: float) -> list[dict[str, Any]]:
     """The groups of failures with what the template needs of each; `share` scales the evidence from 1 down to 0."""
     anchors = {id(row.result): row.id for row in table}
-    known = grouping.by_id(run)
+    exchanges_by_id = grouping.by_id(run)
     groups = grouping.failures(run)
-    return [_failure(run, group, anchors, known, share) for group in groups[:SERVED_GROUPS]] + [
+    return [_failure(run, group, anchors, exchanges_by_id, share) for group in groups[:SERVED_GROUPS]] + [
         {"group": group, "id": anchors[id(group.results[0])], "outcome": group.results[0].outcome, "served": False}
         for group in groups[SERVED_GROUPS:]
     ]
 
 
 def _failure(
-    run: Run, group: Group, anchors: dict[int, str], known: Mapping[str, Exchange], share: float
+    run: Run, group: Group, anchors: dict[int, str], exchanges_by_id: Mapping[str, Exchange], share: float
 ) -> dict[str, Any]:
     first = next((r for r in group.results if r.exchanges), group.results[0])
-    cited = grouping.evidence(run, first, known)[-CITED:]
+    cited = grouping.evidence(run, first, exchanges_by_id)[-MAX_EXCHANGES:]
     return {
         "group": group,
         "served": True,
         "id": anchors[id(group.results[0])],
         "outcome": group.results[0].outcome,
         "batches": [[(r, anchors[id(r)]) for r in batch] for batch in grouping.alike(group.results)],
-        "resting": [(r, anchors[id(r)]) for r in group.resting],
-        "evidence": [shown(e, int(SERVED_BODY * share)) for e in cited],
+        "dependents": [(r, anchors[id(r)]) for r in group.dependents],
+        "evidence": [exchange_view(e, int(SERVED_BODY * share)) for e in cited],
         "marks": marks(first, cited[-1]) if cited else (),
         "shown_for": first,
         "reproduce": next((r.reproduce for r in group.results if r.reproduce), ""),
@@ -143,47 +143,47 @@ def matrix(run: Run, table: list[Row]) -> list[tuple[RequirementRow, list[Cell |
     for row in table:
         places.setdefault((row.result.requirement, row.result.operation), row.id)
     names = [operation.id for operation in columns(run)] + [""]
-    return [(row, [_judged(row, name, places) for name in names]) for row in run.requirements]
+    return [(row, [_requirement_cell(row, name, places) for name in names]) for row in run.requirements]
 
 
-def _judged(row: RequirementRow, operation: str, places: Mapping[tuple[str, str], str]) -> Cell | None:
+def _requirement_cell(row: RequirementRow, operation: str, places: Mapping[tuple[str, str], str]) -> Cell | None:
     outcome = row.operations.get(operation)
     if outcome is None:
         return None
-    where = places.get((row.id, operation), "") if outcome in (*grouping.TOLD, *OPEN) else ""
+    anchor = places.get((row.id, operation), "") if outcome in (*grouping.EVIDENCE_OUTCOMES, *OPEN) else ""
     meaning = f"{row.id}, {operation or 'no single operation'}: {outcome}"
-    return Cell(grouping.SYMBOLS[outcome], meaning, f"o-{outcome}", where)
+    return Cell(grouping.SYMBOLS[outcome], meaning, f"o-{outcome}", anchor)
 
 
 def statuses(run: Run) -> list[tuple[str, str]]:
-    """The columns of the heat map with their meaning: the declared statuses, then what nobody declared."""
+    """The columns of the heat map with their meaning: the declared statuses, then undeclared ones."""
     declared = [str(status) for status in STATUSES]
     seen = {status for cells in run.coverage.values() for status, count in cells.items() if count}
     extra = sorted(seen - set(declared), key=lambda status: (status == "none", status))
-    told = [(str(status), MEANINGS[status]) for status in STATUSES]
-    return told + [(status, "no answer" if status == "none" else "undeclared") for status in extra]
+    labels = [(str(status), MEANINGS[status]) for status in STATUSES]
+    return labels + [(status, "no answer" if status == "none" else "undeclared") for status in extra]
 
 
 def heat(run: Run) -> list[tuple[OperationInfo, list[Cell]]]:
     """Operation by status, shaded by the logarithm of the count."""
-    most = max((count for cells in run.coverage.values() for count in cells.values()), default=1)
-    return [(o, [_heat_cell(run, o.id, name, most) for name, _ in statuses(run)]) for o in columns(run)]
+    max_count = max((count for cells in run.coverage.values() for count in cells.values()), default=1)
+    return [(o, [_heat_cell(run, o.id, name, max_count) for name, _ in statuses(run)]) for o in columns(run)]
 
 
-def _heat_cell(run: Run, operation: str, status: str, most: int) -> Cell:
+def _heat_cell(run: Run, operation: str, status: str, max_count: int) -> Cell:
     count = run.coverage.get(operation, {}).get(status, 0)
     declared = status in map(str, STATUSES)
     if count:
-        shade = min(5, 1 + int(5 * math.log1p(count) / math.log1p(max(most, 1))))
+        shade = min(5, 1 + int(5 * math.log1p(count) / math.log1p(max(max_count, 1))))
         answers = "answer" if count == 1 else "answers"
-        told = f"{count:,} {answers}" if status != "none" else f"{count:,} without an answer"
-        return Cell(f"{count:,}", f"{operation} {status}: {told}", f"h{shade}" if declared else "odd")
+        count_text = f"{count:,} {answers}" if status != "none" else f"{count:,} without an answer"
+        return Cell(f"{count:,}", f"{operation} {status}: {count_text}", f"h{shade}" if declared else "odd")
     reason = run.coverage_reasons.get(operation, {}).get(status, "never seen")
     return Cell("·", f"{operation} {status}: {reason if declared else 'never seen'}", "none" if declared else "quiet")
 
 
 def reasons(run: Run) -> list[tuple[str, dict[str, list[str]]]]:
-    """Why cells of the heat map are empty: reason, and operations by status."""
+    """The reasons of empty heat map cells: reason, and operations by status."""
     found: dict[str, dict[str, list[str]]] = {}
     for operation, cells in run.coverage_reasons.items():
         for status, reason in cells.items():
@@ -194,10 +194,10 @@ def reasons(run: Run) -> list[tuple[str, dict[str, list[str]]]]:
 
 def latency(run: Run) -> dict[str, Any]:
     """A row per operation with marks on one logarithmic scale, and the ticks of that scale."""
-    rows_ = [(o.id, run.traffic.latency[o.id]) for o in run.operations if o.id in run.traffic.latency]
+    latency_rows = [(o.id, run.traffic.latency[o.id]) for o in run.operations if o.id in run.traffic.latency]
     if "" in run.traffic.latency:
-        rows_.append(("", run.traffic.latency[""]))
-    values = [value for _, row in rows_ for value in (row.p50, row.p90, row.p99) if value > 0]
+        latency_rows.append(("", run.traffic.latency[""]))
+    values = [value for _, row in latency_rows for value in (row.p50, row.p90, row.p99) if value > 0]
     low, high = min(values, default=1.0), max(values, default=10.0)
     floor, top = math.log10(low) - 0.05, math.log10(max(high, low * 1.5)) + 0.05
 
@@ -205,12 +205,12 @@ def latency(run: Run) -> dict[str, Any]:
         return round(PLOT_WIDTH * (math.log10(max(value, low)) - floor) / (top - floor), 1)
 
     ticks = [(x(t), milliseconds(t)) for t in _ticks(low, high)]
-    plotted = [
+    plot_rows = [
         {"name": name or "all operations", "total": not name, "of": row, "marks": [x(row.p50), x(row.p90), x(row.p99)]}
-        for name, row in rows_
+        for name, row in latency_rows
         if row.count
     ]
-    return {"rows": plotted, "ticks": ticks, "width": PLOT_WIDTH}
+    return {"rows": plot_rows, "ticks": ticks, "width": PLOT_WIDTH}
 
 
 def _ticks(low: float, high: float) -> Iterable[float]:
@@ -221,7 +221,7 @@ def _ticks(low: float, high: float) -> Iterable[float]:
 
 
 def names(table: list[Row], member: str) -> list[str]:
-    """What a filter by `operation` or `requirement` offers."""
+    """The choices of a filter by `operation` or `requirement`."""
     return sorted({str(getattr(row.result, member)) for row in table})
 
 

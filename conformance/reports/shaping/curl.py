@@ -1,7 +1,7 @@
 """An exchange as a line for a POSIX shell with curl, its secrets as environment variables.
 
 A redacted credential `«credential:full»` becomes `$CONFORMANCE_KEY_FULL`, any other redaction `«redacted:proof»`
-becomes `$CONFORMANCE_REDACTED_PROOF`: the line runs as it is once those are set.
+becomes `$CONFORMANCE_REDACTED_PROOF`: the line runs once those are set.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def variables(exchange: Exchange) -> list[str]:
 def shell(text: str) -> str:
     """One shell word that yields the text, with redacted parts read from variables."""
     if not _PLACEHOLDER.search(text):
-        return _quoted(text)
+        return _quote(text)
     pieces: list[tuple[str, bool]] = []
     position = 0
     for found in _PLACEHOLDER.finditer(text):
@@ -60,24 +60,24 @@ def shell(text: str) -> str:
         position = found.end()
     pieces.append((text[position:], False))
     if all(is_variable or _PLAIN.fullmatch(piece) for piece, is_variable in pieces):
-        return '"' + _joined(pieces) + '"'
-    return "".join(f'"${piece}"' if is_variable else _quoted(piece) for piece, is_variable in pieces if piece)
+        return '"' + _join(pieces) + '"'
+    return "".join(f'"${piece}"' if is_variable else _quote(piece) for piece, is_variable in pieces if piece)
 
 
-def _joined(pieces: list[tuple[str, bool]]) -> str:
+def _join(pieces: list[tuple[str, bool]]) -> str:
     text = ""
     for index, (piece, is_variable) in enumerate(pieces):
         if not is_variable:
             text += piece
             continue
         following = pieces[index + 1][0][:1] if index + 1 < len(pieces) else ""
-        glued = following == "_" or following.isalnum()
-        text += f"${{{piece}}}" if glued else f"${piece}"
+        needs_braces = following == "_" or following.isalnum()
+        text += f"${{{piece}}}" if needs_braces else f"${piece}"
     return text
 
 
-def _quoted(text: str) -> str:
-    """Quoted for the shell; with $'' where a character would not show, so that the line holds none."""
+def _quote(text: str) -> str:
+    """Quoted for the shell; with $'' where a character would be invisible."""
     if _PRINTABLE.fullmatch(text):
         return shlex.quote(text)
     escaped = "".join(_ansi_c(char) for char in text)

@@ -1,6 +1,6 @@
-"""How results are told to a person: one entry for one cause, with the clause it violates.
+"""Results grouped for people: one entry for one cause, with the clause it violates.
 
-Every format groups by these functions, so that the terminal, the page and the pipeline tell the same story.
+Every format uses these functions, so that all reports agree.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ TEXT_LIMIT = 8_000
 _LIMITS = {"message": TEXT_LIMIT, "expected": TEXT_LIMIT, "observed": TEXT_LIMIT, "case": 1_000}
 _LIMITS |= dict.fromkeys(("cause", "fact", "signature", "reproduce"), 2_000)
 NOTES, NOTE_LIMIT = 50, 1_000
-TOLD = frozenset({*BAD, Outcome.WARNED, Outcome.INCONCLUSIVE})
-"""Outcomes whose exchanges are evidence that a reader would open."""
+EVIDENCE_OUTCOMES = frozenset({*BAD, Outcome.WARNED, Outcome.INCONCLUSIVE})
+"""Outcomes whose exchanges are shown as evidence."""
 SYMBOLS: Mapping[Outcome, str] = {
     Outcome.PASSED: "✓",
     Outcome.FAILED: "✕",
@@ -56,18 +56,18 @@ OUTCOMES = (
     Outcome.INAPPLICABLE,
     Outcome.PASSED,
 )
-"""The order in which a reader wants them."""
+"""Display order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Results of one cause: those that show it, and those that could not be judged because of it."""
+    """Results of one cause: those that fail by it, and those that could not be judged because of it."""
 
     key: str
     title: str
     clauses: tuple[RequirementRow, ...]
     results: tuple[Result, ...]
-    resting: tuple[Result, ...] = ()
+    dependents: tuple[Result, ...] = ()
     waiver: Waiver | None = None
 
     @property
@@ -77,7 +77,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Checks that reached no verdict for one reason, and what would change that."""
+    """Checks that were not judged for one reason, and what would change that."""
 
     reason: str
     results: tuple[Result, ...]
@@ -97,7 +97,7 @@ class Shortfall:
 
 
 def identity(result: Result) -> str:
-    """The same for the same check of the same thing in every run; 12 hexadecimal digits."""
+    """A stable id of a result: the same check, operation and case have it in every run; 12 hexadecimal digits."""
     parts = (result.check, result.requirement, result.operation, result.case)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
@@ -113,12 +113,12 @@ def identities(results: Iterable[Result]) -> list[str]:
     return names
 
 
-def bounded(run: Run) -> Run:
-    """The run with every result's text cut to a size that a report can bear."""
-    return replace(run, results=tuple(_bounded(result) for result in run.results))
+def bound_texts(run: Run) -> Run:
+    """The run with every result's texts bounded for reports."""
+    return replace(run, results=tuple(_bound_result(result) for result in run.results))
 
 
-def _bounded(result: Result) -> Result:
+def _bound_result(result: Result) -> Result:
     changes: dict[str, Any] = {}
     for name, limit in _LIMITS.items():
         if len(text := getattr(result, name)) > limit:
@@ -138,42 +138,42 @@ def waiver_of(run: Run, result: Result) -> Waiver | None:
 
 
 def failures(run: Run) -> tuple[Group, ...]:
-    """What failed or broke, one group a cause; groups on which others rest come first, waived ones last."""
+    """Failed and broken results, one group for each cause; causes with dependent results first, waived ones last."""
     heads: dict[tuple[str, bool], list[Result]] = {}
-    resting: dict[str, list[Result]] = {}
+    dependents: dict[str, list[Result]] = {}
     for result in run.results:
         if result.outcome in BAD:
             heads.setdefault((result.cause, result.waived_by is not None), []).append(result)
         elif result.outcome in OPEN:
-            resting.setdefault(result.cause, []).append(result)
-    groups = [_group(run, cause, members, resting.get(cause, [])) for (cause, _), members in heads.items()]
-    return tuple(sorted(groups, key=lambda g: (g.waiver is not None, g.results[0].outcome, -len(g.resting))))
+            dependents.setdefault(result.cause, []).append(result)
+    groups = [_group(run, cause, members, dependents.get(cause, [])) for (cause, _), members in heads.items()]
+    return tuple(sorted(groups, key=lambda g: (g.waiver is not None, g.results[0].outcome, -len(g.dependents))))
 
 
 def alike(results: Iterable[Result]) -> list[list[Result]]:
-    """Results that say the same put together, so that it is told once for all their operations."""
+    """Groups results with the same texts, so that they are shown once for all operations."""
     found: dict[tuple[str, str, str], list[Result]] = {}
     for result in results:
-        said = (general(result.message, result), general(result.expected, result), general(result.observed, result))
-        found.setdefault(said, []).append(result)
+        texts = (general(result.message, result), general(result.expected, result), general(result.observed, result))
+        found.setdefault(texts, []).append(result)
     return list(found.values())
 
 
-def places(batch: Iterable[Result], most: int = 8) -> list[tuple[str, str]]:
-    """Where a batch shows: each operation (or check, where there is none) with its cases in one line."""
+def places(batch: Iterable[Result], max_cases: int = 8) -> list[tuple[str, str]]:
+    """The operations (or checks) of a batch, each with its cases in one line."""
     found: dict[str, list[str]] = {}
     for result in batch:
         found.setdefault(result.operation or result.check, []).append(result.case)
-    return [(name, _cases([case for case in cases if case], most)) for name, cases in found.items()]
+    return [(name, _cases([case for case in cases if case], max_cases)) for name, cases in found.items()]
 
 
-def _cases(cases: list[str], most: int) -> str:
-    more = f" and {len(cases) - most} more" if len(cases) > most else ""
-    return ", ".join(cut(case, 60) for case in cases[:most]) + more
+def _cases(cases: list[str], max_cases: int) -> str:
+    suffix = f" and {len(cases) - max_cases} more" if len(cases) > max_cases else ""
+    return ", ".join(cut(case, 60) for case in cases[:max_cases]) + suffix
 
 
 def warnings(run: Run) -> tuple[Group, ...]:
-    """What only a standard asks for and the target lacks, one group a requirement and check."""
+    """Warnings, one group for each requirement and check: demanded by a standard only."""
     heads: dict[str, list[Result]] = {}
     for result in run.results:
         if result.outcome is Outcome.WARNED:
@@ -181,28 +181,28 @@ def warnings(run: Run) -> tuple[Group, ...]:
     return tuple(_group(run, key, members, []) for key, members in heads.items())
 
 
-def _group(run: Run, key: str, members: list[Result], resting: list[Result]) -> Group:
+def _group(run: Run, key: str, members: list[Result], dependents: list[Result]) -> Group:
     rows = clauses(run)
-    wanted = dict.fromkeys(r.requirement for r in members)
+    names = dict.fromkeys(r.requirement for r in members)
     first = members[0]
     message = general(first.message, first) if len({r.operation for r in members}) > 1 else first.message
     title = message or (rows[first.requirement].statement if first.requirement in rows else first.check)
     return Group(
         key=key,
         title=title,
-        clauses=tuple(rows[name] for name in wanted if name in rows),
+        clauses=tuple(rows[name] for name in names if name in rows),
         results=tuple(members),
-        resting=tuple(resting),
+        dependents=tuple(dependents),
         waiver=waiver_of(run, first),
     )
 
 
 def shortfalls(run: Run) -> tuple[Shortfall, ...]:
-    """Inconclusive and untested results by cause, without those that rest on a failure that is shown."""
-    explained = {id(r) for group in failures(run) for r in group.resting}
+    """Inconclusive and untested results by cause, without those explained by a reported failure."""
+    resting_ids = {id(r) for group in failures(run) for r in group.dependents}
     found: dict[tuple[str, str], list[Result]] = {}
     for result in run.results:
-        if result.outcome in (Outcome.INCONCLUSIVE, Outcome.UNTESTED) and id(result) not in explained:
+        if result.outcome in (Outcome.INCONCLUSIVE, Outcome.UNTESTED) and id(result) not in resting_ids:
             cause, message = general(result.cause, result), general(result.message, result)
             found.setdefault((cause, message), []).append(result)
     return tuple(
@@ -212,22 +212,22 @@ def shortfalls(run: Run) -> tuple[Shortfall, ...]:
 
 
 def general(text: str, result: Result) -> str:
-    """What the text says whatever the operation: `quotePublicCart was refused` is `the operation was refused`."""
+    """The text without the operation's name: `quotePublicCart was refused` becomes `the operation was refused`."""
     return re.sub(rf"(?<![\w.]){re.escape(result.operation)}\b", "the operation", text) if result.operation else text
 
 
-def unstated(run: Run) -> tuple[Shortfall, ...]:
-    """Unstated results by the profile key that would enable them; what keeps the verdict open first."""
+def unstated_shortfalls(run: Run) -> tuple[Shortfall, ...]:
+    """Unstated results by the profile key that enables them; those that keep the verdict open first."""
     found: dict[str, list[Result]] = {}
     for result in run.results:
         if result.outcome is Outcome.UNSTATED:
             found.setdefault(result.fact, []).append(result)
-    made = (Shortfall(_lacking(fact, members), tuple(members), fact) for fact, members in found.items())
-    return tuple(sorted(made, key=lambda one: (not one.keeps_open, -len(one.results))))
+    groups = (Shortfall(_missing_fact(fact, members), tuple(members), fact) for fact, members in found.items())
+    return tuple(sorted(groups, key=lambda shortfall: (not shortfall.keeps_open, -len(shortfall.results))))
 
 
 def inapplicable(run: Run) -> tuple[Shortfall, ...]:
-    """Inapplicable results by reason: what the profile excludes, then what cannot exist on this target."""
+    """Inapplicable results by reason: exclusions of the profile first."""
     found: dict[tuple[str, str], list[Result]] = {}
     for result in run.results:
         if result.outcome is Outcome.INAPPLICABLE:
@@ -239,32 +239,32 @@ def inapplicable(run: Run) -> tuple[Shortfall, ...]:
     )
 
 
-def _lacking(fact: str, members: Sequence[Result]) -> str:
-    """What is needed of a profile key, in the words of most of the checks: it may be stated, but otherwise."""
+def _missing_fact(fact: str, members: Sequence[Result]) -> str:
+    """The most frequent reason for which a profile key is needed."""
     if not fact:
         return ""
-    told = Counter(general(member.message, member) or f"the profile does not state {fact}" for member in members)
-    ((most, count),) = told.most_common(1)
-    others = len(members) - count
-    return most if not others else f"{most}, and {others:,} more for another reason"
+    reasons = Counter(general(member.message, member) or f"the profile does not state {fact}" for member in members)
+    ((commonest, count),) = reasons.most_common(1)
+    remaining = len(members) - count
+    return commonest if not remaining else f"{commonest}, and {remaining:,} more for another reason"
 
 
-def evidence(run: Run, result: Result, known: Mapping[str, Exchange] | None = None) -> tuple[Exchange, ...]:
-    """The exchanges that a result rests on, the decisive one last; those the journal lacks are left out."""
-    known = by_id(run) if known is None else known
-    return tuple(known[name] for name in result.exchanges if name in known)
+def evidence(run: Run, result: Result, exchanges_by_id: Mapping[str, Exchange] | None = None) -> tuple[Exchange, ...]:
+    """The exchanges of a result, the decisive one last; those missing in the journal are omitted."""
+    exchanges_by_id = by_id(run) if exchanges_by_id is None else exchanges_by_id
+    return tuple(exchanges_by_id[name] for name in result.exchanges if name in exchanges_by_id)
 
 
 def evidence_by(run: Run) -> Callable[[Result], str]:
-    """A function giving one line per exchange of a result, as logs want them: of what passed, none."""
-    known = by_id(run)
+    """A function that returns one line for each exchange of a result, for logs; empty for passed results."""
+    exchanges_by_id = by_id(run)
 
-    def told(result: Result) -> str:
+    def lines(result: Result) -> str:
         if result.outcome is Outcome.PASSED:
             return ""
-        return "\n".join(exchange_line(exchange) for exchange in evidence(run, result, known))
+        return "\n".join(exchange_line(exchange) for exchange in evidence(run, result, exchanges_by_id))
 
-    return told
+    return lines
 
 
 def exchange_line(exchange: Exchange) -> str:
@@ -301,7 +301,7 @@ def headline(run: Run) -> str:
 
 
 def limits(run: Run) -> list[str]:
-    """Why the run is less than a whole one; empty for a whole one."""
+    """Why the run is incomplete; empty for a complete one."""
     found = []
     if run.filtered:
         found.append("Some checks were deselected: a filtered run certifies nothing.")
@@ -309,51 +309,53 @@ def limits(run: Run) -> list[str]:
         found.append(f"Cut short: {one_line(clean(run.interrupted), 300)}. What did not run is not judged.")
     elif not run.complete:
         found.append("The run did not reach its end.")
-    elif unasked := _unasked(run):
-        told = plural(len(unasked), "operation")
-        found.append(f"Nothing could be judged on {told}: the profile does not say how to call {_named(unasked)}.")
+    elif unjudged := _unjudged_operations(run):
+        count = plural(len(unjudged), "operation")
+        found.append(
+            f"Nothing could be judged on {count}: the profile does not say how to call {_format_names(unjudged)}."
+        )
     return found
 
 
-def _unasked(run: Run) -> list[str]:
-    """The operations of which no check could say anything, for want of facts; of a filtered run, of those selected."""
-    asked = {
+def _unjudged_operations(run: Run) -> list[str]:
+    """The operations that no check could judge, for lack of facts; for a filtered run, among those selected."""
+    judged = {
         r.operation for r in run.results if r.outcome not in (Outcome.UNSTATED, Outcome.INAPPLICABLE, Outcome.UNTESTED)
     }
     selected = {r.operation for r in run.results if not r.check.startswith("invariant::")}
-    wanted = [one.id for one in run.operations if one.id in selected or not run.filtered]
-    return [operation for operation in wanted if operation not in asked]
+    names = [shortfall.id for shortfall in run.operations if shortfall.id in selected or not run.filtered]
+    return [operation for operation in names if operation not in judged]
 
 
-def _named(names: Sequence[str]) -> str:
+def _format_names(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def left_behind(run: Run) -> str:
-    """`12 cart, 3 webhook`: what the run made and did not remove; empty where there is nothing."""
-    left: dict[str, int] = {}
-    for made in run.created:
-        left[made.kind] = left.get(made.kind, 0) + len(made.left)
-    return ", ".join(f"{count:,} {cut(kind, 40)}" for kind, count in left.items() if count)
+    """`12 cart, 3 webhook`: resources that the run created and did not remove."""
+    remaining: dict[str, int] = {}
+    for groups in run.created:
+        remaining[groups.kind] = remaining.get(groups.kind, 0) + len(groups.left)
+    return ", ".join(f"{count:,} {cut(kind, 40)}" for kind, count in remaining.items() if count)
 
 
-def resumed(run: Run) -> str:
-    """How often the run was cut short and went on; empty for one that was not."""
+def resume_note(run: Run) -> str:
+    """How often the run was interrupted and resumed; empty for one that was not."""
     return f"resumed {plural(run.parts - 1, 'time')}" if run.parts > 1 else ""
 
 
-def waiting(run: Run) -> str:
-    """What was waited for, and how long; empty where nothing was."""
+def waiting_text(run: Run) -> str:
+    """The waits of the run and their reasons; empty where there were none."""
     traffic = run.traffic
     if not traffic.retries and traffic.waited_s < 1:
         return ""
     causes = [plural(traffic.limited, "429")] if traffic.limited else []
     causes += [plural(traffic.lost, "lost answer")] if traffic.lost else []
-    told = [f"waited {traffic.waited_clock_s:.1f} s for {' and '.join(causes) or 'the rate'}"]
-    told += [plural(traffic.retries, "retry", "retries")] if traffic.retries else []
-    told += [f"at most {traffic.most_in_flight} in flight"] if traffic.most_in_flight else []
-    told += [f"slowed down to {traffic.slowest_rate:.1f} requests a second"] if traffic.slowest_rate else []
-    return ", ".join(told)
+    parts = [f"waited {traffic.waited_clock_s:.1f} s for {' and '.join(causes) or 'the rate'}"]
+    parts += [plural(traffic.retries, "retry", "retries")] if traffic.retries else []
+    parts += [f"at most {traffic.most_in_flight} in flight"] if traffic.most_in_flight else []
+    parts += [f"slowed down to {traffic.slowest_rate:.1f} requests a second"] if traffic.slowest_rate else []
+    return ", ".join(parts)
 
 
 def seconds(run: Run) -> float | None:

@@ -1,7 +1,7 @@
-"""An exchange as lines of plain text, for whoever reads a terminal or a job page.
+"""An exchange as lines of plain text, for a terminal or a job page.
 
-`>` is what was sent, `<` what came back; in the exchange that decided, `▶` begins the line of the status, and the words
-that decided stand between `▶` and `◀`.
+`>` marks the request, `<` the answer; in the decisive exchange `▶` begins the status line, and the decisive words stand
+between `▶` and `◀`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ CURL = 3_000
 
 
 def deciding(run: Run, result: Result) -> Exchange | None:
-    """The exchange that decided, the last of what a result rests on."""
+    """The decisive exchange, the last one of a result."""
     found = evidence(run, result)
     return found[-1] if found else None
 
 
 def whole(exchange: Exchange, words: tuple[str, ...] | None, limit: int) -> Iterator[str]:
-    """Request and answer line by line, each body cut to `limit` characters; `words` None: it did not decide."""
+    """Request and answer line by line, each body cut to `limit` characters; `words` is None for other exchanges."""
     yield clean(f"> {exchange.method} {cut(exchange.url, 600)}")
     yield from _message(exchange.request, ">", (), limit)
     yield clean(f"{'<' if words is None else '▶'} {_answer(exchange)}")
@@ -42,29 +42,29 @@ def short(exchange: Exchange, result: Result, limit: int = 160) -> Iterator[str]
         yield clean(f">   {one_line(exchange.request.body, limit)}")
     yield clean(f"▶ {_answer(exchange)}")
     if exchange.response.body:
-        yield clean(f"<   {marked(one_line(exchange.response.body, limit), marks(result, exchange))}")
+        yield clean(f"<   {mark_words(one_line(exchange.response.body, limit), marks(result, exchange))}")
 
 
 def command(exchange: Exchange) -> str:
-    """The curl line, with the variables that it reads before it, their values left to the reader."""
-    needed = " ".join(f"{name}=…" for name in variables(exchange))
-    return clean(f"{f'{needed} ' if needed else ''}{one_line(curl(exchange), CURL)}")
+    """The curl line, after the variables that it reads; the reader fills in their values."""
+    assignments = " ".join(f"{name}=…" for name in variables(exchange))
+    return clean(f"{f'{assignments} ' if assignments else ''}{one_line(curl(exchange), CURL)}")
 
 
-def marked(text: str, words: tuple[str, ...]) -> str:
-    return "".join(f"▶{piece}◀" if decided else piece for piece, decided in pieces(text, words))
+def mark_words(text: str, words: tuple[str, ...]) -> str:
+    return "".join(f"▶{piece}◀" if is_marked else piece for piece, is_marked in pieces(text, words))
 
 
 def _answer(exchange: Exchange) -> str:
-    told = f"{exchange.status}" if exchange.status is not None else f"no answer: {exchange.trouble}"
-    return f"{one_line(told, 300)} after {milliseconds(exchange.duration_ms)}"
+    status_text = f"{exchange.status}" if exchange.status is not None else f"no answer: {exchange.trouble}"
+    return f"{one_line(status_text, 300)} after {milliseconds(exchange.duration_ms)}"
 
 
 def _message(message: Message, mark: str, words: tuple[str, ...], limit: int) -> Iterator[str]:
     for name, value in message.headers:
-        yield clean(f"{mark} {marked(f'{name}: {one_line(value, 200)}', words)}")
+        yield clean(f"{mark} {mark_words(f'{name}: {one_line(value, 200)}', words)}")
     for line in cut(_pretty(message.body), limit).splitlines():
-        yield clean(f"{mark}   {marked(line, words)}")
+        yield clean(f"{mark}   {mark_words(line, words)}")
 
 
 def _pretty(body: str) -> str:

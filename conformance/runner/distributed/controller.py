@@ -17,7 +17,7 @@ import execnet
 import pytest
 
 from conformance.checks.support.registry import check_set_digest
-from conformance.client.redaction.secrets import clean_of_all
+from conformance.client.redaction.secrets import clean_with_all
 from conformance.core.environ import own_processes
 from conformance.core.errors import UsageError
 from conformance.core.run_options import RunOptions
@@ -138,4 +138,4 @@ def _answer(gateway: execnet.Gateway, source: str, *sent: Any) -> Any:
 
 
 def _line(text: object) -> str:
-    return (clean_of_all(str(text)).strip().splitlines() or [type(text).__name__])[-1][:300]
+    return (clean_with_all(str(text)).strip().splitlines() or [type(text).__name__])[-1][:300]

@@ -140,7 +140,7 @@ class Sharing:
         """What a worker knew for a secret is one to all. Of one that crashed, what it was to judge is not judged."""
         self._nodes = [other for other in self._nodes if other is not node]
         last_word = getattr(node, "workeroutput", None) or {}
-        self._session.secrets.passing("worker", last_word.pop(SECRETS, ()))
+        self._session.secrets.add_ephemeral_secrets("worker", last_word.pop(SECRETS, ()))
         self._gateways.received(node.gateway.id, last_word)
         if error and error != _INTERRUPTED:
             from conformance.runner.items import ending_key

@@ -29,7 +29,7 @@ async def _fixture(runtime: Runtime, fixture: Fixture) -> Fact:
     name = f"fixtures.{fixture.name}"
     scope = dict(runtime.arranger.constants())  # what an arranged request would have
     try:
-        members = await runtime.fixtures.shared(fixture, scope)
+        members = await runtime.fixtures.get_shared(fixture, scope)
     except FixtureError as error:
         return wrong(error.where or name, error.what, error.hint or "look at its provider")
     except NotSent as refused:
@@ -79,4 +79,4 @@ def _reads(runtime: Runtime, fixture: Fixture) -> Iterator[Operation]:
 
 
 async def _answer(runtime: Runtime, read: Operation, given: Mapping[str, Members]) -> Answer:
-    return await runtime.flow.send(await runtime.arranger.arrange(read, given=given), "fixture known")
+    return await runtime.flow.send(await runtime.arranger.arrange(read, preset=given), "fixture known")

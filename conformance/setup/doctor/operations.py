@@ -9,7 +9,7 @@ from typing import Final
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime
 from conformance.checks.support.effects import Oracle
-from conformance.checks.support.replays import pinned, without
+from conformance.checks.support.replays import drop_volatile, fix_proof_id
 from conformance.checks.support.signals import Inconclusive, Signal
 from conformance.client.fixtures import NotSent
 from conformance.client.request_builder import MissingFact
@@ -51,7 +51,7 @@ class Calls:
         if not self.spend and (spent := _used_up(self.runtime, operation)):
             return unsure(name, f"not sent: it would use up one of fixtures.{spent.name}", "--spend sends it")
         try:
-            self.good[operation.id] = await self.runtime.controls.proven(operation)
+            self.good[operation.id] = await self.runtime.controls.prove(operation)
         except MissingFact as missing:
             return note(name, f"no control: {missing}")
         except NotSent as refused:
@@ -88,7 +88,7 @@ class Calls:
 
     async def _replayed(self, case: Case, facts: Idempotency) -> AsyncIterator[Fact]:
         where = _place_of(facts)
-        request = pinned(await case.arrange())
+        request = fix_proof_id(await case.arrange())
         first, again = await case.send(request, "first"), await case.send(request, "replay")
         if not first.ok or not again.ok:
             told = f"{case.operation.id} was answered {first.summary}, and with the same key {again.summary}"
@@ -123,12 +123,12 @@ class Calls:
         case = Case(self.runtime, self._operation("getApiKeyIdentity"))
         volatile = case.profile.errors_volatile
         try:
-            request = (await case.arrange(proven=False)).with_authorization()
+            request = (await case.arrange(prove_control=False)).with_authorization()
             one, two = await case.send(request, "an error"), await case.send(request, "the same error")
         except (Signal, MissingFact) as error:
             return [unsure("errors.volatile", str(error))]
-        at = strictjson.first_difference(without(one.value, volatile), without(two.value, volatile))
-        if strictjson.same(without(one.value, volatile), without(two.value, volatile)):
+        at = strictjson.first_difference(drop_volatile(one.value, volatile), drop_volatile(two.value, volatile))
+        if strictjson.same(drop_volatile(one.value, volatile), drop_volatile(two.value, volatile)):
             return [proven("errors.volatile", "two errors that say the same are equal but for what is listed")]
         return [wrong("errors.volatile", f"two errors that say the same differ at {at or '/'}", "list what may differ")]
 
@@ -181,7 +181,7 @@ class Calls:
     async def _effect(self, name: str) -> Fact:
         case, key = Case(self.runtime, self._operation(name)), f"effects.{name}"
         try:
-            await Oracle.watching(case, await case.arrange())
+            await Oracle.watch(case, await case.arrange())
         except (FixtureError, Signal) as error:
             return wrong(key, str(error), "how is the effect to be seen?")
         except (MissingFact, NotSent) as missing:
@@ -249,7 +249,7 @@ def _place_of(facts: Idempotency) -> tuple[str, str]:
 
 def _same_call(case: Case, first: Answer, again: Answer, new: Answer, where: tuple[str, str]) -> Fact:
     kind, place = f"idempotency.{where[0]}", where[1]
-    one, two, three = (without(answer.value, case.volatile) for answer in (first, again, new))
+    one, two, three = (drop_volatile(answer.value, case.volatile) for answer in (first, again, new))
     at = strictjson.first_difference(one, two)
     if strictjson.same(one, two):
         return proven(kind, f"the key in {place} replays: {case.operation.id} answered the same twice")

@@ -17,7 +17,7 @@ from conformance.client.recorder import current_check
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request_builder import Arranger, MissingFact
 from conformance.client.response import Answer
-from conformance.client.sender import Flow
+from conformance.client.sender import Sender
 from conformance.contract import Contract, Operation
 from conformance.journal.journal import MemoryJournal
 from conformance.judge.validators import Validators
@@ -73,7 +73,7 @@ class _Fixtures(Fixtures):
         raise Unsent
 
 
-class _Flow(Flow):
+class _Flow(Sender):
     async def send(self, *_: Any, **__: Any) -> Answer:
         raise Unsent
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from conformance.checks.support.costs import Cost, predicted
+from conformance.checks.support.costs import Cost, predict
 from conformance.checks.support.registry import Instance
 from conformance.contract import Contract
 from conformance.profile.model import Fixture, OperationFacts, Profile, default_state
@@ -57,7 +57,7 @@ class Plan:
 
 def plan(profile: Profile, contract: Contract, instances: Sequence[Instance], concurrency: int) -> Plan:
     what = applicability(profile, contract, instances)
-    costs = predicted(what.would_run)
+    costs = predict(what.would_run)
     if profile.limits.read_only:
         costs = {name: Cost(cost.instances, cost.reads) for name, cost in costs.items()}
     return Plan(profile, costs, tuple(_needs(profile, costs)), what, concurrency)

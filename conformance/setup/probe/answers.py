@@ -122,7 +122,7 @@ async def errors(bench: Bench) -> None:
         return
     known: dict[tuple[str, int | None], Answer] = {}
     for answer in bench.answers:
-        if answer.refused and isinstance(answer.value, dict) and answer.request.key is None:
+        if answer.is_refused and isinstance(answer.value, dict) and answer.request.key is None:
             known.setdefault((answer.request.operation.id, answer.status), answer)
     if not bench.draft.knows("idempotency", "carrier"):  # or the replays have waited already
         await settle()

@@ -16,7 +16,7 @@ from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
 from conformance.client.request_builder import Arranger, MissingFact
 from conformance.client.response import Answer
-from conformance.client.sender import BudgetExhausted, Flow
+from conformance.client.sender import BudgetExhausted, Sender
 from conformance.contract import Contract, Operation
 from conformance.core.errors import ConformanceError, FixtureError
 from conformance.engine.open_context import open_context
@@ -53,7 +53,7 @@ class Bench:
     directory_of_schemas: Path
     """Where `described.json` is, the document's own schemas."""
     run: str
-    flow: Flow
+    flow: Sender
     fixtures: Fixtures
     schemas: Schemas
     tell: Callable[[str], None]
@@ -95,11 +95,11 @@ class Bench:
         credential = self.main if self.operation(name).auth == "api_key" else ""
         if self.operation(name).auth == "api_key" and not credential:
             raise MissingFact("authorization.format", f"{name} needs a key that works")
-        return await self.arranger.arrange(self.operation(name), given=given, use=use, credential=credential)
+        return await self.arranger.arrange(self.operation(name), preset=given, use=use, credential=credential)
 
     async def send(self, request: Request, purpose: str, *, take: frozenset[int] = frozenset()) -> Answer:
         """Raises BudgetExhausted where no more may be sent."""
-        answer = await self.flow.send(request, purpose, take=take, patience_s=PATIENCE_S)
+        answer = await self.flow.send(request, purpose, accept_statuses=take, patience_s=PATIENCE_S)
         self.answers.append(answer)
         if answer.ok and answer.request.operation.id not in self.controls:
             self.controls[answer.request.operation.id] = answer

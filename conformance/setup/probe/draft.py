@@ -117,7 +117,7 @@ class Draft:
 
         Out of what a person stated, only the credentials: a fixture's ticket is a secret of theirs, and stands there.
         """
-        self.facts = _merged(secrets.deep(self.facts), credentials.deep(dict(self.given)))
+        self.facts = _merged(secrets.redact_json(self.facts), credentials.redact_json(dict(self.given)))
         self.evidence = {key: secrets.clean(why) for key, why in self.evidence.items()}
         self.notes = {table: list(map(secrets.clean, notes)) for table, notes in self.notes.items()}
         self.todos = {t: [(secrets.clean(a), secrets.clean(b)) for a, b in told] for t, told in self.todos.items()}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from conformance.client.request import NOTHING, Request
+from conformance.client.request import NO_BODY, Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
@@ -214,7 +214,7 @@ async def _placed(bench: Bench, name: str, place: Place, key: str) -> Request | 
     request = replace(await bench.arrange(name), idempotency=place.idempotency, key=key)
     if place.carrier != "body":
         return request
-    if request.body is NOTHING or not isinstance(request.body, dict):
+    if request.body is NO_BODY or not isinstance(request.body, dict):
         return None
     try:
         pointer.put(request.body, place.at, key)

@@ -221,7 +221,7 @@ async def _kept(bench: Bench, created: Answer) -> None:
     request = await bench.arrange(
         UPDATE, given={"webhook": {"id": pointer.get(fresh.value, bench.draft.get("webhooks", "id"))}}
     )
-    answer = await bench.send(request.with_body(await bench.arranger.rendered(request, small)), "webhook")
+    answer = await bench.send(request.with_body(await bench.arranger.render_body(request, small)), "webhook")
     fresh_sent = fresh.request.body
     kept = [
         at

@@ -135,7 +135,7 @@ async def _probed(opened: Any, asked: ProbeOptions) -> tuple[Bench, dict[str, An
         probe_operations.oauth(made)
         probe_answers.surroundings(made)
         document = probe_schemas.drafted(made)
-        return made, made.secrets.deep(document), made.flow.requests
+        return made, made.secrets.redact_json(document), made.flow.requests
 
 
 def _parts(asked: ProbeOptions) -> list[Part]:

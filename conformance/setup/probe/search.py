@@ -147,7 +147,7 @@ async def _first_page(bench: Bench, values: Mapping[str, str]) -> None:
     """Page 0 is refused or no other than page 1: counted from 1. Page 0 is another page: counted from 0."""
     nil, one = [await _ask(bench, {**values, "page": page}) for page in ("0", "1")]
     first, second = nil.data if nil.ok else None, one.data if one.ok else None
-    if nil.refused and one.ok:
+    if nil.is_refused and one.ok:
         base, why = 1, f"page 0 is answered {nil.summary}, page 1 200"
     elif nil.ok and isinstance(first, list) and first and first != second:
         minus = await _ask(bench, {**values, "page": "-1"})

@@ -163,7 +163,7 @@ main(sys.argv[1:])
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("conformance.engine.session", "opened"),
+        ("conformance.engine.session", "open_context"),
         ("conformance.judge.assemble", "IncrementalReader.run"),
         ("conformance.engine.session", "instances"),
         ("conformance.runner.plugin", "_write_reports"),

@@ -16,8 +16,8 @@ from conformance.checks.check_authentication import another_spelling_of_the_path
 from conformance.checks.check_conflicts import a_state_conflict_is_answered_409
 from conformance.checks.check_hosted import a_ticket_that_nobody_issued_opens_nothing
 from conformance.checks.check_idempotency_conflicts import (
-    _moved,
-    _swapped,
+    _move_character,
+    _swap,
     of_two_payloads_at_once_one_is_answered_200,
     the_same_values_in_other_places_are_another_payload,
 )
@@ -114,7 +114,7 @@ PRINTS = {
 }
 
 
-@pytest.mark.parametrize("change", [_swapped, _moved], ids=["swapped", "moved"])
+@pytest.mark.parametrize("change", [_swap, _move_character], ids=["swapped", "moved"])
 @pytest.mark.parametrize("counts", list(PRINTS))
 def test_the_same_values_elsewhere_are_seen(judged: Any, answer: Any, change: Any, counts: str) -> None:
     """A fingerprint that forgets where values stand, or where one ends, takes two payloads for one."""
@@ -129,7 +129,7 @@ def test_the_same_values_elsewhere_are_seen(judged: Any, answer: Any, change: An
         await the_same_values_in_other_places_are_another_payload(case, change)
 
     result, _ = judged(script, law, QUOTE, fixtures=CARTS, operations={QUOTE.id: BOTH})
-    missed = (counts, change) in (("what they are", _swapped), ("one after the other", _moved))
+    missed = (counts, change) in (("what they are", _swap), ("one after the other", _move_character))
     assert result.outcome is (Outcome.FAILED if missed else Outcome.PASSED), result
 
 
@@ -141,7 +141,7 @@ def test_bodies_whose_texts_cannot_change_places_say_nothing(judged: Any, answer
         return bytes(answer(200 if good else 400, {"data": {}} if good else {"error": "no"}))
 
     async def law(case: Case) -> None:
-        await the_same_values_in_other_places_are_another_payload(case, _swapped)
+        await the_same_values_in_other_places_are_another_payload(case, _swap)
 
     result, _ = judged(script, law, QUOTE, fixtures=CARTS, operations={QUOTE.id: BOTH})
     assert result.outcome is Outcome.INAPPLICABLE, result

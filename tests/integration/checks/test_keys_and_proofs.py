@@ -20,7 +20,7 @@ from conformance.checks.check_oauth import _DEFECTIVE_VERIFIERS
 from conformance.checks.check_oauth_binding import a_plain_challenge_is_of_no_use
 from conformance.checks.support.case import Case
 from conformance.client.dpop import new_verifier
-from conformance.client.request import malformed_key, new_key, well_formed
+from conformance.client.request import is_well_formed, malformed_key, new_key
 from conformance.core.model import Outcome
 from conformance.profile.model import (
     Credential,
@@ -76,7 +76,7 @@ def _all() -> Any:
 def test_a_key_of_another_format_is_of_another_format(text: str) -> None:
     """Or there is none: what the profile takes is never sent as if it were none of its keys."""
     idempotency = pattern(text)
-    assert well_formed(idempotency, new_key(idempotency))
+    assert is_well_formed(idempotency, new_key(idempotency))
     other = malformed_key(idempotency)
     assert not other or not re.fullmatch(text, other)
     assert other or text == ".{1,400}"

@@ -9,7 +9,7 @@ import pytest
 from conformance.checks.check_conflicts import a_state_conflict_is_answered_409
 from conformance.checks.check_dpop import a_proof_a_few_seconds_off_is_accepted
 from conformance.checks.check_hosted import a_ticket_opens_its_own_session_only
-from conformance.checks.support.authorization import ALLOWED, SPARED, cell
+from conformance.checks.support.authorization import ALLOWED, RESERVED, category_of
 from conformance.checks.support.case import Case
 from conformance.checks.support.transitions import declared_transitions
 from conformance.core.model import Outcome
@@ -54,7 +54,7 @@ def test_a_proof_just_at_the_allowance_is_not_sent(judged: Any, answer: Any, all
     assert not target.arrived
 
 
-@pytest.mark.parametrize(("scopes", "expected"), [({"checkout:quote"}, SPARED), ({"catalog:read"}, ALLOWED)])
+@pytest.mark.parametrize(("scopes", "expected"), [({"checkout:quote"}, RESERVED), ({"catalog:read"}, ALLOWED)])
 def test_the_limiters_key_is_spared_only_where_another_has_its_scopes(scopes: set[str], expected: str) -> None:
     """Or nobody would see that the one key with a single scope is refused."""
     credentials = {
@@ -63,7 +63,7 @@ def test_the_limiters_key_is_spared_only_where_another_has_its_scopes(scopes: se
     }
     told = profile("http://127.0.0.1:1", credentials=credentials, rate_limit=RateLimit(credential="limited"))
     quote = CONTRACT.operations["quotePublicCartCheckout"]
-    assert cell(told, quote, credentials["limited"]) == expected
+    assert category_of(told, quote, credentials["limited"]) == expected
 
 
 @pytest.mark.parametrize(("status", "outcome"), [(409, Outcome.PASSED), (404, Outcome.WARNED), (200, Outcome.FAILED)])

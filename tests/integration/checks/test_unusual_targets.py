@@ -90,7 +90,7 @@ def test_a_slow_call_may_be_in_use_for_as_long_as_it_takes(judged: Any, answer: 
         tried[str(request.key)] = 0
         again = await replay(case, request)
         if not again.ok:
-            raise case.violated("it did not settle", again)
+            raise case.violation("it did not settle", again)
 
     result, _ = judged(script, law, QUOTE, fixtures=CARTS)
     assert result.outcome is (Outcome.PASSED if slow else Outcome.FAILED), result

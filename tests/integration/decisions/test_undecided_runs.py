@@ -162,12 +162,12 @@ def test_no_certificate_is_signed_or_verified_that_leaves_something_open(
     folder: Path = write_journal(tmp_path_factory.mktemp("run"), [])
     runjson.write_file(run, folder)
     try:
-        signed = certificate.certified(run, folder, PRIVATE, tier=tier, today=DAY, days=10)
+        signed = certificate.create_certificate(run, folder, PRIVATE, tier=tier, today=DAY, days=10)
     except UsageError:
         return
     assert complaint(run, tier, frozenset(), list(run.waivers)) == ""
     scope = run.scope if tier == ALL else run.tiers[tier].scope
-    assert scope.summary in next(iter(certificate.lines(certificate.read(signed, PUBLIC))))
+    assert scope.summary in next(iter(certificate.lines(certificate.read_certificate(signed, PUBLIC))))
 
 
 def test_a_run_that_holds_all_that_it_must_passes() -> None:

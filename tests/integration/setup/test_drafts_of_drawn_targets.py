@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from conformance.core.model import Verdict
-from conformance.reference.drawn.choices import drawn_from
-from conformance.reference.drawn.telling import profile_of
+from conformance.reference.random_targets.choices import target_from
+from conformance.reference.random_targets.profile_writer import profile_of
 from conformance.runner.embedded_reference import Embedded, bundled_profiles
 from tests.support.drafts import SCHEMAS, STATED, bad, probed, verdict, written
 
@@ -57,7 +57,7 @@ def test_what_a_target_chose_is_found_and_its_draft_gives_a_conformant_run(
     choices: dict[str, Any], served: Embedded, tmp_path: Path
 ) -> None:
     """Without any schema: the format of keys, the carrier, replays, pages and scopes are seen in the answers."""
-    target = drawn_from(choices)
+    target = target_from(choices)
     name = f"R{950 + list(TARGETS.values()).index(choices)}"
     httpx.put(f"{served.control_url}/targets/{name}", json=target.differences()).raise_for_status()
     patch = profile_of(target, DOCUMENT)

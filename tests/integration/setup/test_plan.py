@@ -117,4 +117,4 @@ def test_the_dearer_of_two_counts_is_kept() -> None:
     """Whichever has more instances: each is taken for as many."""
     few, many = Cost(1, 2, 0), Cost(3, 3, 9)
     assert most(few, many) == most(many, few) == Cost(3, 6, 9)
-    assert json.dumps(Cost(2, 3, 5).of(4).reads) == "6"
+    assert json.dumps(Cost(2, 3, 5).scale(4).reads) == "6"

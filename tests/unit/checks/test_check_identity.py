@@ -11,7 +11,7 @@ from conformance.checks.check_identity import (
     identity_differs_from_key_to_key,
     identity_shows_the_scopes_of_the_calling_key,
 )
-from conformance.checks.support.identity import SCOPES, candidates, omitted, shown_at, unheld
+from conformance.checks.support.identity import SCOPES, candidates, extra_scopes, missing_scopes, scopes_at
 from conformance.core.model import Outcome
 from conformance.profile.model import Credential, Identity, SecretSource
 
@@ -98,6 +98,6 @@ def test_keys_of_two_installations_are_two_identities(judged: Any, answer: Any, 
 def test_a_text_inside_a_value_counts_only_where_it_is_nothing_but_scopes() -> None:
     body = {"data": {"note": "may not use webhooks:read", "scope": "webhooks:read a:b"}}
     assert candidates(body, ["webhooks:read"]) == ["/data", "/data/note", "/data/scope"]
-    assert shown_at({"data": {"note": "may not use webhooks:read"}}, "/data") == {}
-    assert omitted(shown_at(body, "/data/scope"), ["webhooks:read", "catalog:read"]) == ["catalog:read"]
-    assert unheld(shown_at(body, "/data/scope"), {}, [], []) == ["webhooks:read"]
+    assert scopes_at({"data": {"note": "may not use webhooks:read"}}, "/data") == {}
+    assert missing_scopes(scopes_at(body, "/data/scope"), ["webhooks:read", "catalog:read"]) == ["catalog:read"]
+    assert extra_scopes(scopes_at(body, "/data/scope"), {}, [], []) == ["webhooks:read"]

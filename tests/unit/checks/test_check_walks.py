@@ -64,7 +64,7 @@ def walked(judged: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         async def fresh(self: Any, fixture: Any, scope: Any) -> dict[str, str]:
             return {"id": f"cart-{next(made)}"}
 
-        monkeypatch.setattr(Fixtures, "fresh", fresh)
+        monkeypatch.setattr(Fixtures, "get_fresh", fresh)
         facts = OperationFacts(body={"reason": "x"}, path={"cartId": "{cart.id}"})
         told: dict[str, Any] = {
             "fixtures": {"cart": {"open": Fixture("cart", "open", python="made.py:cart")}},
@@ -108,7 +108,7 @@ def test_a_walk_that_goes_wrong_twice_is_found_however_slow_the_machine_is(
     walked: Any, answer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No clock decides whether what went wrong is walked again: without any time to shrink it, it still fails."""
-    monkeypatch.setattr(properties, "_SHRINKING_S", -1.0)
+    monkeypatch.setattr(properties, "_SHRINK_S", -1.0)
     result = walked(Shop(answer, "trace"), STATE, QUOTE)
     assert result.outcome is Outcome.FAILED
     assert "without a credential 401" in result.message
@@ -127,7 +127,7 @@ def test_a_walk_that_goes_wrong_once_alone_is_no_failure(walked: Any, answer: An
 
     result = walked(once, STATE, QUOTE)
     assert result.outcome is Outcome.INCONCLUSIVE
-    assert "once, and not again" in result.message
+    assert "once, and not when it was repeated" in result.message
 
 
 def test_what_only_later_walks_come_upon_is_found(walked: Any, answer: Any) -> None:

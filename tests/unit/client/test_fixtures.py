@@ -44,7 +44,7 @@ def provide(
 
 async def _one(provider: Fixtures, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
     try:
-        return await provider.fresh(fixture, scope)
+        return await provider.get_fresh(fixture, scope)
     except FixtureError as error:
         return error
 
@@ -93,7 +93,7 @@ def test_what_was_handed_out_is_counted() -> None:
         provider = Fixtures(with_fixtures(fixture))
         await _one(provider, fixture, {})
         await _one(provider, fixture, {})
-        return provider.handed
+        return provider.issue_counts
 
     assert asyncio.run(main()) == {"cart.open": 2}
 
@@ -355,11 +355,11 @@ def test_shared_fixtures_are_drawn_once_whoever_asks() -> None:
     async def main() -> None:
         many = Fixture("merchant", "stocked", values=tuple({"id": number} for number in range(9)))
         provider = Fixtures(with_fixtures(many))
-        got = await asyncio.gather(*(provider.shared(many, {}) for _ in range(20)))
+        got = await asyncio.gather(*(provider.get_shared(many, {}) for _ in range(20)))
         assert got == [{"id": 0}] * 20
-        assert await provider.fresh(many, {}) == {"id": 1}
-        assert await provider.shared(many, {}) == {"id": 0}
-        assert provider.handed == {"merchant.stocked": 2}
+        assert await provider.get_fresh(many, {}) == {"id": 1}
+        assert await provider.get_shared(many, {}) == {"id": 0}
+        assert provider.issue_counts == {"merchant.stocked": 2}
         await provider.aclose()
 
     asyncio.run(main())
@@ -377,7 +377,7 @@ def test_a_waiter_that_gives_up_spoils_nothing_for_the_others() -> None:
 
         fixture = Fixture("webhook", "active", call="createInstallationWebhook")
         provider = Fixtures(with_fixtures(fixture), call=call)
-        first, second = (asyncio.ensure_future(provider.shared(fixture, {})) for _ in range(2))
+        first, second = (asyncio.ensure_future(provider.get_shared(fixture, {})) for _ in range(2))
         await asyncio.sleep(0.01)
         first.cancel()
         release.set()

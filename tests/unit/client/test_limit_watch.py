@@ -17,7 +17,7 @@ from conformance.client.limit_watch import LimitWatch
 from conformance.client.recorder import Recorder
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
-from conformance.client.sender import Flow, StillLimited
+from conformance.client.sender import LimitPersists, Sender
 from conformance.client.transport import Transport
 from conformance.contract import load_contract
 from conformance.journal.journal import Journal
@@ -61,7 +61,7 @@ def watched(scripted: Any, tmp_path: Path, quick: None) -> Callable[..., Any]:
             recorder = Recorder(journal, secrets, lambda answer: ((), ()))
             async with scripted(script) as target, Transport(target.url, timeout_s=2) as transport:
                 watch = LimitWatch(profile, ends_at=None if ends_in_s is None else time.monotonic() + ends_in_s)
-                flow = Flow(transport, recorder, secrets, profile.limits, concurrency=8, limit_watch=watch)
+                flow = Sender(transport, recorder, secrets, profile.limits, concurrency=8, limit_watch=watch)
                 try:
                     return await work(flow), target, flow
                 finally:
@@ -72,8 +72,8 @@ def watched(scripted: Any, tmp_path: Path, quick: None) -> Callable[..., Any]:
     return run
 
 
-async def raised(flow: Flow, request: Request) -> StillLimited:
-    with pytest.raises(StillLimited) as error:
+async def raised(flow: Sender, request: Request) -> LimitPersists:
+    with pytest.raises(LimitPersists) as error:
         await flow.send(request)
     return error.value
 
@@ -81,7 +81,7 @@ async def raised(flow: Flow, request: Request) -> StillLimited:
 def test_a_caller_that_gets_nothing_but_429_is_given_up(watched: Any, answer: Any) -> None:
     """After the declared recovery, in which nothing is sent; what comes later is refused without being sent."""
 
-    async def work(flow: Flow) -> tuple[StillLimited, int]:
+    async def work(flow: Sender) -> tuple[LimitPersists, int]:
         first = await raised(flow, IDENTITY)
         sent = flow.requests
         await raised(flow, IDENTITY)
@@ -104,7 +104,7 @@ def test_others_are_silent_meanwhile_and_go_on_after_it(watched: Any, answer: An
         times.append(time.monotonic())
         return answer(200)
 
-    async def work(flow: Flow) -> None:
+    async def work(flow: Sender) -> None:
         async def others() -> None:
             while flow.limit_watch.violation("getApiKeyIdentity", "RATE-3") is None:
                 await flow.send(CONFIG)
@@ -136,7 +136,7 @@ def test_an_answer_now_and_then_is_no_suspicion(watched: Any, answer: Any) -> No
     """A shared limit of few requests a second: no silence, nothing refused."""
     count = iter(range(10_000))
 
-    async def work(flow: Flow) -> list[int | None]:
+    async def work(flow: Sender) -> list[int | None]:
         return [(await flow.send(IDENTITY)).status for _ in range(6)]
 
     given, _, flow = watched(lambda arrived: answer(200 if next(count) % 4 == 3 else 429), work)
@@ -167,7 +167,7 @@ def test_without_a_whole_recovery_nothing_is_violated(
 def test_a_key_that_a_429_has_used_up(watched: Any, answer: Any) -> None:
     """Its caller is answered under other keys: that is IDEM-8, and other keys still go."""
 
-    async def work(flow: Flow) -> tuple[StillLimited, int | None]:
+    async def work(flow: Sender) -> tuple[LimitPersists, int | None]:
         await flow.send(CREATE.with_key("k0"))
         error = await raised(flow, CREATE)
         return error, (await flow.send(CREATE.with_key("k2"))).status
@@ -194,7 +194,7 @@ def used(arrived: Any) -> bool:
     return any(key.startswith("used") for key in arrived.all("Idempotency-Key"))
 
 
-async def first_used_up(flow: Flow) -> None:
+async def first_used_up(flow: Sender) -> None:
     """A violation of IDEM-8 is found, with the silence that takes."""
     await flow.send(CREATE.with_key("good"))
     assert (await raised(flow, CREATE.with_key("used-0"))).limit.requirement == "IDEM-8"
@@ -204,7 +204,7 @@ async def first_used_up(flow: Flow) -> None:
 def test_once_a_429_uses_keys_up_the_next_such_key_needs_no_silence(watched: Any, answer: Any, request_: Any) -> None:
     """It is given up after a few answers; other keys of its caller still go, and nobody else is suspected."""
 
-    async def work(flow: Flow) -> tuple[StillLimited, float, int | None]:
+    async def work(flow: Sender) -> tuple[LimitPersists, float, int | None]:
         await first_used_up(flow)
         began = time.monotonic()
         error = await raised(flow, request_.with_key("used-1"))
@@ -222,7 +222,7 @@ def test_once_a_429_uses_keys_up_the_next_such_key_needs_no_silence(watched: Any
 def test_a_caller_that_is_limited_for_good_is_found_beside_keys_that_are_used_up(watched: Any, answer: Any) -> None:
     """It is not answered under another key either: its limit is looked at in silence, and violates RATE-3."""
 
-    async def work(flow: Flow) -> StillLimited:
+    async def work(flow: Sender) -> LimitPersists:
         await first_used_up(flow)
         return await raised(flow, SECOND.with_key("k1"))
 
@@ -238,7 +238,7 @@ def test_a_key_that_is_limited_by_chance_is_not_given_up_at_once(watched: Any, a
     """Before a 429 was found to use keys up, some 429s under one key are waited out, though its caller is answered."""
     left = iter([429] * 4)
 
-    async def work(flow: Flow) -> tuple[int | None, int | None]:
+    async def work(flow: Sender) -> tuple[int | None, int | None]:
         other = asyncio.create_task(flow.send(CREATE.with_key("limited")))
         known = [(await flow.send(CREATE.with_key(f"good-{number}"))).status for number in range(20)]
         return known[-1], (await other).status
@@ -257,7 +257,7 @@ def test_a_key_alone_is_no_suspicion_against_its_caller(
 ) -> None:
     """RATE-3 asks about callers; a key that was limited twice, while its caller was answered, is IDEM-8's."""
 
-    async def work(flow: Flow) -> None:
+    async def work(flow: Sender) -> None:
         await flow.send(CREATE.with_key("good"))
         await flow.send(CREATE.with_key("used"), patience_s=0.2)
         await flow.send(CREATE.with_key("good"))
@@ -269,7 +269,7 @@ def test_a_key_alone_is_no_suspicion_against_its_caller(
 def test_without_a_profile_nothing_is_suspected(watched: Any, answer: Any) -> None:
     """A probe has its own patience."""
 
-    async def work(flow: Flow) -> int | None:
+    async def work(flow: Sender) -> int | None:
         flow.limit_watch = LimitWatch(None)
         return (await flow.send(IDENTITY, patience_s=1.5)).status
 

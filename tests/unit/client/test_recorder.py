@@ -40,7 +40,7 @@ def written(
     """The exchange as it stands in the file, and nothing of it was changed on the way."""
     if secrets is None:
         secrets = Secrets()
-        secrets.lasting("full", KEY)
+        secrets.add_credential("full", KEY)
     path = tmp_path / "journal.ndjson"
     journal = Journal(path)
     exchange = Recorder(journal, secrets, lambda _: (("STA-1",), findings)).record(one)
@@ -102,7 +102,7 @@ def test_the_tail_of_a_body_that_was_read_in_part_is_dropped(tmp_path: Path) -> 
     """What comes before shrinks as secrets are taken out of it: the torn end must not move to where it is shown."""
     ticket = "tk_93ba77d1c05e4f2288aa10ff"
     secrets = Secrets()
-    secrets.passing("ticket", [ticket])
+    secrets.add_ephemeral_secrets("ticket", [ticket])
     body = (ticket * 40 + ticket[:20]).encode()
     exchange = written(tmp_path, answer(body=body, truncated=True), secrets)
     assert "tk_93ba" not in exchange.response.body
@@ -114,7 +114,7 @@ def test_no_part_of_a_secret_is_left_where_a_finding_is_cut(tmp_path: Path, at: 
     """Its message is cleaned first, as are the URL and the trouble."""
     ticket = "tk_93ba77d1c05e4f2288aa10ff"
     secrets = Secrets()
-    secrets.passing("ticket", [ticket])
+    secrets.add_ephemeral_secrets("ticket", [ticket])
     text = "x" * at + ticket + "x" * 9000
     one = answer(url=f"http://{text}", trouble=text)
     exchange = written(tmp_path, one, secrets, (Finding("ERR-2", "credential", text),))
@@ -128,9 +128,9 @@ def test_a_secret_across_the_cut_is_not_written_in_part(tmp_path: Path, length: 
     secret = ("Zq7-" * length)[:length]
     secrets = Secrets()
     if lasting:
-        secrets.lasting("full", secret)
+        secrets.add_credential("full", secret)
     else:
-        secrets.passing("code", [secret])
+        secrets.add_ephemeral_secrets("code", [secret])
     for start in range(BODY_LIMIT - length - 40, BODY_LIMIT + 40, length // 3 + 7):
         for filler in ("." * start, (secret + ".") * (start // (length + 1)) + "." * (start % (length + 1))):
             folder = tmp_path / f"{start}-{filler[0] == '.'}"

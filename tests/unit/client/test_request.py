@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.client.request import NOTHING, RawBody, Request, Wire, new_key
+from conformance.client.request import NO_BODY, RawBody, Request, Wire, new_key
 from conformance.client.transport import Raw, Transport
 from conformance.contract import load_contract
 from conformance.profile.model import Idempotency
@@ -236,7 +236,7 @@ def test_the_idempotency_key_is_where_the_profile_says(
 def test_a_key_carried_in_the_body_leaves_other_bodies_alone() -> None:
     """No body, raw bytes and what is no object have no place for a key: they stay as they are."""
     keyed = replace(CREATE, idempotency=Idempotency("body", pointer="/key"), key=KEY)
-    for body in (NOTHING, RawBody(b"x"), [1], "text", None):
+    for body in (NO_BODY, RawBody(b"x"), [1], "text", None):
         assert keyed.with_body(body).document is body
 
 

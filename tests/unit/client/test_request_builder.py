@@ -12,7 +12,7 @@ import pytest
 from conformance.client.dpop import challenge_of
 from conformance.client.fixtures import Fixtures
 from conformance.client.redaction.secrets import Secrets
-from conformance.client.request import NOTHING, Request
+from conformance.client.request import NO_BODY, Request
 from conformance.client.request_builder import Arranger, MissingFact
 from conformance.contract import load_contract
 from conformance.profile.model import (
@@ -115,7 +115,7 @@ def test_a_fixture_is_drawn_once_a_request_and_new_for_the_next() -> None:
         assert (first.path["cartId"], second.path["cartId"]) == ("0", "1")
         assert first.body["run"] != second.body["run"]
         assert first.key != second.key
-        assert one.fixtures.handed == {"cart.open": 2}
+        assert one.fixtures.issue_counts == {"cart.open": 2}
 
     asyncio.run(main())
 
@@ -127,7 +127,7 @@ def test_shared_requests_share_the_fixture() -> None:
         one = arranger()
         made = await asyncio.gather(*(one.arrange(OPERATIONS["quotePublicCart"], shared=True) for _ in range(12)))
         assert {request.path["cartId"] for request in made} == {"0"}
-        assert one.fixtures.handed == {"cart.open": 1}
+        assert one.fixtures.issue_counts == {"cart.open": 1}
 
     asyncio.run(main())
 
@@ -135,7 +135,7 @@ def test_shared_requests_share_the_fixture() -> None:
 def test_another_state_and_given_members() -> None:
     """`use` asks for another state than the default one, `given` brings the fixture along and draws none."""
     assert arrange("quotePublicCart", profile=_without_tag(), use={"cart": "quoted"}).path == {"cartId": "q"}
-    request = arrange("quotePublicCart", given={"cart": {"id": "mine", "tag": "t"}})
+    request = arrange("quotePublicCart", preset={"cart": {"id": "mine", "tag": "t"}})
     assert (request.path, request.body["deep"]) == ({"cartId": "mine"}, [{"tag": "t"}])
     assert arrange("checkoutPublicCart").path == {"cartId": "q"}
 
@@ -175,8 +175,8 @@ def test_other_bodies_are_made_for_the_same_fixtures() -> None:
     one = arranger()
     request = asyncio.run(one.arrange(OPERATIONS["createInstallationWebhook"]))
     (template,) = one.facts(request.operation).bodies
-    assert asyncio.run(one.rendered(request, template)) == {**request.body, "a": 1}
-    assert asyncio.run(one.rendered(request, {"b": "{unique}"})) == {"b": request.scope["unique"]}
+    assert asyncio.run(one.render_body(request, template)) == {**request.body, "a": 1}
+    assert asyncio.run(one.render_body(request, {"b": "{unique}"})) == {"b": request.scope["unique"]}
 
 
 def test_another_body_may_name_what_the_request_lacks() -> None:
@@ -187,11 +187,11 @@ def test_another_body_may_name_what_the_request_lacks() -> None:
         request = await one.arrange(OPERATIONS["quotePublicCart"])
         template = {"same": "{cart.id}", "other": "{cart.quoted.id}", "slip": "{session.ticket}"}
         forms = (request, request.with_fresh_key().with_body({}))
-        return request, [await one.rendered(form, template) for form in forms]
+        return request, [await one.render_body(form, template) for form in forms]
 
     request, (first, second) = asyncio.run(main())
     assert first == second == {"same": request.scope["cart.id"], "other": "q", "slip": "ticket-0123456789"}
-    assert one.fixtures.handed == {"cart.open": 1, "cart.quoted": 1, "session.open": 1}
+    assert one.fixtures.issue_counts == {"cart.open": 1, "cart.quoted": 1, "session.open": 1}
 
 
 def test_a_code_of_another_client_is_made_for_the_same_verifier_and_is_a_secret() -> None:
@@ -205,7 +205,7 @@ def test_a_code_of_another_client_is_made_for_the_same_verifier_and_is_a_secret(
 
     async def main() -> tuple[Request, Any]:
         request = await one.arrange(OPERATIONS["exchangeOAuthToken"])
-        return request, await one.rendered(request, {"code": "{oauth.other.code}"})
+        return request, await one.render_body(request, {"code": "{oauth.other.code}"})
 
     request, body = asyncio.run(main())
     assert body == {"code": f"code-of-another-{request.scope['pkce.challenge']}"}
@@ -218,7 +218,7 @@ def test_an_effect_is_about_the_fixture_that_the_request_has() -> None:
 
     async def main() -> tuple[Request, dict[str, Any]]:
         request = await one.arrange(OPERATIONS["checkoutPublicCart"])
-        return request, await one.known(request, ["cart.id", "cart.open.id", "session.id"], of_its_own=True)
+        return request, await one.extend_scope(request, ["cart.id", "cart.open.id", "session.id"], own_fixtures=True)
 
     request, known = asyncio.run(main())
     assert known["cart.id"] == request.scope["cart.quoted.id"] == "q"
@@ -237,7 +237,7 @@ def test_a_body_out_of_a_schema_is_no_template() -> None:
 def test_an_operation_without_a_body_has_none() -> None:
     """Neither body nor idempotency key where the interface has none."""
     request = arrange("getApiKeyIdentity")
-    assert (request.body, request.key, request.idempotency) == (NOTHING, None, None)
+    assert (request.body, request.key, request.idempotency) == (NO_BODY, None, None)
 
 
 # Credentials

@@ -15,7 +15,7 @@ from conformance.client import sender as module
 from conformance.client.fixtures import NotSent
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.response import Answer
-from conformance.client.sender import BudgetExhausted, Flow
+from conformance.client.sender import BudgetExhausted, Sender
 from conformance.profile.model import Limits
 from tests.support.senders import CREATE, IDENTITY, one
 
@@ -27,11 +27,11 @@ def test_as_many_in_flight_as_allowed(through: Any, answer: Any) -> None:
         await asyncio.sleep(0.03)
         return answer()
 
-    async def work(flow: Flow) -> None:
+    async def work(flow: Sender) -> None:
         await asyncio.gather(*(flow.send(IDENTITY) for _ in range(40)))
 
     _, target, flow, exchanges = through(script, work, concurrency=8)
-    assert (target.most_in_flight, flow.gate.most_in_flight) == (8, 8)
+    assert (target.most_in_flight, flow.limiter.most_in_flight) == (8, 8)
     assert len(exchanges) == flow.requests == 40
     assert len({exchange["id"] for exchange in exchanges}) == 40
 
@@ -49,7 +49,7 @@ def test_a_429_is_waited_out(through: Any, answer: Any) -> None:
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_status_that_is_asked_for_is_taken(through: Any, answer: Any, status: int) -> None:
     """A check of rate limits gets its 429 at once, a check of trouble its 503."""
-    given, target, _, _ = through(lambda arrived: answer(status), one(take=frozenset({429, 503})))
+    given, target, _, _ = through(lambda arrived: answer(status), one(accept_statuses=frozenset({429, 503})))
     assert (given.status, len(target.arrived)) == (status, 1)
 
 
@@ -121,13 +121,13 @@ def test_how_long_a_429_is_waited_out(value: Any, low: float, high: float) -> No
     """Seconds and dates are followed within bounds; whatever else stands there, the own back-off is."""
     headers = () if value is None else (("Retry-After", value() if callable(value) else value),)
     told = Answer("x1", IDENTITY, "u", (), b"", 429, headers)
-    flow = Flow(None, None, Secrets(), Limits(), concurrency=1)  # type: ignore[arg-type]
+    flow = Sender(None, None, Secrets(), Limits(), concurrency=1)  # type: ignore[arg-type]
     assert low <= flow._back_off(told, 1) <= high
 
 
 def test_the_own_back_off_grows_and_is_bounded() -> None:
     """Twice as long each time, with jitter, up to a few seconds."""
-    flow = Flow(None, None, Secrets(), Limits(), concurrency=1)  # type: ignore[arg-type]
+    flow = Sender(None, None, Secrets(), Limits(), concurrency=1)  # type: ignore[arg-type]
     told = Answer("x1", IDENTITY, "u", (), b"", 429)
     waits = [flow._back_off(told, attempt) for attempt in range(1, 40)]
     assert all(wait <= module._LONGEST_WAIT_S for wait in waits)
@@ -178,19 +178,19 @@ def test_a_repeat_is_the_same_request(through: Any, answer: Any, quick: None) ->
 def test_max_requests_is_a_bound(through: Any, answer: Any) -> None:
     """Not one request more, however many are sent at once; the flow remembers what was exhausted."""
 
-    async def work(flow: Flow) -> list[Any]:
+    async def work(flow: Sender) -> list[Any]:
         return await asyncio.gather(*(flow.send(IDENTITY) for _ in range(30)), return_exceptions=True)
 
     given, target, flow, _ = through(lambda arrived: answer(), work, max_requests=11)
     assert len(target.arrived) == 11
     assert sum(isinstance(item, BudgetExhausted) for item in given) == 19
-    assert flow.exhausted == "max_requests = 11"
+    assert flow.limit_reached == "max_requests = 11"
 
 
 def test_repeats_count_too(through: Any, answer: Any) -> None:
     """A target that only limits uses up the budget, not more."""
 
-    async def work(flow: Flow) -> None:
+    async def work(flow: Sender) -> None:
         with pytest.raises(BudgetExhausted):
             await flow.send(IDENTITY)
 
@@ -202,14 +202,14 @@ def test_a_dead_target_ends_the_run(through: Any, quick: None, monkeypatch: pyte
     """After so many exchanges in a row without an answer nothing more is sent."""
     monkeypatch.setattr(module, "_DEAD_AFTER", 10)
 
-    async def work(flow: Flow) -> None:
+    async def work(flow: Sender) -> None:
         with pytest.raises(BudgetExhausted, match="stopped answering"):
             while True:
                 await flow.send(IDENTITY)
 
     _, target, flow, _ = through(lambda arrived: None, work)
     assert 10 <= len(target.arrived) <= 12
-    assert flow.exhausted.startswith("the target stopped answering: ")
+    assert flow.limit_reached.startswith("the target stopped answering: ")
 
 
 def test_an_answer_now_and_then_is_a_living_target(
@@ -219,7 +219,7 @@ def test_an_answer_now_and_then_is_a_living_target(
     monkeypatch.setattr(module, "_DEAD_AFTER", 3)
     answers = iter([None, None, answer(200)] * 5)
 
-    async def work(flow: Flow) -> list[Answer]:
+    async def work(flow: Sender) -> list[Answer]:
         return [await flow.send(IDENTITY) for _ in range(5)]
 
     given, _, _, _ = through(lambda arrived: next(answers), work)
@@ -229,7 +229,7 @@ def test_an_answer_now_and_then_is_a_living_target(
 def test_read_only_sends_reads_only(through: Any, answer: Any) -> None:
     """Whatever may change state is refused before it is sent; another method on a read too."""
 
-    async def work(flow: Flow) -> None:
+    async def work(flow: Sender) -> None:
         for request in (CREATE, replace(IDENTITY, method="POST")):
             with pytest.raises(NotSent, match="read-only"):
                 await flow.send(request)
@@ -242,7 +242,7 @@ def test_read_only_sends_reads_only(through: Any, answer: Any) -> None:
 def test_the_rate_is_kept(through: Any, answer: Any) -> None:
     """`rate` bounds how fast requests follow each other, whoever sends them; the waiting is counted."""
 
-    async def work(flow: Flow) -> float:
+    async def work(flow: Sender) -> float:
         started = time.perf_counter()
         await asyncio.gather(*(flow.send(IDENTITY) for _ in range(9)))
         return time.perf_counter() - started

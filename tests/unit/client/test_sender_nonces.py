@@ -13,7 +13,7 @@ import pytest
 
 from conformance.client import sender as module
 from conformance.client.response import Answer
-from conformance.client.sender import Flow
+from conformance.client.sender import Sender
 from tests.support.senders import IDENTITY, TOKEN, one
 
 
@@ -29,7 +29,7 @@ def test_a_nonce_challenge_is_followed(through: Any, answer: Any, status: int) -
     def script(arrived: Any) -> bytes:
         return answer(200) if nonce_of(arrived) == "n1" else answer(status, DPoP_Nonce="n1")
 
-    async def work(flow: Flow) -> list[Answer]:
+    async def work(flow: Sender) -> list[Answer]:
         return [await flow.send(TOKEN), await flow.send(TOKEN)]
 
     given, target, _, exchanges = through(script, work)
@@ -45,7 +45,7 @@ def test_requests_in_flight_when_the_nonce_came_follow_it_too(through: Any, answ
         await asyncio.sleep(0.02)
         return answer(200) if nonce_of(arrived) == "n1" else answer(401, DPoP_Nonce="n1")
 
-    async def work(flow: Flow) -> list[Answer]:
+    async def work(flow: Sender) -> list[Answer]:
         return await asyncio.gather(*(flow.send(TOKEN) for _ in range(6)))
 
     given, _, _, _ = through(script, work)
@@ -63,7 +63,7 @@ def test_nonces_that_are_good_for_one_request_serve_several_at_once(through: Any
         given_out.add(fresh := f"n{len(arrived.head)}-{id(arrived)}")
         return answer(401, DPoP_Nonce=fresh)
 
-    async def work(flow: Flow) -> list[Answer]:
+    async def work(flow: Sender) -> list[Answer]:
         first = await flow.send(TOKEN)
         return [first, *await asyncio.gather(*(flow.send(TOKEN) for _ in range(12)))]
 
@@ -89,7 +89,7 @@ def test_challenges_without_end_are_bounded(through: Any, answer: Any) -> None:
 def test_a_nonce_in_a_200_is_kept_for_later(through: Any, answer: Any) -> None:
     """RFC 9449 section 8.2: the next nonce may come with any answer."""
 
-    async def work(flow: Flow) -> None:
+    async def work(flow: Sender) -> None:
         await flow.send(TOKEN)
         await flow.send(TOKEN)
 

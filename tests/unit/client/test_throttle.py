@@ -8,10 +8,10 @@ import time
 import pytest
 
 from conformance.client import throttle as module
-from conformance.client.throttle import Gate, Pacer, hurried
+from conformance.client.throttle import ConcurrencyLimiter, Pacer, high_priority
 
 
-async def crowd(gate: Gate, size: int, hold_s: float = 0.002) -> None:
+async def crowd(gate: ConcurrencyLimiter, size: int, hold_s: float = 0.002) -> None:
     async def one() -> None:
         async with gate:
             assert gate.in_flight <= gate.limit
@@ -24,7 +24,7 @@ async def crowd(gate: Gate, size: int, hold_s: float = 0.002) -> None:
 @pytest.mark.parametrize("limit", [1, 2, 16, 64])
 def test_the_limit_is_reached_and_never_exceeded(limit: int) -> None:
     """As many as allowed are in flight when there are enough, and not one more."""
-    gate = Gate(limit)
+    gate = ConcurrencyLimiter(limit)
     asyncio.run(crowd(gate, limit * 4))
     assert gate.most_in_flight == limit
 
@@ -33,7 +33,7 @@ def test_they_enter_in_the_order_they_came() -> None:
     """Nobody overtakes those who wait."""
 
     async def main() -> list[int]:
-        gate, order = Gate(1), []
+        gate, order = ConcurrencyLimiter(1), []
 
         async def one(number: int) -> None:
             async with gate:
@@ -50,10 +50,10 @@ def test_who_is_in_a_hurry_overtakes_those_who_are_not() -> None:
     """Among themselves they keep their order, and everybody gets in."""
 
     async def main() -> list[int]:
-        gate, order = Gate(1), []
+        gate, order = ConcurrencyLimiter(1), []
 
         async def one(number: int) -> None:
-            hurried.set(number >= 10)
+            high_priority.set(number >= 10)
             async with gate:
                 order.append(number)
                 await asyncio.sleep(0)
@@ -68,7 +68,7 @@ def test_whoever_gives_up_keeps_no_place() -> None:
     """Cancelled while waiting, or just as it was let in: the place goes to the next."""
 
     async def main() -> None:
-        gate = Gate(1)
+        gate = ConcurrencyLimiter(1)
         entered = asyncio.Event()
 
         async def hold(seconds: float) -> None:
@@ -94,14 +94,14 @@ def test_whoever_gives_up_keeps_no_place() -> None:
 def test_crowds_of_429_narrow_it_and_answers_widen_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most answers are 429: fewer at once, down to one. They cease: back to the limit, not beyond."""
     monkeypatch.setattr(module, "_SHRINK_EVERY_S", 0.0)
-    gate = Gate(16)
+    gate = ConcurrencyLimiter(16)
     for _ in range(60):
-        gate.tell(True)
+        gate.note_answer(True)
     assert gate.width == 1
     asyncio.run(crowd(gate, 8))
     assert gate.most_in_flight == 1
     for _ in range(400):
-        gate.tell(False)
+        gate.note_answer(False)
     assert gate.width == 16
     asyncio.run(crowd(gate, 64))
     assert gate.most_in_flight == 16
@@ -109,17 +109,17 @@ def test_crowds_of_429_narrow_it_and_answers_widen_it_again(monkeypatch: pytest.
 
 def test_a_stray_429_narrows_nothing() -> None:
     """One in ten is no crowd."""
-    gate = Gate(16)
+    gate = ConcurrencyLimiter(16)
     for number in range(100):
-        gate.tell(number % 10 == 9)
+        gate.note_answer(number % 10 == 9)
     assert gate.width == 16
 
 
 def test_one_burst_narrows_once() -> None:
     """Thirty-two requests that were refused together are one sign, not thirty-two."""
-    gate = Gate(32)
+    gate = ConcurrencyLimiter(32)
     for _ in range(32):
-        gate.tell(True)
+        gate.note_answer(True)
     assert gate.width >= 32 * 0.7
 
 
@@ -128,9 +128,9 @@ def test_widening_lets_those_in_who_wait(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(module, "_SHRINK_EVERY_S", 0.0)
 
     async def main() -> None:
-        gate = Gate(4)
+        gate = ConcurrencyLimiter(4)
         for _ in range(40):
-            gate.tell(True)
+            gate.note_answer(True)
         release = asyncio.Event()
 
         async def hold() -> None:
@@ -141,7 +141,7 @@ def test_widening_lets_those_in_who_wait(monkeypatch: pytest.MonkeyPatch) -> Non
         await asyncio.sleep(0.01)
         assert gate.in_flight == 1
         for _ in range(40):
-            gate.tell(False)
+            gate.note_answer(False)
         await asyncio.sleep(0.01)
         assert gate.in_flight == 4
         release.set()

@@ -13,62 +13,62 @@ import pytest
 from conformance.client import throttle as module
 from conformance.client.dpop import Proof, ProofKey
 from conformance.client.request import Request, repeatable
-from conformance.client.throttle import Follower, Gate, Pacer, hurried, turn
-from conformance.client.wait_stats import Waiting
+from conformance.client.throttle import AdaptivePacer, ConcurrencyLimiter, Pacer, high_priority, start_order
+from conformance.client.wait_stats import WaitStats
 from conformance.contract import load_contract
 
 OPERATIONS = load_contract().operations
 
 
-def limited_for(follower: Follower, seconds: float, monkeypatch: pytest.MonkeyPatch, *, through: int) -> None:
+def limited_for(follower: AdaptivePacer, seconds: float, monkeypatch: pytest.MonkeyPatch, *, through: int) -> None:
     """So long 429s, with so many other answers among them, on a clock of our own."""
     now = time.monotonic()
     steps = 10 * (through or 2)
     for step in range(steps + 1):
         monkeypatch.setattr(module.time, "monotonic", lambda step=step: now + seconds * step / steps)
-        follower.tell(not through or step % 10 != 5)
+        follower.note_answer(not through or step % 10 != 5)
     monkeypatch.undo()
 
 
 def test_the_pace_is_what_was_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where most answers were 429 for a while, no more is sent than was answered meanwhile."""
-    follower = Follower()
+    follower = AdaptivePacer()
     limited_for(follower, 2.2, monkeypatch, through=11)
     assert follower.rate == pytest.approx(5, abs=1.5)
-    assert follower.slowest == pytest.approx(5, abs=1.5)
+    assert follower.slowest_rate == pytest.approx(5, abs=1.5)
 
 
 def test_a_limit_that_is_soon_over_is_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another shard may be looking at the target's limits just now."""
-    follower = Follower()
+    follower = AdaptivePacer()
     limited_for(follower, 1.5, monkeypatch, through=7)
     assert follower.rate is None
 
 
 def test_a_target_that_lets_nothing_through_is_still_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    follower = Follower()
+    follower = AdaptivePacer()
     limited_for(follower, 5.0, monkeypatch, through=0)
-    assert follower.rate == module._SLOWEST
+    assert follower.rate == module._MIN_RATE
 
 
 @pytest.mark.parametrize("every", [4, 5, 10])
 def test_chance_429s_are_no_pace(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long they come."""
-    follower, now = Follower(), time.monotonic()
+    follower, now = AdaptivePacer(), time.monotonic()
     for step in range(2000):
         monkeypatch.setattr(module.time, "monotonic", lambda step=step: now + step / 100)
-        follower.tell(step % every == 0)
+        follower.note_answer(step % every == 0)
     assert follower.rate is None
 
 
 def test_answers_leave_the_pace_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one 429 in five too: some hundred answers later nobody waits for a pace any more."""
-    follower = Follower()
+    follower = AdaptivePacer()
     limited_for(follower, 2.2, monkeypatch, through=11)
     for step in range(1500):
-        follower.tell(step % 5 == 0)
+        follower.note_answer(step % 5 == 0)
     assert follower.rate is None
-    assert follower.slowest is not None
+    assert follower.slowest_rate is not None
 
 
 def test_who_is_hurried_has_the_next_turn() -> None:
@@ -78,7 +78,7 @@ def test_who_is_hurried_has_the_next_turn() -> None:
         pace, order = Pacer(100), []
 
         async def one(number: int) -> None:
-            hurried.set(number == 9)
+            high_priority.set(number == 9)
             await pace()
             order.append(number)
 
@@ -88,7 +88,7 @@ def test_who_is_hurried_has_the_next_turn() -> None:
     assert asyncio.run(main())[:2] == [0, 9]
 
 
-@pytest.mark.parametrize("way", [lambda: Pacer(100), lambda: Gate(1)], ids=["pace", "gate"])
+@pytest.mark.parametrize("way", [lambda: Pacer(100), lambda: ConcurrencyLimiter(1)], ids=["pace", "gate"])
 def test_what_began_earlier_goes_on_earlier(way: Callable[[], Any]) -> None:
     """However many begin meanwhile: of ten that send three requests each, one is done before the next comes far.
 
@@ -99,9 +99,9 @@ def test_what_began_earlier_goes_on_earlier(way: Callable[[], Any]) -> None:
         place, order = way(), []
 
         async def one(number: int) -> None:
-            turn.set(number)
+            start_order.set(number)
             for _ in range(3):
-                if isinstance(place, Gate):
+                if isinstance(place, ConcurrencyLimiter):
                     async with place:
                         await asyncio.sleep(0.001)
                 else:
@@ -134,21 +134,21 @@ def test_who_gives_up_takes_no_turn() -> None:
 def test_what_is_waited_for_is_told_and_counted_once_by_the_clock() -> None:
     """Ten that wait at once: ten times in all, once by the clock."""
 
-    async def main() -> Waiting:
-        waiting = Waiting()
+    async def main() -> WaitStats:
+        waiting = WaitStats()
 
         async def one(why: str) -> None:
-            async with waiting.out(why):
+            async with waiting.measure(why):
                 await asyncio.sleep(0)  # until all of them wait
-                assert waiting.told == "waiting: the target answered 429"
+                assert waiting.description == "waiting: the target answered 429"
                 await asyncio.sleep(0.05)
 
         await asyncio.gather(*(one("429") for _ in range(9)), one("lost"))
         return waiting
 
     waiting = asyncio.run(main())
-    assert waiting.told == ""
-    assert (waiting.times["429"], waiting.times["lost"]) == (9, 1)
+    assert waiting.description == ""
+    assert (waiting.counts["429"], waiting.counts["lost"]) == (9, 1)
     assert waiting.total_s >= 0.5
     assert 0.05 <= waiting.clock_s <= waiting.total_s / 5  # counted once for each of ten it would be equal
 

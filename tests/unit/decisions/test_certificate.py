@@ -53,12 +53,12 @@ def _folder(path: Path, run: Run) -> Path:
 
 def signed(folder: Path, run: Run | None = None, **changes: Any) -> bytes:
     given = {"tier": "all", "today": TODAY, "days": 90, **changes}
-    return certificate.certified(run or conformant(), folder, given.pop("key", PRIVATE), **given)
+    return certificate.create_certificate(run or conformant(), folder, given.pop("key", PRIVATE), **given)
 
 
 def test_it_says_what_was_certified(folder: Path) -> None:
     """Target, tier, profile, suite, validity, and the digests of all that the verdict rests on."""
-    told = certificate.read(signed(folder), PUBLIC)
+    told = certificate.read_certificate(signed(folder), PUBLIC)
     assert (told.tier, told.profile, told.issued, told.until) == ("all", "staging", TODAY, "2026-03-01")
     assert told.target == "https://shop.example.test/commerce"
     assert set(told.digests) == {"run.json", "journal.ndjson", "profile", "contract", "checks", "waivers"}
@@ -94,7 +94,7 @@ def test_every_changed_byte_is_seen(folder: Path) -> None:
     """Of the certificate, of run.json and of the journal: 500 places, each changed, dropped or doubled."""
     good = signed(folder)
     files = {name: (folder / name).read_bytes() for name in ("run.json", "journal.ndjson")}
-    told = certificate.read(good, PUBLIC)
+    told = certificate.read_certificate(good, PUBLIC)
     chance = random.Random(5)
     for number in range(500):
         name = chance.choice(["certificate", *files])
@@ -104,7 +104,7 @@ def test_every_changed_byte_is_seen(folder: Path) -> None:
         changed = data[:at] + (other, b"", data[at : at + 1] * 2)[number % 3] + data[at + 1 :]
         if name == "certificate":
             with pytest.raises((CertificateError, UsageError)):
-                certificate.read(changed, PUBLIC)
+                certificate.read_certificate(changed, PUBLIC)
             continue
         (folder / name).write_bytes(changed)
         assert [problem.split()[0] for problem in certificate.differences(told, folder)] == [name]
@@ -113,7 +113,7 @@ def test_every_changed_byte_is_seen(folder: Path) -> None:
 
 def test_a_missing_file_is_named(folder: Path) -> None:
     """It is no pass."""
-    told = certificate.read(signed(folder), PUBLIC)
+    told = certificate.read_certificate(signed(folder), PUBLIC)
     (folder / "journal.ndjson").unlink()
     assert "journal.ndjson" in next(certificate.differences(told, folder))
 
@@ -121,8 +121,11 @@ def test_a_missing_file_is_named(folder: Path) -> None:
 def test_another_key_is_refused(folder: Path) -> None:
     """Whoever trusts one key trusts no other; without one, the certificate's own is checked."""
     with pytest.raises(CertificateError, match=r"cert\.json: the signature is not good"):
-        certificate.read(signed(folder), keys()[1], where="cert.json")
-    assert certificate.read(signed(folder)).signer == certificate.read(signed(folder), PUBLIC).signer
+        certificate.read_certificate(signed(folder), keys()[1], where="cert.json")
+    assert (
+        certificate.read_certificate(signed(folder)).signer
+        == certificate.read_certificate(signed(folder), PUBLIC).signer
+    )
 
 
 def _with(data: bytes, **members: Any) -> bytes:
@@ -156,7 +159,7 @@ def _payload(data: bytes, **members: Any) -> str:
 def test_a_changed_certificate_is_told_from_what_is_none(folder: Path, change: Any, key: bytes | None) -> None:
     """It exits 1 and names the file: the signature is what was asked about."""
     with pytest.raises(CertificateError, match=r"^cert\.json: ") as error:
-        certificate.read(change(signed(folder)), key, where="cert.json")
+        certificate.read_certificate(change(signed(folder)), key, where="cert.json")
     assert error.value.exit_code == 1
 
 
@@ -168,7 +171,7 @@ def test_an_encrypted_key_names_where_its_password_is_read_from(folder: Path) ->
     for password in ("", "wrong"):
         with pytest.raises(UsageError, match="CONFORMANCE_KEY_PASSWORD"):
             signed(folder, key=locked, password=password)
-    assert certificate.read(signed(folder, key=locked, password="right")).tier == "all"
+    assert certificate.read_certificate(signed(folder, key=locked, password="right")).tier == "all"
 
 
 @pytest.mark.parametrize(
@@ -188,7 +191,7 @@ def test_a_key_of_another_kind_is_refused(folder: Path) -> None:
     with pytest.raises(UsageError, match="Ed25519"):
         signed(folder, key=secret)
     with pytest.raises(UsageError, match="Ed25519"):
-        certificate.read(signed(folder), public)
+        certificate.read_certificate(signed(folder), public)
 
 
 @pytest.mark.parametrize(
@@ -211,14 +214,14 @@ def test_a_tier_is_certified_by_itself(tmp_path: Path) -> None:
     """What fails in candidate operations does not count for stable ones, and the certificate says which it is of."""
     run = conformant(more=[result("IDEM-1", "quotePublicCart", Outcome.FAILED)])
     folder = _folder(tmp_path, run)
-    assert certificate.read(signed(folder, run, tier="stable")).tier == "stable"
+    assert certificate.read_certificate(signed(folder, run, tier="stable")).tier == "stable"
 
 
 def test_waivers_are_told(tmp_path: Path) -> None:
     """A failure that was accepted stands in the certificate, with who answers for it until when."""
     waiver = Waiver("IDEM-1", "a proxy", "edge", "EDGE-1", "2026-01-01", "quotePublicCart", state="active")
     run = conformant(more=[result("IDEM-1", "quotePublicCart", Outcome.FAILED)], waivers=(waiver,))
-    told = certificate.read(signed(_folder(tmp_path, run), run))
+    told = certificate.read_certificate(signed(_folder(tmp_path, run), run))
     assert told.waived == ("IDEM-1 (waived until 2026-01-01 by edge, EDGE-1: a proxy)",)
     assert "IDEM-1" not in told.passed
 
@@ -226,7 +229,7 @@ def test_waivers_are_told(tmp_path: Path) -> None:
 def test_a_run_json_that_the_journal_does_not_tell_is_refused(folder: Path) -> None:
     """It is a report, and reports are made from the journal."""
     (folder / "run.json").write_text(runjson.render(replace(conformant(), seed=1)))
-    with pytest.raises(UsageError, match="is not what the journal tells"):
+    with pytest.raises(UsageError, match="differs from the journal"):
         signed(folder)
 
 
@@ -236,13 +239,13 @@ def test_a_run_json_that_the_journal_does_not_tell_is_refused(folder: Path) -> N
 def test_what_is_no_certificate_is_told(data: bytes) -> None:
     """In a line, and never as a traceback."""
     with pytest.raises(UsageError, match="no certificate") as error:
-        certificate.read(data)
+        certificate.read_certificate(data)
     assert error.value.exit_code == 2
 
 
 def test_the_badge_is_a_picture_that_obeys_nobody(folder: Path) -> None:
     """Well-formed SVG without scripts, whatever the target is called."""
-    told = replace(certificate.read(signed(folder)), target='x"/><script>alert(1)</script>\x1b', tier="<b>")
+    told = replace(certificate.read_certificate(signed(folder)), target='x"/><script>alert(1)</script>\x1b', tier="<b>")
     tree = ET.fromstring(badge(told))
     assert tree.tag.endswith("svg")
     assert not [one for one in tree.iter() if one.tag.endswith("script")]

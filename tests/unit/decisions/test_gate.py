@@ -11,7 +11,7 @@ import pytest
 from conformance.core.errors import ProfileError, UsageError
 from conformance.core.model import Level, Outcome, Result, Run, Verdict, Waiver
 from conformance.decisions import gate_report as verdicts
-from conformance.decisions.gate import Decision, Policy, Why, decide
+from conformance.decisions.gate import Decision, ObstacleKind, Policy, decide
 from conformance.decisions.gate_policy import known_requirements, load_policy
 from tests.support.runs import OPERATIONS, PAYLOADS, result, run_of
 
@@ -121,38 +121,48 @@ def test_idle_waivers_fail_where_they_must(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("before", "now", "code", "why"),
     [
-        ([passing()], [failing()], 1, Why.REGRESSED),
-        ([failing()], [failing()], 1, Why.FAILED),
-        ([failing(signature="s0")], [failing()], 1, Why.REGRESSED),
+        ([passing()], [failing()], 1, ObstacleKind.REGRESSED),
+        ([failing()], [failing()], 1, ObstacleKind.FAILED),
+        ([failing(signature="s0")], [failing()], 1, ObstacleKind.REGRESSED),
         ([failing()], [passing()], 0, None),
-        ([], [failing()], 1, Why.REGRESSED),
-        ([passing()], [result("AUTH-1", STABLE, Outcome.INCONCLUSIVE)], 3, Why.NO_LONGER_JUDGED),
-        ([passing()], [result("AUTH-1", STABLE, Outcome.UNSTATED)], 3, Why.NO_LONGER_JUDGED),
-        ([passing()], [result("AUTH-1", STABLE, Outcome.UNSTATED, level=Level.DECLARED)], 1, Why.NO_LONGER_JUDGED),
-        ([passing()], [result("AUTH-1", STABLE, Outcome.INAPPLICABLE, exclusion="no")], 1, Why.NO_LONGER_JUDGED),
+        ([], [failing()], 1, ObstacleKind.REGRESSED),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.INCONCLUSIVE)], 3, ObstacleKind.NO_LONGER_JUDGED),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.UNSTATED)], 3, ObstacleKind.NO_LONGER_JUDGED),
+        (
+            [passing()],
+            [result("AUTH-1", STABLE, Outcome.UNSTATED, level=Level.DECLARED)],
+            1,
+            ObstacleKind.NO_LONGER_JUDGED,
+        ),
+        (
+            [passing()],
+            [result("AUTH-1", STABLE, Outcome.INAPPLICABLE, exclusion="no")],
+            1,
+            ObstacleKind.NO_LONGER_JUDGED,
+        ),
         ([passing()], [result("AUTH-1", STABLE, Outcome.INAPPLICABLE, level=Level.RECOMMENDED)], 0, None),
         (
             [result("AUTH-1", STABLE, Outcome.UNTESTED)],
             [result("AUTH-1", STABLE, Outcome.INCONCLUSIVE)],
             3,
-            Why.UNDECIDED,
+            ObstacleKind.UNDECIDED,
         ),
-        ([passing()], [passing(requirement="IDEM-1")], 1, Why.GONE),
-        ([passing()], [result("AUTH-1", STABLE, Outcome.BROKEN)], 5, Why.BROKEN),
+        ([passing()], [passing(requirement="IDEM-1")], 1, ObstacleKind.MISSING),
+        ([passing()], [result("AUTH-1", STABLE, Outcome.BROKEN)], 5, ObstacleKind.BROKEN),
     ],
 )
-def test_a_baseline_only_adds(before: list[Result], now: list[Result], code: int, why: Why | None) -> None:
+def test_a_baseline_only_adds(before: list[Result], now: list[Result], code: int, why: ObstacleKind | None) -> None:
     """A new failure, another one, what is no longer judged, and what is gone; what was so before stays what it is."""
     decision = decided(now, baseline=before)
     assert decision.exit_code == code
-    assert [obstacle.why for obstacle in decision.obstacles] == ([why] if why else [])
+    assert [obstacle.kind for obstacle in decision.obstacles] == ([why] if why else [])
 
 
 def test_what_is_worse_than_in_the_baseline_comes_first() -> None:
     """Before the failures that were there already."""
     silent = result("IDEM-4", CANDIDATE, Outcome.INAPPLICABLE, exclusion="it takes too long")
     decision = decided([failing(), silent], baseline=[failing(), passing(CANDIDATE, "IDEM-4")])
-    assert [obstacle.why for obstacle in decision.obstacles] == [Why.NO_LONGER_JUDGED, Why.FAILED]
+    assert [obstacle.kind for obstacle in decision.obstacles] == [ObstacleKind.NO_LONGER_JUDGED, ObstacleKind.FAILED]
     assert "1 result worse than in the baseline" in list(verdicts.lines(decision, run_of([])))[-1]
 
 
@@ -209,7 +219,7 @@ def test_the_lines_end_with_the_answer(small: Run) -> None:
     """Each obstacle with the command that runs it again; the last line is the verdict."""
     decision = decide(small, Policy(), today=TODAY)
     lines = list(verdicts.lines(decision, small))
-    assert lines[-1].startswith("✕ is held back")
+    assert lines[-1].startswith("✕ is blocked")
     assert any(line.strip().startswith("again") for line in lines)
     assert any("waived until 2026-01-31" in line for line in lines)
 

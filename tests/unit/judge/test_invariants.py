@@ -15,7 +15,7 @@ from conformance.contract import load_contract
 from conformance.core.model import STATUSES, Level
 from conformance.judge.invariant_results import INVARIANTS
 from conformance.judge.invariants import Invariants
-from conformance.judge.leaks import leaks
+from conformance.judge.leaks import find_leaks
 from conformance.judge.validators import Validators
 from conformance.profile.model import Profile, Schemas
 
@@ -288,13 +288,13 @@ HARMLESS = [
 @pytest.mark.parametrize("text", LEAKING)
 def test_internals_are_recognized(text: str) -> None:
     """Stack frames, SQL and file paths of several platforms."""
-    assert leaks(text)
+    assert find_leaks(text)
 
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_ordinary_words_are_no_internals(text: str) -> None:
     """An error message in plain words, a URL, a path of the interface."""
-    assert leaks(text) == []
+    assert find_leaks(text) == []
 
 
 @pytest.mark.parametrize("status", [413, 414, 431])

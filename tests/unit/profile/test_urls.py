@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.client.created_resources import Ledger
+from conformance.client.created_resources import CreatedResources
 from conformance.client.fixtures import Fixtures
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
@@ -95,8 +95,8 @@ def test_a_cleanup_call_names_what_was_made(scripted: Any) -> None:
             profile = Profile(
                 "p", target.url, "{key}", fixtures={"cart": {"open": cart}}, operations=facts, cleanup=how
             )
-            ledger, fixtures = Ledger(profile, MemoryJournal(), Secrets()), Fixtures(profile)
-            ledger.provided(cart, [{"key": "+00Ti3+p/w=="}])
+            ledger, fixtures = CreatedResources(profile, MemoryJournal(), Secrets()), Fixtures(profile)
+            ledger.note_provided(cart, [{"key": "+00Ti3+p/w=="}])
             await ledger.remove(fixtures.http)
             await fixtures.aclose()
             return [arrived.target for arrived in target.arrived]

@@ -83,4 +83,4 @@ def test_a_port_in_use_is_said_in_words() -> None:
         command = [sys.executable, "-m", "conformance.reference", "--port", port]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, env={**os.environ})
         assert done.returncode != 0
-        assert "not to be had" in done.stderr
+        assert "not available" in done.stderr

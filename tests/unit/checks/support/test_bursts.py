@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.support.bursts import Burst, exceeds, too_slow
-from conformance.checks.support.retry_after import stated_s
+from conformance.checks.support.bursts import Burst, exceeds, slow_burst_message
+from conformance.checks.support.retry_after import retry_after_s
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import load_contract
@@ -66,7 +66,7 @@ def test_a_slow_burst_says_what_would_make_it_faster(
     facts: RateLimit, limits: Limits, passed: int, seconds: float, advice: str
 ) -> None:
     """The rate that was reached, and only advice that would help."""
-    told = too_slow(case_with(facts, limits), burst(passed, seconds))
+    told = slow_burst_message(case_with(facts, limits), burst(passed, seconds))
     assert advice in told
     assert "a second" in told
 
@@ -84,4 +84,4 @@ def test_a_slow_burst_says_what_would_make_it_faster(
 )
 def test_what_a_retry_after_states(headers: tuple[tuple[str, str], ...], expected: float | None) -> None:
     """A date by the target's own clock; without that, nothing."""
-    assert stated_s(answered(429, *headers)) == expected
+    assert retry_after_s(answered(429, *headers)) == expected

@@ -11,8 +11,8 @@ import pytest
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime, Settings
-from conformance.checks.support.replays import alike, expect_same, replay, without
-from conformance.checks.support.signals import Inapplicable, Violated
+from conformance.checks.support.replays import are_alike, drop_volatile, expect_same, replay
+from conformance.checks.support.signals import Inapplicable, Violation
 from conformance.client import sender as flow
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
@@ -149,7 +149,7 @@ def test_another_level_makes_a_warning(judged: Any, answer: Any) -> None:
 
 
 async def _sends_nothing(case: Case) -> None:
-    await case.arrange(proven=False)
+    await case.arrange(prove_control=False)
 
 
 async def _warns(case: Case) -> None:
@@ -176,7 +176,7 @@ def _raises(error: Exception) -> Judge:
         (_passes, Outcome.PASSED, "", ""),
         (_warns, Outcome.WARNED, "odd", ""),
         (_sends_nothing, Outcome.UNTESTED, "nothing was sent", ""),
-        (_raises(Violated("wrong")), Outcome.FAILED, "wrong", ""),
+        (_raises(Violation("wrong")), Outcome.FAILED, "wrong", ""),
         (
             _raises(MissingFact("oauth", "it needs a client")),
             Outcome.UNSTATED,
@@ -223,7 +223,7 @@ def test_a_journal_that_cannot_be_written_is_raised(judged: Any, answer: Any) ->
 
 def test_results_hold_no_secret(judged: Any, answer: Any, tmp_path: Path) -> None:
     """Neither message nor observation carries the key into the journal."""
-    judged(Shop(answer), _raises(Violated(f"it said {KEY}", observed=KEY)))
+    judged(Shop(answer), _raises(Violation(f"it said {KEY}", observed=KEY)))
     assert KEY not in (tmp_path / "journal.ndjson").read_text()
 
 
@@ -234,7 +234,7 @@ def test_a_control_is_proven_once_for_all(scripted: Any, answer: Any, judged: An
     """Many checks that rest on one control send it once."""
 
     async def check(case: Case) -> None:
-        await asyncio.gather(*(case.runtime.controls.proven(IDENTITY) for _ in range(20)))
+        await asyncio.gather(*(case.runtime.controls.prove(IDENTITY) for _ in range(20)))
         await case.control(await case.arrange())
 
     _, target = judged(Shop(answer), check)
@@ -254,7 +254,7 @@ def test_what_is_used_up_is_inconclusive(judged: Any, answer: Any) -> None:
 
     async def check(case: Case) -> None:
         for _ in range(3):
-            await case.control(await case.arrange(proven=False))
+            await case.control(await case.arrange(prove_control=False))
 
     result, _ = judged(Shop(answer), check, QUOTE, fixtures=few)
     assert (result.outcome, result.cause) == (Outcome.INCONCLUSIVE, "fixture:fixtures.cart.open")
@@ -275,7 +275,7 @@ def test_members_of_a_fixture_can_be_asked_for(judged: Any, answer: Any) -> None
     """A check may look at the cart that its request was made with."""
 
     async def check(case: Case) -> None:
-        request = await case.arrange(proven=False)
+        request = await case.arrange(prove_control=False)
         assert case.fixture_of(request, "cart") == {"id": "c0"}
         assert case.fixture_of(request, "order") == {}
         await case.control(request)
@@ -310,7 +310,7 @@ def test_volatile_members_are_left_out(value: Any, volatile: tuple[str, ...], le
     import copy
 
     before = copy.deepcopy(value)
-    assert without(value, volatile) == left
+    assert drop_volatile(value, volatile) == left
     assert value == before
 
 
@@ -331,8 +331,8 @@ def test_a_replay_is_compared_by_value(judged: Any, answer: Any, first: Any, sec
     """JSON equality without what the profile says may differ; never bytes."""
 
     async def check(case: Case) -> None:
-        assert alike(case, _answer(first), _answer(second)) is same
-        assert not alike(case, _answer(first), _answer(first, 409))
+        assert are_alike(case, _answer(first), _answer(second)) is same
+        assert not are_alike(case, _answer(first), _answer(first, 409))
         expect_same(case, _answer(first), _answer(second))
 
     result, _ = judged(Shop(answer), check, QUOTE)
@@ -344,7 +344,7 @@ def test_a_409_of_a_replay_is_given_a_moment(judged: Any, answer: Any) -> None:
     statuses = iter([200, 409, 409, 200])
 
     async def check(case: Case) -> None:
-        request = await case.arrange(proven=False)
+        request = await case.arrange(prove_control=False)
         await case.control(request)
         assert (await replay(case, request)).ok
 
@@ -361,7 +361,7 @@ def test_the_runtime_closes_what_it_opened(scripted: Any, tmp_path: Path, profil
         async with scripted() as target:
             settings = Settings(profile_of(target.url), CONTRACT, {"full": KEY}, journal, Secrets(), "run1", 8)
             async with open_context(settings) as runtime:
-                await runtime.controls.proven(IDENTITY)
+                await runtime.controls.prove(IDENTITY)
             before = asyncio.all_tasks()
             await asyncio.sleep(0.02)
             assert len(before) <= 2

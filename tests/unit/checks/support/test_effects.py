@@ -12,7 +12,7 @@ import pytest
 from conformance.checks.check_conflicts import a_state_conflict_is_answered_409
 from conformance.checks.check_effects import a_repeated_call_takes_effect_once
 from conformance.checks.support.case import Case
-from conformance.checks.support.effects import Oracle, otherwise_than_once
+from conformance.checks.support.effects import Oracle, wrong_count
 from conformance.core.model import Outcome
 from conformance.profile.model import Effect, Fixture, HttpCall, Transition
 from tests.support.check_runs import CONTRACT
@@ -45,17 +45,17 @@ def test_nothing_fails_on_a_sign_that_was_not_seen_to_move(judged: Any, answer: 
     async def law(case: Case) -> None:
         watched(case)
         first = await case.arrange()
-        oracle = await Oracle.watching(case, first)
+        oracle = await Oracle.watch(case, first)
         await case.control(first)
-        assert await oracle.happened_soon() == (0 if blind else 1)
+        assert await oracle.effects_within() == (0 if blind else 1)
         request = await case.arrange()
         if check == "a limit":
             limited = await case.send(request, "limited")
-            raise otherwise_than_once(case, "what was limited and sent again", 0, limited)
+            raise wrong_count(case, "what was limited and sent again", 0, limited)
         if check == "a replay":
             await a_repeated_call_takes_effect_once(case)
         else:
-            await (await Oracle.watching(case, request)).happened_once(case, "it")
+            await (await Oracle.watch(case, request)).expect_one_effect(case, "it")
 
     result, _ = judged(script, law, QUOTE, fixtures=CARTS, effects={})
     failed = not blind and check != "a replay"

@@ -17,12 +17,12 @@ from conformance.core.model import Outcome
 
 def _property(strategy: Any, **options: Any) -> Any:
     async def check(case: Case) -> None:
-        request = await case.arrange(proven=False)
+        request = await case.arrange(prove_control=False)
 
         async def law(number: int) -> None:
             answer = await case.send(request.with_query(n=str(number)), "generated")
             if answer.status == 400:
-                raise case.violated("a number was refused", answer, expected="200")
+                raise case.violation("a number was refused", answer, expected="200")
 
         await explore(case, strategy, law, examples=case.examples, **options)
 
@@ -114,7 +114,7 @@ def test_what_else_goes_wrong_ends_the_search(judged: Any, answer: Any, error: E
     tried: list[int] = []
 
     async def check(case: Case) -> None:
-        await case.send(await case.arrange(proven=False), "first")
+        await case.send(await case.arrange(prove_control=False), "first")
 
         async def law(number: int) -> None:
             tried.append(number)
@@ -132,7 +132,7 @@ def test_what_must_hold_at_the_end_comes_before_a_violation(judged: Any, answer:
     async def after() -> None:
         raise Inconclusive("the control fails")
 
-    result, _ = judged(_refusing(answer, 0), _property(lambda: st.integers(0, 9), after=after))
+    result, _ = judged(_refusing(answer, 0), _property(lambda: st.integers(0, 9), final_check=after))
     assert result.outcome is Outcome.INCONCLUSIVE
 
 
@@ -145,7 +145,7 @@ def test_what_was_answered_200_needs_no_control_any_more(judged: Any, answer: An
         return bytes(answer(200 if any(spent) else 409, {"data": {}}))
 
     async def check(case: Case) -> None:
-        request = await case.arrange(proven=False)
+        request = await case.arrange(prove_control=False)
 
         async def law(number: int) -> None:
             await case.refusal(request.with_query(n=str(number)), {400}, "a bad one")
@@ -153,7 +153,7 @@ def test_what_was_answered_200_needs_no_control_any_more(judged: Any, answer: An
         async def after() -> None:
             raise Inconclusive("the control fails")
 
-        await explore(case, lambda: st.integers(0, 9), law, examples=8, after=after)
+        await explore(case, lambda: st.integers(0, 9), law, examples=8, final_check=after)
 
     assert judged(script, check)[0].outcome is Outcome.FAILED
 
@@ -183,7 +183,7 @@ def test_searches_at_once_do_not_disturb_each_other(judged: Any, answer: Any) ->
 
             async def law(value: Any) -> None:
                 mine.append(json.dumps(value))
-                await case.send(await case.arrange(proven=False), word)
+                await case.send(await case.arrange(prove_control=False), word)
 
             await explore(case, lambda: st.recursive(st.text(), st.lists), law, examples=5)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.retry_after import answered_in_time
+from conformance.checks.support.retry_after import observe_retry_after
 from conformance.client.fixtures import Fixtures
 from conformance.contract import load_contract
 from conformance.core.model import Outcome
@@ -19,11 +19,11 @@ QUOTE = load_contract().operations["quotePublicCart"]
 
 async def check(case: Case) -> None:
     """Passes where the last answer is another one than 429."""
-    before, after = await answered_in_time(case, await case.arrange()) or (None, None)
+    before, after = await observe_retry_after(case, await case.arrange()) or (None, None)
     assert before is not None
     assert after is not None
     if after.status == 429:
-        raise case.violated("still limited", before, after)
+        raise case.violation("still limited", before, after)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def asked(judged: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], Outco
         return {"id": "cart-1"}
 
     def run(script: Any) -> Outcome:
-        monkeypatch.setattr(Fixtures, "fresh", fresh)
+        monkeypatch.setattr(Fixtures, "get_fresh", fresh)
         outcome: Outcome = judged(
             script,
             check,

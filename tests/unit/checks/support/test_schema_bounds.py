@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.checks.check_generated import nothing_beyond_a_bound_is_accepted
-from conformance.checks.support.schema_bounds import beyond
+from conformance.checks.support.schema_bounds import values_beyond_bounds
 from conformance.core import json_pointer as pointer
 from conformance.core.model import Outcome
 from conformance.profile.model import Schemas
@@ -35,7 +35,7 @@ BODY = {"reason": "late", "count": 3, "tags": ["a", "b"], "kind": "small", "huge
 
 
 def found(body: Any, schema: Any = SCHEMA, keep: tuple[str, ...] = (), values: tuple[Any, ...] = ()) -> set[str]:
-    return {f"{one.where} {one.bound}" for one in beyond(body, schema, keep, values)}
+    return {f"{one.where} {one.bound}" for one in values_beyond_bounds(body, schema, keep, values)}
 
 
 def test_each_bound_is_passed_once() -> None:
@@ -51,7 +51,7 @@ def test_what_some_readers_cannot_tell_is_not_asked() -> None:
     far = {"properties": {"count": {"maximum": 2**63 - 1, "minimum": 1 - 2**53}}}
     assert not found({"count": 3}, far)
     emoji = {"properties": {"reason": {"minLength": 4}}}
-    (short,) = beyond({"reason": "\U0001f6d2" * 4}, emoji, (), ())
+    (short,) = values_beyond_bounds({"reason": "\U0001f6d2" * 4}, emoji, (), ())
     assert short.body == {"reason": "xxx"}
 
 
@@ -66,7 +66,7 @@ def test_one_value_is_out_of_its_bound_and_nothing_else(body: dict[str, Any]) ->
     """Every body differs from the good one in one place, and the schema complains of that one alone."""
     whole = {"reason": "late", **body}
     validator = jsonschema_rs.validator_for(SCHEMA)
-    for one in beyond(whole, SCHEMA, (), ()):
+    for one in values_beyond_bounds(whole, SCHEMA, (), ()):
         assert {pointer.join(*map(str, e.instance_path)) for e in validator.iter_errors(one.body)} == {one.where}
 
 

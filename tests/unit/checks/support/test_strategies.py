@@ -33,7 +33,7 @@ quick = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 def test_hostile_edits_write_json_and_leave_the_kept_alone(data: Any) -> None:
     """Whatever is replaced, the text is strict JSON; a place to keep is only lost with all that is around it."""
     free = tuple(where for where in strategies.places(BODY) if where not in KEPT)
-    value = strictjson.parse(data.draw(strategies.hostile_edits(free)).written(BODY))
+    value = strictjson.parse(data.draw(strategies.hostile_edits(free)).apply(BODY))
     if isinstance(value, dict) and value.keys() >= {"url", "key"}:
         assert value["key"] == "k-1"
 
@@ -82,7 +82,7 @@ KEY = "cs_live_0123456789abcdefXYZ"
 @given(strategies.key_edits(len(KEY)))
 def test_a_neighbour_of_a_key_differs_before_its_last_two_characters(edit: Any) -> None:
     """The lowest bits of an encoded key's last characters may mean nothing."""
-    other = strategies.edited(KEY, edit)
+    other = strategies.apply_edit(KEY, edit)
     assert other == KEY or other[: len(KEY) - 2] != KEY[:-2] or len(other) != len(KEY)
 
 

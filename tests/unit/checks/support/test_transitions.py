@@ -38,14 +38,14 @@ CART = States(
 )
 def test_what_is_expected(fixture: str, after: tuple[str, ...], operation: str, expected: str) -> None:
     """What is told is found by whatever way a resource came there; what is not told is unknown, never guessed."""
-    assert CART.expected(Place(fixture, after), operation) == expected
+    assert CART.expected_outcome(Place(fixture, after), operation) == expected
 
 
 def test_an_operation_that_others_come_after_is_allowed() -> None:
     """`after` says that the operation succeeds there, or nothing could come after it."""
     states = States([Transition("consume", "session.open", after=("consume",))])
-    assert states.expected(Place("session.open"), "consume") == ALLOWED
-    assert states.expected(Place("session.open", ("consume",)), "consume") == CONFLICT
+    assert states.expected_outcome(Place("session.open"), "consume") == ALLOWED
+    assert states.expected_outcome(Place("session.open", ("consume",)), "consume") == CONFLICT
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_a_circle_of_states_has_an_end() -> None:
             Transition("end", "c.b"),
         ]
     )
-    assert states.expected(Place("c.a", ("quote", "go", "go", "go")), "end") == CONFLICT
+    assert states.expected_outcome(Place("c.a", ("quote", "go", "go", "go")), "end") == CONFLICT

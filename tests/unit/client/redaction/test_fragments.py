@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.client.recorder import BODY_LIMIT
-from conformance.client.redaction.fragments import LENGTH, beginning
+from conformance.client.redaction.fragments import LENGTH, truncate_for_redaction
 from conformance.client.redaction.secrets import Secrets
 
 KEY = "sk_7f3a91c0/+=&\"<%~'q7d2e8b6a4Zx05wQ"
@@ -40,7 +40,7 @@ keys = st.text(string.ascii_letters + string.digits + "_-./+=~", min_size=24, ma
 
 def _known(key: str = KEY, public: str = "") -> Secrets:
     secrets = Secrets(public)
-    secrets.lasting("full", key)
+    secrets.add_credential("full", key)
     return secrets
 
 
@@ -92,9 +92,9 @@ def test_rows_of_the_same_characters_are_no_part_of_a_key() -> None:
 def test_a_library_that_cut_off_a_passing_secret() -> None:
     """A ticket that was cut in its words is not known as one: its part is found by what it was sent as."""
     secrets = _known()
-    secrets.passing("ticket", ["tk_93ba77d1c05e4f2288aa10"])
+    secrets.add_ephemeral_secrets("ticket", ["tk_93ba77d1c05e4f2288aa10"])
     text = "Got more than 65536 bytes when reading: b'X-Echo: tk_93ba77d1c05e4f22'"
-    assert secrets.clean_torn(text) == "Got more than 65536 bytes when reading: b'X-Echo: «redacted:part»'"
+    assert secrets.clean_truncated(text) == "Got more than 65536 bytes when reading: b'X-Echo: «redacted:part»'"
 
 
 @pytest.mark.parametrize("cut", range(1, len("tk_93ba77d1c05e4f2288aa10"), 4))
@@ -103,7 +103,7 @@ def test_an_excerpt_is_cleaned_before_it_is_shortened(limit: int, cut: int) -> N
     """Wherever the limit falls, and wherever the margin behind it ends, no part of a secret is left."""
     ticket = "tk_93ba77d1c05e4f2288aa10"
     secrets = _known()
-    secrets.passing("ticket", [ticket])
+    secrets.add_ephemeral_secrets("ticket", [ticket])
     for end in (limit, limit + secrets.margin):
         text = "x " * ((end - cut) // 2) + " " * ((end - cut) % 2) + ticket * 3 + "y" * 3 * secrets.margin
         told = secrets.excerpt(text, limit)
@@ -113,9 +113,9 @@ def test_an_excerpt_is_cleaned_before_it_is_shortened(limit: int, cut: int) -> N
 
 def test_the_beginning_of_a_text_ends_before_what_would_be_torn() -> None:
     """A token at the limit is left out whole; a text that fits is as it was."""
-    assert beginning("short", 10) == "short"
-    assert beginning('{"a":"token-1234567890"}', 15) == '{"a":"'
-    assert beginning("several words that fit", 12) == "several "
+    assert truncate_for_redaction("short", 10) == "short"
+    assert truncate_for_redaction('{"a":"token-1234567890"}', 15) == '{"a":"'
+    assert truncate_for_redaction("several words that fit", 12) == "several "
 
 
 def test_looking_for_parts_costs_little() -> None:
@@ -123,7 +123,7 @@ def test_looking_for_parts_costs_little() -> None:
     chance = random.Random(7)
     secrets = Secrets()
     for number in range(20):
-        secrets.lasting(f"k{number}", "sk_" + chance.randbytes(24).hex())
+        secrets.add_credential(f"k{number}", "sk_" + chance.randbytes(24).hex())
     texts = [
         json.dumps({"id": chance.randbytes(8).hex(), "n": [chance.random() for _ in range(90)]}) for _ in range(999)
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.client.redaction.header_credentials import Carried
-from conformance.client.redaction.learn import Guard, headers_that_tell
+from conformance.client.redaction.header_credentials import AuthorizationForm
+from conformance.client.redaction.learn import Guard, secret_header_values
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -39,7 +39,7 @@ CHALLENGE = 'Commerce-Key realm="storefront-of-the-shop"'
     ],
 )
 def test_the_secret_of_a_value(form: str, value: str, secret: str) -> None:
-    assert Carried(form).secret_of(value) == secret
+    assert AuthorizationForm(form).secret_of(value) == secret
 
 
 def refused(value: str, *headers: tuple[str, str], body: bytes = b'{"error": "no"}') -> tuple[list[str], str]:
@@ -48,8 +48,8 @@ def refused(value: str, *headers: tuple[str, str], body: bytes = b'{"error": "no
     guard = Guard(profile, secrets)
     request = IDENTITY.with_authorization(value)
     answer = Answer("x1", request, "http://127.0.0.1:1/", (), b"", 401, headers, body)
-    guard.sent(request)
-    guard.received(answer)
+    guard.note_request(request)
+    guard.note_answer(answer)
     _, findings = Invariants(profile, Validators(Schemas())).judge(answer)
     told = [finding.message for finding in findings if finding.requirement == "ERR-2"]
     return told, secrets.clean(" ".join(text for _, text in headers) + body.decode())
@@ -85,4 +85,4 @@ def test_a_scheme_in_a_stated_header_is_no_secret() -> None:
     """Of a test API's own Authorization header the key is one, with its scheme and without."""
     call = HttpCall("http://127.0.0.1:1/", headers={"Authorization": f"Commerce-Secret {KEY}"})
     profile = Profile("p", "http://127.0.0.1:1", FORM, rate_limit=RateLimit(prepare=call))
-    assert set(headers_that_tell(profile)) == {KEY, f"Commerce-Secret {KEY}"}
+    assert set(secret_header_values(profile)) == {KEY, f"Commerce-Secret {KEY}"}

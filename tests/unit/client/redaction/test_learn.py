@@ -9,7 +9,7 @@ import pytest
 
 from conformance.client.dpop import ProofKey
 from conformance.client.redaction.learn import Guard, guard_key
-from conformance.client.redaction.secrets import Secrets, clean_of_all
+from conformance.client.redaction.secrets import Secrets, clean_with_all
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import load_contract
@@ -35,14 +35,16 @@ def answered(request: Request, body: bytes = b"", *headers: tuple[str, str], sta
 def test_a_key_with_one_letter_changed_is_as_good_as_the_key(text: str) -> None:
     """What a check writes into Authorization is a secret, with its scheme and without."""
     guard, secrets = guarded()
-    guard.sent(IDENTITY.with_authorization(f"Token t={VALUE}!"))
+    guard.note_request(IDENTITY.with_authorization(f"Token t={VALUE}!"))
     assert VALUE not in secrets.clean(text)
     assert secrets.clean(text) != text
 
 
 def test_what_a_token_request_says_is_a_secret_by_pointer_and_by_name() -> None:
     guard, secrets = guarded()
-    guard.sent(TOKEN.with_body({"code": VALUE, "more": {"codeVerifier": VALUE[::-1]}, "audience": "storefront-2"}))
+    guard.note_request(
+        TOKEN.with_body({"code": VALUE, "more": {"codeVerifier": VALUE[::-1]}, "audience": "storefront-2"})
+    )
     assert secrets.clean(f"{VALUE} {VALUE[::-1]} storefront-2") == "«redacted:body» «redacted:body» storefront-2"
 
 
@@ -58,7 +60,7 @@ def test_what_a_token_request_says_is_a_secret_by_pointer_and_by_name() -> None:
 def test_a_token_that_a_target_gives_is_a_secret(body: bytes, headers: tuple[tuple[str, str], ...]) -> None:
     """From then on, and of the same answer too, wherever else it stands."""
     guard, secrets = guarded()
-    guard.received(answered(TOKEN, body.replace(b"%s", VALUE.encode()), *headers))
+    guard.note_answer(answered(TOKEN, body.replace(b"%s", VALUE.encode()), *headers))
     assert VALUE not in secrets.clean(f"and again: {VALUE}")
 
 
@@ -68,18 +70,18 @@ def test_a_token_that_a_target_gives_is_a_secret(body: bytes, headers: tuple[tup
 def test_a_name_of_a_secret_is_none(body: bytes) -> None:
     """Ids, kinds and sentences stay to be read."""
     guard, secrets = guarded()
-    guard.received(answered(IDENTITY, body.replace(b"%s", VALUE.encode())))
+    guard.note_answer(answered(IDENTITY, body.replace(b"%s", VALUE.encode())))
     assert secrets.clean(f"{VALUE} has blanks in it, no token") == f"{VALUE} has blanks in it, no token"
 
 
 def test_a_target_that_hands_out_tokens_without_end_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """After so many no more are learnt; what we send is still known."""
-    monkeypatch.setattr("conformance.client.redaction.learn._MOST_LEARNT", 10)
+    monkeypatch.setattr("conformance.client.redaction.learn._MAX_TOKENS", 10)
     guard, secrets = guarded()
     for number in range(50):
-        guard.received(answered(IDENTITY, b'{"token": "abcdefghijklmnop-%d"}' % number))
+        guard.note_answer(answered(IDENTITY, b'{"token": "abcdefghijklmnop-%d"}' % number))
     assert len(secrets.values) == 10
-    guard.sent(IDENTITY.with_authorization(VALUE))
+    guard.note_request(IDENTITY.with_authorization(VALUE))
     assert VALUE not in secrets.clean(f"x {VALUE}")
 
 
@@ -106,6 +108,6 @@ def test_the_private_numbers_of_a_proof_key_are_secrets(algorithm: str) -> None:
 def test_a_text_of_nobody_knows_whom_is_cleaned_of_every_run() -> None:
     """As long as there is such a run."""
     first, second = Secrets(), Secrets()
-    first.lasting("a", VALUE)
-    second.lasting("b", VALUE[::-1])
-    assert clean_of_all(f"{VALUE} {VALUE[::-1]}") == "«credential:a» «credential:b»"
+    first.add_credential("a", VALUE)
+    second.add_credential("b", VALUE[::-1])
+    assert clean_with_all(f"{VALUE} {VALUE[::-1]}") == "«credential:a» «credential:b»"

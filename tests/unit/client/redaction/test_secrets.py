@@ -39,9 +39,9 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 def _known(secret: str, *, lasting: bool) -> Secrets:
     secrets = Secrets()
     if lasting:
-        secrets.lasting("full", secret)
+        secrets.add_credential("full", secret)
     else:
-        secrets.passing("code", [secret])
+        secrets.add_ephemeral_secrets("code", [secret])
     return secrets
 
 
@@ -74,7 +74,7 @@ def test_no_base64_survives(lasting: bool, secret: str, before: bytes, after: by
 def test_labels_name_the_credential() -> None:
     """What was taken out is named, so that a reader knows what stood there."""
     secrets = _known("sk_live_0123456789", lasting=True)
-    secrets.passing("session.ticket", ["tk-abcdefghijkl"])
+    secrets.add_ephemeral_secrets("session.ticket", ["tk-abcdefghijkl"])
     assert secrets.clean("Bearer sk_live_0123456789!") == "Bearer «credential:full»!"
     assert secrets.clean("ticket=tk-abcdefghijkl&x") == "ticket=«redacted:session.ticket»&x"
 
@@ -82,9 +82,9 @@ def test_labels_name_the_credential() -> None:
 def test_the_longer_secret_goes_first() -> None:
     """Where one secret contains another, nothing of either stays."""
     secrets = Secrets()
-    secrets.lasting("short", "sk_live_01")
-    secrets.lasting("long", "sk_live_0123456789")
-    secrets.passing("a", ["code-0123456789", "code-0123456789-and-more"])
+    secrets.add_credential("short", "sk_live_01")
+    secrets.add_credential("long", "sk_live_0123456789")
+    secrets.add_ephemeral_secrets("a", ["code-0123456789", "code-0123456789-and-more"])
     assert secrets.clean("sk_live_0123456789 sk_live_01") == "«credential:long» «credential:short»"
     assert secrets.clean("code-0123456789-and-more code-0123456789") == "«redacted:a» «redacted:a»"
 
@@ -123,10 +123,10 @@ def test_short_passing_secrets_are_whole_words() -> None:
 )
 def test_an_old_passing_secret_is_known_as_it_was_sent(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many, the older are known only as they are, even those that repeat themselves or are much like others."""
-    monkeypatch.setattr("conformance.client.redaction.secrets._RECENT", 3)
+    monkeypatch.setattr("conformance.client.redaction.secrets._MAX_RECENT", 3)
     secrets = _known(secret, lasting=False)
-    secrets.passing("code", [f"{secret}{number}" for number in range(20)])
-    secrets.passing("code", [f"another-{number:020}" for number in range(20)])
+    secrets.add_ephemeral_secrets("code", [f"{secret}{number}" for number in range(20)])
+    secrets.add_ephemeral_secrets("code", [f"another-{number:020}" for number in range(20)])
     assert secrets.clean(f"<{secret}>") == "<«redacted:code»>"
     assert secrets.clean(f"<{secret}7>") == "<«redacted:code»>"
     assert secrets.clean(f"<{secret.encode().hex()}>") == f"<{secret.encode().hex()}>"
@@ -139,7 +139,7 @@ def test_an_old_passing_secret_is_known_as_it_was_sent(secret: str, monkeypatch:
 def test_what_holds_no_secret_stays(text: str) -> None:
     """Texts without secrets, and without members that tell of one, are written as they came."""
     secrets = _known("sk_live_0123456789", lasting=True)
-    secrets.passing("code", ["code-0123456789abc"])
+    secrets.add_ephemeral_secrets("code", ["code-0123456789abc"])
     assert secrets.clean(text) == text
 
 
@@ -169,7 +169,7 @@ def test_members_that_tell_of_a_secret(text: str, cleaned: str) -> None:
 def test_deep_reaches_every_string() -> None:
     """Names of members, nested values: all are cleaned; what is no string stays."""
     secrets = _known("sk_live_0123456789", lasting=True)
-    deep = secrets.deep({"sk_live_0123456789": ["sk_live_0123456789", 1, None, {"a": "sk_live_0123456789"}]})
+    deep = secrets.redact_json({"sk_live_0123456789": ["sk_live_0123456789", 1, None, {"a": "sk_live_0123456789"}]})
     assert "sk_live" not in json.dumps(deep)
     assert deep["«credential:full»"][1:3] == [1, None]
 
@@ -177,7 +177,7 @@ def test_deep_reaches_every_string() -> None:
 def test_a_secret_too_short_to_be_one_is_left() -> None:
     """Below MIN_LENGTH a text is no secret: taking it out would make every report unreadable."""
     secrets = Secrets()
-    secrets.passing("code", ["a" * (MIN_LENGTH - 1), ""])
+    secrets.add_ephemeral_secrets("code", ["a" * (MIN_LENGTH - 1), ""])
     assert secrets.clean("aaaaa bbbbb") == "aaaaa bbbbb"
     assert all(len(form) >= MIN_LENGTH for form in forms("abcdefg"))
 
@@ -188,9 +188,9 @@ def test_cleaning_is_fast() -> None:
     letters = string.ascii_letters + string.digits
     texts = ["".join(source.choices(letters + '{}":, ', k=1024)) for _ in range(200)]
     secrets = Secrets()
-    secrets.passing("code", ("".join(source.choices(letters, k=32)) for _ in range(1000)))
+    secrets.add_ephemeral_secrets("code", ("".join(source.choices(letters, k=32)) for _ in range(1000)))
     for number in range(10):
-        secrets.lasting(f"c{number}", "".join(source.choices(letters, k=40)))
+        secrets.add_credential(f"c{number}", "".join(source.choices(letters, k=40)))
     best = min(_seconds(secrets, texts) for _ in range(3))
     assert best * 10 < 1
 
@@ -213,13 +213,13 @@ def test_hostile_text_costs_little(text: str) -> None:
 def test_of_very_many_the_last_are_known_in_every_spelling() -> None:
     """A run of any length fits into the memory; how they were sent is known of all, and lasting ones stay."""
     secrets = Secrets()
-    secrets.lasting("full", "sk_lasting_0123456789")
+    secrets.add_credential("full", "sk_lasting_0123456789")
     values = [f"token-{number:06d}-abcdefgh" for number in range(2_100)]
     for value in values:
-        secrets.passing("token", [value])
+        secrets.add_ephemeral_secrets("token", [value])
     for value in (values[0], values[-1], values[1_000]):
         assert value not in secrets.clean(f"it said {value}, and no more")
     assert values[-1].encode().hex() not in secrets.clean(values[-1].encode().hex())
     assert values[700].encode().hex() not in secrets.clean(f"x{values[700].encode().hex()}x")
     assert b"sk_lasting_0123456789".hex() not in secrets.clean(b"sk_lasting_0123456789".hex())
-    assert len(secrets._encoded) == 1_500
+    assert len(secrets._other_spellings) == 1_500

@@ -17,10 +17,10 @@ import pytest
 import yaml
 
 from conformance.core.errors import UsageError
-from conformance.reference.drawn.boundary import NAMES, Boundary, names_of
-from conformance.reference.drawn.choices import CHOICES, REFERENCE, SUBSETS, drawn_from
-from conformance.reference.drawn.strategy import drawn
-from conformance.reference.drawn.telling import profile_of, schemas_of
+from conformance.reference.random_targets.boundary import NAMES, Boundary, names_of
+from conformance.reference.random_targets.choices import CHOICES, REFERENCE, SUBSETS, target_from
+from conformance.reference.random_targets.profile_writer import profile_of, schemas_of
+from conformance.reference.random_targets.strategy import random_targets
 from conformance.reference.server import ReferenceServer
 from tests.support import observations as look
 from tests.support.paths import PROFILES
@@ -285,12 +285,13 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     ("close", {"close": True}, header_of("connection"), None, "close"),
     ("latency_ms", {"latency_ms": 30}, seconds, False, True),
     ("latency_every", {"latency_ms": 30, "latency_every": 3}, seconds, False, True),
-    ("gone", {"gone": ["cart.checked_out"]}, after_effect(QUOTE, "checkoutPublicCart", "cart", "quoted"), 409, 404),
-    ("gone", {"gone": ["cart.revoked"]}, after_effect(QUOTE, "revokePublicCart", "cart", "open"), 409, 404),
-    *(("gone", {"gone": [f"session.{state}"]}, after_effect(one, two, "session", "open"), 409, 404)
+    ("gone", {"not_found_states": ["cart.checked_out"]},
+     after_effect(QUOTE, "checkoutPublicCart", "cart", "quoted"), 409, 404),
+    ("gone", {"not_found_states": ["cart.revoked"]}, after_effect(QUOTE, "revokePublicCart", "cart", "open"), 409, 404),
+    *(("gone", {"not_found_states": [f"session.{state}"]}, after_effect(one, two, "session", "open"), 409, 404)
       for state, one, two in (("consumed", "cancelHostedCheckoutBrowser", "consumeHostedCheckoutBrowserTicket"),
                               ("cancelled", "consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser"))),
-    ("gone", {"gone": ["order.requested"]},
+    ("gone", {"not_found_states": ["order.requested"]},
      after_effect(*["requestStorefrontOrderAfterSales"] * 2, "order", "eligible"), 409, 404),
     ("lenient", {"lenient": ["checkoutPublicCart.open"]},
      lambda api: api.status("checkoutPublicCart", id=api.make("cart", "open")["id"]), 409, 200),
@@ -318,15 +319,15 @@ def test_a_choice_shows_in_an_answer(
 TOLD: list[tuple[str, dict[str, Any]]] = [
     ("key_in_schema", {**WITH_BODY_KEY, "key_in_schema": True}),
     ("closed_schemas", {"unknown_members": "refused", "closed_schemas": True}),
-    *(("untold", {"untold": [fact]}) for fact in SUBSETS["untold"]),
-    *(("unschooled", {"unschooled": [name]}) for name in SUBSETS["unschooled"]),
+    *(("omitted_facts", {"omitted_facts": [fact]}) for fact in SUBSETS["omitted_facts"]),
+    *(("omitted_schemas", {"omitted_schemas": [name]}) for name in SUBSETS["omitted_schemas"]),
 ]
 
 
 @pytest.mark.parametrize("choices", [choices for _, choices in TOLD], ids=json.dumps)
 def test_a_choice_shows_in_the_profile_or_the_schemas(choices: dict[str, Any]) -> None:
     without = {name: value for name, value in choices.items() if name in ("carrier", "unknown_members")}
-    one, two = drawn_from(without), drawn_from(choices)
+    one, two = target_from(without), target_from(choices)
     assert (profile_of(one, PROFILE), schemas_of(one, SCHEMAS)) != (profile_of(two, PROFILE), schemas_of(two, SCHEMAS))
 
 
@@ -351,20 +352,20 @@ def test_the_names_are_all_that_the_schemas_have() -> None:
 @pytest.mark.parametrize("vocabulary", CHOICES["vocabulary"])
 @pytest.mark.parametrize("style", CHOICES["style"])
 def test_names_go_out_as_they_came_in(style: str, vocabulary: str) -> None:
-    target = drawn_from({"style": style, "vocabulary": vocabulary})
+    target = target_from({"style": style, "vocabulary": vocabulary})
     names = names_of(target)
     boundary = Boundary(target)
     value = {name: [{other: 1} for other in [*NAMES, *names, "foreign/name", "data"]] for name in (*NAMES, "meta")}
     assert all(names[called] == name for name, called in names.items())
-    assert boundary.renamed(boundary.renamed(value)) == value
-    assert boundary.renamed({"data": 1, "meta": 2}) == {"data": 1, "meta": 2}
+    assert boundary.rename(boundary.rename(value)) == value
+    assert boundary.rename({"data": 1, "meta": 2}) == {"data": 1, "meta": 2}
 
 
 def test_drawing_is_repeatable_and_varied() -> None:
-    some = drawn(60, 5)
-    assert some == drawn(60, 5) != drawn(60, 6)
+    some = random_targets(60, 5)
+    assert some == random_targets(60, 5) != random_targets(60, 6)
     assert len(set(some)) == 60
-    assert all(drawn_from(json.loads(json.dumps(one.differences()))) == one for one in some)
+    assert all(target_from(json.loads(json.dumps(one.differences()))) == one for one in some)
     assert all(len({getattr(one, name) for one in some}) > 1 for name in CHOICES)
 
 
@@ -381,14 +382,14 @@ def test_importing_the_reference_needs_no_hypothesis() -> None:
         {"nonce": 1},
         {"stages": ["limit"]},
         {"algorithms": []},
-        {"gone": ["x"]},
+        {"not_found_states": ["x"]},
         7,
     ],
     ids=json.dumps,
 )
 def test_what_is_no_choice_is_refused(server: ReferenceServer, choices: Any) -> None:
     with pytest.raises(UsageError):
-        drawn_from(choices)
+        target_from(choices)
     with client() as http:
         assert http.put(f"{server.control_url}/targets/R{next(_numbers)}", json=choices).status_code == 400
 

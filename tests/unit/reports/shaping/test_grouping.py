@@ -19,7 +19,7 @@ def test_a_failed_control_explains_what_rests_on_it() -> None:
     for control in (head, replace(head, cause=cause), replace(head, requirement="ENV-1", cause=cause)):
         run = run_of([*resting, control])
         (group,) = grouping.failures(run)
-        assert [r.requirement for r in group.resting] == [r.requirement for r in resting]
+        assert [r.requirement for r in group.dependents] == [r.requirement for r in resting]
         assert grouping.shortfalls(run) == ()
 
 
@@ -29,7 +29,7 @@ def test_a_failed_check_explains_what_names_it() -> None:
     resting = result("IDEM-2", IDENTITY, Outcome.INCONCLUSIVE, cause=f"check:{head.check}", message="rests on a replay")
     stray = result("IDEM-7", IDENTITY, Outcome.INCONCLUSIVE, cause="rate limit", message="limited for 3 s")
     run = run_of([head, resting, stray])
-    assert [r.requirement for r in grouping.failures(run)[0].resting] == [resting.requirement]
+    assert [r.requirement for r in grouping.failures(run)[0].dependents] == [resting.requirement]
     assert [s.reason for s in grouping.shortfalls(run)] == ["limited for 3 s"]
 
 
@@ -75,7 +75,7 @@ def test_only_an_active_waiver_that_matches_excuses() -> None:
 
 def test_unstated_results_are_grouped_by_the_fact_that_would_enable_them(small: Run) -> None:
     """A reader learns which profile key buys most, and that it keeps the verdict open."""
-    (found,) = grouping.unstated(small)
+    (found,) = grouping.unstated_shortfalls(small)
     assert (found.remedy, found.keeps_open) == ("fixtures.foreign", True)
 
 
@@ -89,7 +89,7 @@ def test_what_a_key_lacks_is_told_in_the_checks_own_words_where_they_agree() -> 
 
     def told(*messages: str) -> list[str]:
         lacking = [result("TEN-1", IDENTITY, Outcome.UNSTATED, fact="oauth", message=said) for said in messages]
-        return [reason.reason for reason in grouping.unstated(run_of(lacking))]
+        return [reason.reason for reason in grouping.unstated_shortfalls(run_of(lacking))]
 
     assert told("the profile allows an hour", "the profile allows an hour") == ["the profile allows an hour"]
     assert told(f"{IDENTITY} needs a client: state oauth") == ["the operation needs a client: state oauth"]

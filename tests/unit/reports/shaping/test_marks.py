@@ -8,7 +8,7 @@ import pytest
 
 from conformance.core.model import Finding, Message, Outcome
 from conformance.reports import html
-from conformance.reports.shaping.marks import MOST, marks, pieces
+from conformance.reports.shaping.marks import MAX_WORDS, marks, pieces
 from tests.support.runs import OPERATIONS, PAYLOADS, exchange, result, run_of
 
 BODY = '{"data":{"state":"open","revision":3}}'
@@ -50,7 +50,7 @@ def test_marks_are_few_and_the_pieces_are_the_text() -> None:
     """However much is quoted; the longest wins where they overlap."""
     words = [f"word-{number}" for number in range(50)]
     found = marks(failure(message=" ".join(f"'{word}'" for word in words)), answer(" ".join(words)))  # type: ignore[arg-type]
-    assert len(found) == MOST
+    assert len(found) == MAX_WORDS
     text = "a Word-1 b word-12"
     assert pieces(text, ("word-12", "word-1")) == [("a ", False), ("Word-1", True), (" b ", False), ("word-12", True)]
     assert pieces(text, ()) == [(text, False)]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.reports.shaping.text import clean, cut, mapped, milliseconds, one_line, plural, utf8, visible
+from conformance.reports.shaping.text import clean, cut, map_strings, milliseconds, one_line, plural, utf8, visible
 from tests.support.runs import PAYLOADS
 
 ANY = st.text(alphabet=st.characters(codec=None)) | st.sampled_from(PAYLOADS)
@@ -88,7 +88,7 @@ def test_numbers_read_as_people_write_them() -> None:
 def test_mapping_reaches_every_string_of_a_value() -> None:
     """Member names, tuples and nested values alike; what is ordinary beside them stays as it is."""
     odd = {"a\x07": ("b\x07", ["c\u200b", 1, None]), "plain": {"tab\t": "line\n"}}
-    assert mapped(odd, clean) == {"a": ("b", ["c", 1, None]), "plain": {"tab\t": "line\n"}}
+    assert map_strings(odd, clean) == {"a": ("b", ["c", 1, None]), "plain": {"tab\t": "line\n"}}
 
 
 @given(st.recursive(st.none() | st.integers() | ANY, lambda inner: st.dictionaries(ANY, inner) | st.lists(inner)))
@@ -103,4 +103,4 @@ def test_mapping_changes_what_each_string_alone_would(value: Any) -> None:
                 return [one_by_one(item) for item in part]
             return change(part) if isinstance(part, str) else part
 
-        assert mapped(value, change) == one_by_one(value)
+        assert map_strings(value, change) == one_by_one(value)

@@ -112,7 +112,7 @@ def test_a_name_of_a_table_reads_back(name: str) -> None:
 def test_a_secret_is_in_no_part_of_a_draft() -> None:
     """Wherever a target put it; and the text is TOML all the same."""
     secrets = Secrets()
-    secrets.lasting("full", "sk_live_51Habc")
+    secrets.add_credential("full", "sk_live_51Habc")
     draft = _draft()
     draft.state(("credentials", "full", "installation"), "of sk_live_51Habc", "says sk_live_51Habc")
     draft.state(("search", "category"), "sk_live_51Habc", "seen")

@@ -1,6 +1,6 @@
-"""What may be drawn: one frozen value, every member of which has a legitimate reading for each of its values.
+"""The choices of a random target: one frozen value; every value of each member is a legitimate reading.
 
-The defaults are the reference's own readings, so that a target is told by what differs from them.
+The defaults are the reference's own readings, so that a target is described by its differences.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from conformance.core.errors import UsageError
 
 STAGES = ("authenticate", "authorize", "limit", "read_key", "read_body", "locate")
 OPERATIONS_BY_EXAMPLE = (
-    # whose bodies need nothing of a fixture, so that a schema alone tells a good one
+    # their bodies need no fixture, so that an example of the schema is valid
     "createInstallationWebhook",
     "removePublicCartPromotion",
     "checkoutPublicCart",
@@ -108,7 +108,13 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
 """Member -> its legitimate values, the reference's own first."""
 
 SUBSETS: Mapping[str, tuple[str, ...]] = {
-    "gone": ("cart.checked_out", "cart.revoked", "order.requested", "session.consumed", "session.cancelled"),
+    "not_found_states": (
+        "cart.checked_out",
+        "cart.revoked",
+        "order.requested",
+        "session.consumed",
+        "session.cancelled",
+    ),
     "lenient": (
         "checkoutPublicCart.open",
         "revokePublicCart.revoked",
@@ -117,7 +123,7 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
         "consumeHostedCheckoutBrowserTicket.consumed",
         "cancelHostedCheckoutBrowser.cancelled",
     ),
-    "untold": (
+    "omitted_facts": (
         "idempotency.missing_key",
         "idempotency.format",
         "errors.volatile",
@@ -178,7 +184,7 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
             )
         ),
     ),
-    "unschooled": (
+    "omitted_schemas": (
         "every request",
         "every response",
         "PublicErrorResponse",
@@ -190,12 +196,12 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
         "PublicCartResponse",
     ),
 }
-"""Member -> what it may hold, in any number."""
+"""Member -> possible items; a member may have any subset."""
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """One target. `CHOICES` and `SUBSETS` say what each member may be, `building` and `telling` what it does."""
+class RandomTarget:
+    """One target. `CHOICES` and `SUBSETS` list the values, `policy_builder` and `profile_writer` give them effect."""
 
     authorization: str = "Bearer {key}"
     any_case_scheme: bool = True
@@ -204,7 +210,7 @@ class Drawn:
     public_strict: bool = False
     unseen: str = "not_found"
     stages: tuple[str, ...] = STAGES[:-1]
-    """The order of precedence; without `locate`, what does not exist is found out last."""
+    """The order of precedence; without `locate`, unknown resources are refused last."""
     carrier: str = "header"
     key_name: str = "Idempotency-Key"
     key_pointer: str = "/idempotencyKey"
@@ -241,9 +247,9 @@ class Drawn:
     page_size_out: str = "refused"
     limiter: str = "switched"
     chance_429: int = 0
-    """One request in so many is answered 429; 0: none."""
+    """Every n-th request is answered 429; 0: none."""
     limit_per: str = "key"
-    """What is counted separately where the limit is switched on for a burst; a steady one counts by key."""
+    """The unit of a limit that is switched on for a burst; a steady limit counts by key."""
     retry_after: str = "seconds"
     nonce: bool = False
     jti_tracked: bool = True
@@ -256,88 +262,88 @@ class Drawn:
     token_type: str = "DPoP"  # noqa: S105 - a word of RFC 9449
     ticket_status: int = 404
     id_status: int = 400
-    """What a malformed id is answered where the grammar is enforced."""
+    """The status of a malformed id where the format is enforced."""
     chunked: bool = False
     gzip: bool = False
     close: bool = False
     latency_ms: int = 0
     latency_every: int = 1
-    gone: tuple[str, ...] = ()
-    """Spent states that are answered 404 instead of 409, as `kind.state`."""
+    not_found_states: tuple[str, ...] = ()
+    """Final states that are answered 404 instead of 409, as `kind.state`."""
     lenient: tuple[str, ...] = ()
     """Further states in which an operation is allowed, as `operation.state`."""
-    untold: tuple[str, ...] = ()
-    """Facts that the profile leaves out."""
-    unschooled: tuple[str, ...] = ()
-    """Schemas that the profile leaves out."""
+    omitted_facts: tuple[str, ...] = ()
+    """Facts that the profile omits."""
+    omitted_schemas: tuple[str, ...] = ()
+    """Schemas that the profile omits."""
     silence: str = "excluded"
-    """Whether the profile says that what it leaves out is not there, or says nothing."""
+    """Whether the profile excludes what it omits, or says nothing about it."""
     facts: int = ALL_FACTS
-    """How many facts the profile states at most, beside those without which there is none."""
+    """Maximum number of facts in the profile, in addition to the mandatory ones."""
 
     def differences(self) -> dict[str, Any]:
-        """The members that are not the reference's own, as JSON values."""
+        """The members that differ from the reference, as JSON values."""
         plain = dataclasses.asdict(REFERENCE)
-        found = dataclasses.asdict(self)
-        return {n: list(v) if isinstance(v, tuple) else v for n, v in found.items() if v != plain[n]}
+        values = dataclasses.asdict(self)
+        return {n: list(v) if isinstance(v, tuple) else v for n, v in values.items() if v != plain[n]}
 
 
-REFERENCE = Drawn()
+REFERENCE = RandomTarget()
 
 
-def drawn_from(choices: object) -> Drawn:
-    """A target from JSON; members that are left out are the reference's own. Raises UsageError."""
+def target_from(choices: object) -> RandomTarget:
+    """A target from JSON; missing members have the reference's values. Raises UsageError."""
     if not isinstance(choices, dict):
-        raise UsageError("choices of a drawn target must be a JSON object")
+        raise UsageError("choices of a random target must be a JSON object")
     for name, value in choices.items():
         if trouble := _trouble(name, value):
-            raise UsageError(f"drawn target: {trouble}")
-    given: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in choices.items()}
-    return settled(Drawn(**given))
+            raise UsageError(f"random target: {trouble}")
+    members: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in choices.items()}
+    return make_consistent(RandomTarget(**members))
 
 
 def _trouble(name: str, value: object) -> str:
     if name in CHOICES:
-        known = any(value == other and type(value) is type(other) for other in CHOICES[name])
-        return "" if known else f"{name} cannot be {value!r}"
-    several = {**SUBSETS, "stages": STAGES, "algorithms": REFERENCE.algorithms}
-    if name not in several:
+        is_known = any(value == choice and type(value) is type(choice) for choice in CHOICES[name])
+        return "" if is_known else f"{name} cannot be {value!r}"
+    lists = {**SUBSETS, "stages": STAGES, "algorithms": REFERENCE.algorithms}
+    if name not in lists:
         return f"there is no choice {name!r}"
-    if not isinstance(value, list) or len(set(map(str, value))) < len(value) or set(map(str, value)) - {*several[name]}:
-        return f"{name} must be a list of {', '.join(several[name])}"
+    if not isinstance(value, list) or len(set(map(str, value))) < len(value) or set(map(str, value)) - {*lists[name]}:
+        return f"{name} must be a list of {', '.join(lists[name])}"
     if name == "stages" and not {*STAGES[:-1]} <= {*value}:
         return "stages must name all but locate"
     return "an algorithm is needed" if name == "algorithms" and not value else ""
 
 
-def settled(drawn: Drawn) -> Drawn:
-    """The nearest target whose choices do not contradict each other: no profile may say less than its truth needs."""
-    stages = list(drawn.stages)
+def make_consistent(target: RandomTarget) -> RandomTarget:
+    """The nearest consistent target: its profile states what a correct judgement needs."""
+    stages = list(target.stages)
     if stages.index("authorize") < stages.index("authenticate"):
         stages.remove("authorize")
         stages.insert(stages.index("authenticate") + 1, "authorize")
-    told: set[str] = set()
-    if drawn.key_format not in ("uuid", "any"):
-        told.add("idempotency.format")
-    if "ES256" not in drawn.algorithms:
-        told.add("oauth.algorithms")  # what is not stated is ES256
-    if "every request" in drawn.unschooled:
-        told |= {f"body.{operation}" for operation in OPERATIONS_BY_EXAMPLE}
-    if "PublicWebhookCreateRequest" in drawn.unschooled:
-        told.add("body.createInstallationWebhook")
-    if "PublicCartTransitionRequest" in drawn.unschooled:
-        told |= {f"body.{name}" for name in OPERATIONS_BY_EXAMPLE[1:] if name != "checkoutPublicCart"}
-    clamped = drawn.page_size_out == "clamped"
-    if drawn.page_size_min > 1:
-        told.add("search.page_size_min")  # what is not stated is 1
+    required_facts: set[str] = set()
+    if target.key_format not in ("uuid", "any"):
+        required_facts.add("idempotency.format")
+    if "ES256" not in target.algorithms:
+        required_facts.add("oauth.algorithms")  # the default is ES256
+    if "every request" in target.omitted_schemas:
+        required_facts |= {f"body.{operation}" for operation in OPERATIONS_BY_EXAMPLE}
+    if "PublicWebhookCreateRequest" in target.omitted_schemas:
+        required_facts.add("body.createInstallationWebhook")
+    if "PublicCartTransitionRequest" in target.omitted_schemas:
+        required_facts |= {f"body.{name}" for name in OPERATIONS_BY_EXAMPLE[1:] if name != "checkoutPublicCart"}
+    is_clamped = target.page_size_out == "clamped"
+    if target.page_size_min > 1:
+        required_facts.add("search.page_size_min")  # the default is 1
     knows_callers = stages.index("authenticate") < stages.index("limit")
-    per = drawn.limit_per if drawn.limiter == "switched" else "key"
+    per = target.limit_per if target.limiter == "switched" else "key"
     return dataclasses.replace(
-        drawn,
+        target,
         stages=tuple(stages),
-        page_size_min=1 if clamped else drawn.page_size_min,  # a clamped page would be longer than pageSize
+        page_size_min=1 if is_clamped else target.page_size_min,  # a clamped page would be longer than pageSize
         limit_per=per if knows_callers or per == "address" else "operation",
-        untold=tuple(name for name in drawn.untold if name not in told),
-        # a closed schema without it would forbid what the target demands
-        key_in_schema=drawn.key_in_schema or (drawn.carrier == "body" and drawn.unknown_members == "refused"),
+        omitted_facts=tuple(name for name in target.omitted_facts if name not in required_facts),
+        # a closed schema without the key would forbid what the target demands
+        key_in_schema=target.key_in_schema or (target.carrier == "body" and target.unknown_members == "refused"),
     )

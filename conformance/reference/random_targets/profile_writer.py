@@ -1,0 +1,279 @@
+"""The profile of a random target: a patch for the reference's profile, and the target's schemas.
+
+Both are derived from the reference's parsed documents, without the facts that the choices omit. A table of the patch is
+merged with the reference's, None removes a key, and a list replaces a list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.reference.base import STATES
+from conformance.reference.random_targets.boundary import (
+    KINDS,
+    escape_token,
+    id_schema,
+    names_of,
+    translate_pointer,
+    unknown_id,
+)
+from conformance.reference.random_targets.choices import RandomTarget
+from conformance.reference.random_targets.credentials import key_schema
+from conformance.reference.random_targets.errors import SHAPES, volatile_of
+from conformance.reference.random_targets.policy_builder import STEADY
+
+Table = Mapping[str, Any]
+Patch = dict[str, Any]
+
+_MEMBERS = {
+    "cart": ("id",),
+    "order": ("id", "lineId"),
+    "webhook": ("id", "url"),
+    "session": ("id", "ticket"),
+    "merchant": ("slug",),
+    "oauth": ("code",),
+}
+"""By kind of fixture: the members that placeholders name."""
+_LEADS_TO = {
+    "checkoutPublicCart": "checked_out",
+    "revokePublicCart": "revoked",
+    "removePublicCartPromotion": "unpromoted",
+    "requestStorefrontOrderAfterSales": "requested",
+    "consumeHostedCheckoutBrowserTicket": "consumed",
+    "cancelHostedCheckoutBrowser": "cancelled",
+}
+_ID_PATTERN = re.compile(r"\^(cart|order|wh|session|asr|del)_\[0-9a-f\]\{20\}\$")
+
+
+def profile_of(target: RandomTarget, document: Table) -> Patch:
+    """The patch that turns the reference's profile (`document`) into that of a random target."""
+    names = names_of(target)
+    patch: Patch = {
+        "authorization": {"format": target.authorization},
+        "idempotency": _idempotency(target, names),
+        "errors": {"volatile": volatile_of(target, names)},
+        "fixtures": _fixtures(document["fixtures"], names),
+        "operations": {n: _operation(target, names, n, table) for n, table in document["operations"].items()},
+        "identity": {"scopes": translate_pointer(names, document["identity"]["scopes"])},
+        "search": _search(target, names, document["search"]),
+        "transitions": _transitions(target, document["transitions"]),
+        "hosted": {"tickets_single_use": "consumeHostedCheckoutBrowserTicket.consumed" not in target.lenient},
+        "effects": _effects(target, names, document["effects"]),
+        "webhooks": _webhooks(names, document["webhooks"]),
+        "rate_limit": _rate_limit(target),
+        "oauth": _oauth(target, names, document["oauth"]),
+    }
+    for fact in target.omitted_facts:
+        _omit_fact(patch, document, fact)
+    if "credentials.limited" in target.omitted_facts and patch["rate_limit"] is not None:
+        patch["rate_limit"]["credential"] = None
+    if target.limiter == "never" and patch["rate_limit"] is not None:
+        patch["rate_limit"] = {"none": "the target never limits"}
+    return patch
+
+
+def _rename(names: Table, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {names.get(name, name): _rename(names, item) for name, item in value.items()}
+    return [_rename(names, item) for item in value] if isinstance(value, list) else value
+
+
+def _replacement(new: Table, old: Table) -> Patch:
+    """A patch that turns `old` into `new`: other members of `old` are removed."""
+    removals = {name: None for name in old if name not in new}
+    return removals | {
+        name: _replacement(value, old[name])
+        if isinstance(value, Mapping) and isinstance(old.get(name), Mapping)
+        else value
+        for name, value in new.items()
+    }
+
+
+def _idempotency(target: RandomTarget, names: Table) -> Patch:
+    volatile = {"stored": (), "rewritten": ("/requestId", "/servedAt"), "latest": ("/data/state", "/data/version")}
+    in_body = target.carrier == "body"
+    return {
+        "carrier": target.carrier,
+        "name": None if in_body else target.key_name,
+        "pointer": target.key_pointer if in_body else None,
+        "format": target.key_format if target.key_format in ("uuid", "any") else {"pattern": target.key_format},
+        "missing_key": target.missing_key,
+        "volatile": [translate_pointer(names, pointer) for pointer in volatile[target.replay]],
+    }
+
+
+def _fixtures(fixtures: Table, names: Table) -> Patch:
+    return {
+        kind: {
+            state: {"members": {name: f"/{escape_token(names.get(name, name))}" for name in _MEMBERS[kind]}}
+            for state in states
+        }
+        for kind, states in fixtures.items()
+    }
+
+
+def _operation(target: RandomTarget, names: Table, operation: str, table: Table) -> Patch:
+    patch: Patch = {}
+    if "body" in table:
+        patch["body"] = _replacement(_rename(names, table["body"]), table["body"])
+        patch["bodies"] = _rename(names, table.get("bodies", []))
+    if "unknown" in table:
+        patch["unknown"] = {n: unknown_id(target, KINDS[n]) if n in KINDS else v for n, v in table["unknown"].items()}
+    if "unknown" in target.omitted_facts:
+        patch["unknown"] = None
+    if "bodies" in target.omitted_facts:
+        patch["bodies"] = None
+    if f"body.{operation}" in target.omitted_facts:
+        patch["body"] = None
+    return patch
+
+
+def _search(target: RandomTarget, names: Table, search: Table) -> Patch:
+    is_clamped = target.page_size_out == "clamped"
+    return {
+        "query": {"page": target.page_base, "pageSize": max(target.page_size_min, search["query"]["pageSize"])},
+        "page_base": target.page_base,
+        "page_size_min": None if is_clamped else target.page_size_min,
+        "page_size_max": None if is_clamped else target.page_size_max,
+        **{name: translate_pointer(names, search[name]) for name in ("item_id", "item_category", "item_merchant")},
+    }
+
+
+def _transitions(target: RandomTarget, transitions: Sequence[Table]) -> list[Table]:
+    """The transitions that are true for the target: allowed states do not conflict, and final states may be 404."""
+    patch = []
+    for transition in transitions:
+        if "none" in transition:
+            patch.append(transition)
+            continue
+        kind, _, state = transition["fixture"].partition(".")
+        for operation in transition.get("after", ()):
+            state = _LEADS_TO.get(operation, state)
+        is_allowed = state in STATES[transition["operation"]] or f"{transition['operation']}.{state}" in target.lenient
+        if "leads_to" in transition or not (is_allowed or f"{kind}.{state}" in target.not_found_states):
+            patch.append(transition)
+    if "transitions.leads_to" in target.omitted_facts:
+        patch = [transition for transition in patch if "leads_to" not in transition]
+    if "transitions.single_winner" in target.omitted_facts:
+        patch = [{name: value for name, value in transition.items() if name != "single_winner"} for transition in patch]
+    return patch
+
+
+def _effects(target: RandomTarget, names: Table, effects: Table) -> Patch:
+    patch: Patch = {
+        operation: {"pointer": translate_pointer(names, table["pointer"]) if "operation" in table else table["pointer"]}
+        for operation, table in effects.items()
+    }
+    for operation, table in effects.items():
+        if "effects.step" in target.omitted_facts:
+            patch[operation]["step"] = None
+        has_no_marker = f"body.{operation}" in target.omitted_facts and "{unique}" in str(table.get("http"))
+        if has_no_marker or ("effects.http" in target.omitted_facts and "http" in table):
+            patch[operation] = None
+    return patch
+
+
+def _webhooks(names: Table, webhooks: Table) -> Patch:
+    return {
+        "id": translate_pointer(names, webhooks["id"]),
+        "patch": _replacement(_rename(names, webhooks["patch"]), webhooks["patch"]),
+        "kept": [translate_pointer(names, pointer) for pointer in webhooks["kept"]],
+    }
+
+
+def _rate_limit(target: RandomTarget) -> Patch:
+    rules = {"per": target.limit_per, "retry_after": target.retry_after in ("seconds", "date")}
+    if target.limiter == "steady":
+        limits = {"limit": STEADY[0], "window_s": STEADY[1], "recovery_s": 2, "max_requests": 4 * STEADY[0]}
+        return {**rules, **limits, "prepare": None, "restore": None}
+    return rules
+
+
+def _oauth(target: RandomTarget, names: Table, oauth: Table) -> Patch:
+    places = ("code_verifier", "code", "client_id_member", "redirect_uri_member", "access_token", "token_type")
+    pointers = {name: translate_pointer(names, oauth[name]) for name in places}
+    return {**pointers, "algorithms": list(target.algorithms), "clock_allowance_s": target.clock_s}
+
+
+def _omit_fact(patch: Patch, document: Table, fact: str) -> None:
+    table, _, key = fact.partition(".")
+    if fact == "fixtures.foreign":
+        for kind, states in document["fixtures"].items():
+            if "foreign" in states:
+                patch["fixtures"][kind]["foreign"] = None
+    elif fact in ("transitions", "effects", "rate_limit", "revocation"):
+        patch[fact] = None
+    elif fact == "rate_limit.limit" and patch["rate_limit"] is not None:
+        patch["rate_limit"] |= {"limit": None, "window_s": None}
+    elif key and table not in ("body", "transitions", "effects") and patch.get(table, {}) is not None:
+        patch.setdefault(table, {})[key] = None
+
+
+def schemas_of(target: RandomTarget, document: Table) -> Patch:
+    """The schema file of a random target, derived from the reference's (`document`)."""
+    names, patch = names_of(target), {}
+    key, key_form = key_schema(target)
+    for name, schema in document["components"]["schemas"].items():
+        request = name.endswith("Request")
+        kind = "every request" if request else "every response" if name.endswith("Response") else ""
+        if name in target.omitted_schemas or kind in target.omitted_schemas:
+            continue
+        target_schema = _schema(target, names, schema)
+        if request and target.unknown_members == "refused" and target.closed_schemas:
+            target_schema = _close_schema(target_schema)
+        if request and target.carrier == "body" and target.key_in_schema:
+            target_schema["properties"][key] = key_form
+            if target.missing_key == "refused":
+                target_schema["required"] = [*target_schema.get("required", ()), key]
+        patch[name] = target_schema
+    if "PublicErrorResponse" in patch:
+        shape = SHAPES[target.error]
+        patch["PublicErrorResponse"] = _schema(target, names, shape.schema) if shape.follows_style else shape.schema
+    if "ApiKeyIdentityResponse" in patch and target.scopes_form != "list":
+        patch["ApiKeyIdentityResponse"] = _schema(
+            target, names, document["components"]["schemas"]["OtherIdentityResponse"]
+        )
+    if "OAuthTokenResponse" in patch:
+        patch["OAuthTokenResponse"] = _with_token_type(target, patch["OAuthTokenResponse"], names)
+    return {"components": {"schemas": patch}}
+
+
+def _schema(target: RandomTarget, names: Table, schema: Any) -> Any:
+    """A schema with the target's member names and id formats."""
+    if isinstance(schema, list):
+        return [_schema(target, names, part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    if match := _ID_PATTERN.fullmatch(str(schema.get("pattern", ""))):
+        return id_schema(target, match[1])
+    result: dict[str, Any] = {}
+    for word, part in schema.items():
+        if word == "properties":
+            result[word] = {names.get(name, name): _schema(target, names, below) for name, below in part.items()}
+        elif word == "required":
+            result[word] = [names.get(name, name) for name in part]
+        else:
+            result[word] = _schema(target, names, part)
+    return result
+
+
+def _close_schema(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_close_schema(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    result = {word: _close_schema(part) for word, part in schema.items() if word != "properties"}
+    if "properties" in schema:
+        result["properties"] = {name: _close_schema(part) for name, part in schema["properties"].items()}
+        result["additionalProperties"] = False
+    return result
+
+
+def _with_token_type(target: RandomTarget, schema: Any, names: Table) -> Any:
+    """The token response with the target's spelling of the token type, which is free (RFC 6749, 7.1)."""
+    data = schema["properties"]["data"]
+    kind = names.get("tokenType", "tokenType")
+    members = {**data["properties"], kind: {"type": "string", "enum": [target.token_type]}}
+    return {**schema, "properties": {**schema["properties"], "data": {**data, "properties": members}}}
