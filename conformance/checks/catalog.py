@@ -92,7 +92,8 @@ def explanation(name: str) -> Iterator[str]:
 
 
 def _fact(fact: FactDocumentation) -> Iterator[str]:
-    requirements = [name for name, one in load_contract().requirements.items() if fact.key in one.facts]
+    contract = load_contract()
+    requirements = [requirement.id for requirement in contract.requirements.values() if fact.key in requirement.facts]
     yield f"{fact.key}  {fact.description}"
     yield f"  type          {fact.type}"
     yield f"  default       {'none' if fact.default is None else json.dumps(fact.default)}"

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from conformance.core.exit_codes import EXIT_CODES
-from conformance.core.model import JUDGED, OPEN, Level, Outcome, Result, Run, Scope, Stability, Verdict, Waiver
-from conformance.judge.scope import open_results
+from conformance.core.model import JUDGED, OPEN, Level, Outcome, Result, Run, Scope, Verdict, Waiver
+from conformance.judge.scope import by_tier, open_results
 from conformance.judge.verdict import failures, tiers_of, unaccepted, verdict_of, with_states, with_waivers
 
 ALL = "all"
@@ -104,7 +104,7 @@ def decide(run: Run, policy: Policy, baseline: Run | None = None, *, today: str 
         scope=scope,
         obstacles=tuple(_obstacles(relevant)),
         reasons=(*_incompleteness(run), *_unproven(scope, waivers)),
-        policy=tuple(_restrictions(policy)),
+        policy=_restrictions(policy),
         excused=tuple((result, waivers[result.waived_by]) for result in relevant if result.waived_by is not None),
         allowed=allowed,
         waivers=waivers,
@@ -131,20 +131,22 @@ def _verdict(run: Run, policy: Policy, relevant: Sequence[Result], waivers: Sequ
     if policy.tier == ALL:
         tiers = tiers_of(relevant, (), run.operations, waivers, frozenset(scope.proven), whole=whole)
     verdict = verdict_of(relevant, waivers, whole=whole, unproven=scope.unproven, tiers=tiers)
-    if any(True for _ in _restrictions(policy)):
+    if _restrictions(policy):
         return verdict
     return next(candidate for candidate in _WORST_FIRST if candidate in (verdict, run.verdict))
 
 
-def _restrictions(policy: Policy) -> Iterable[str]:
+def _restrictions(policy: Policy) -> tuple[str, ...]:
     """The restrictions and permissions of a policy, in words."""
+    words = []
     if policy.tier != ALL:
-        yield f"only the tier {policy.tier} counts"
+        words.append(f"only the tier {policy.tier} counts")
     if policy.allow_incomplete:
-        yield f"allowed to stay open: {', '.join(sorted(policy.allow_incomplete))}"
-    if policy.waivers:
-        count = len(policy.waivers)
-        yield f"{count} further waiver{'s' if count > 1 else ''}: {', '.join(sorted(w.issue for w in policy.waivers))}"
+        words.append(f"allowed to stay open: {', '.join(sorted(policy.allow_incomplete))}")
+    if count := len(policy.waivers):
+        issues = ", ".join(sorted(waiver.issue for waiver in policy.waivers))
+        words.append(f"{count} further waiver{'s' if count > 1 else ''}: {issues}")
+    return tuple(words)
 
 
 def _unproven(scope: Scope, waivers: Iterable[Waiver]) -> Iterable[str]:
@@ -154,11 +156,7 @@ def _unproven(scope: Scope, waivers: Iterable[Waiver]) -> Iterable[str]:
 
 def of_tier(run: Run, tier: str) -> list[Result]:
     """The results of one stability label and those without an operation; for `all` every result."""
-    if tier == ALL:
-        return list(run.results)
-    label = {operation.id: operation.stability for operation in run.operations}
-    stability = Stability(tier)
-    return [result for result in run.results if label.get(result.operation, stability) is stability]
+    return list(run.results) if tier == ALL else by_tier(run.results, run.operations)[tier]
 
 
 def _key(result: Result) -> Key:

@@ -83,17 +83,24 @@ def _states(
     results: Sequence[Result], requirements: Iterable[Requirement], operations: set[str]
 ) -> Iterable[tuple[str, _Cell]]:
     """Each requirement that is judged, with its state over all of its operations."""
-    cells: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
-    for result in results:
-        cells[result.requirement][result.operation].append(result)
+    states: dict[str, set[_Cell]] = defaultdict(set)
+    for (name, _), cell_results in _cells(results).items():
+        states[name].add(_cell(cell_results))
     for requirement in requirements:
         if requirement.level is Level.OBSERVED or requirement.unchecked:
             continue
         if requirement.operations and not operations & set(requirement.operations):
             continue
-        found = {_cell(cell_results) for cell_results in cells[requirement.id].values()} or {_Cell.OPEN}
         order = (_Cell.OPEN, _Cell.JUDGED, _Cell.EXCLUDED, _Cell.ABSENT)
-        yield requirement.id, next(state for state in order if state in found)
+        yield requirement.id, next((state for state in order if state in states[requirement.id]), _Cell.OPEN)
+
+
+def _cells(results: Iterable[Result]) -> Mapping[tuple[str, str], list[Result]]:
+    """The results by requirement and operation."""
+    cells: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        cells[result.requirement, result.operation].append(result)
+    return cells
 
 
 def _cell(results: Sequence[Result]) -> _Cell:
@@ -109,12 +116,9 @@ def _cell(results: Sequence[Result]) -> _Cell:
 
 def results_of_further_cases(results: Iterable[Result]) -> list[Result]:
     """Results of required requirements whose cell has nothing but further cases."""
-    cells: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for result in results:
-        cells[result.requirement, result.operation].append(result)
     return [
         cell_results[0]
-        for cell_results in cells.values()
+        for cell_results in _cells(results).values()
         if cell_results[0].level is Level.REQUIRED
         and all(r.outcome is Outcome.INAPPLICABLE and r.further for r in cell_results)
     ]

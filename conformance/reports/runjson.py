@@ -63,8 +63,8 @@ def load_run(path: Path) -> Run:
     except (ValueError, RecursionError) as error:
         raise JournalError("not a JSON document", where=str(path), hint="was the run cut short?") from error
     writer = f", written by version {header.suite.version} of the suite" if header.suite.version else ""
-    what = f"schema_version is {header.schema_version!r}{writer}; this suite reads {SCHEMA_VERSION}"
-    raise JournalError(what, where=str(path), hint="use the suite version that wrote it")
+    problem = f"schema_version is {header.schema_version!r}{writer}; this suite reads {SCHEMA_VERSION}"
+    raise JournalError(problem, where=str(path), hint="use the suite version that wrote it")
 
 
 class _SuiteVersion(msgspec.Struct, frozen=True):

@@ -111,6 +111,6 @@ def _uri(path: str) -> str:
     """Relative to the current folder, which in a pipeline is the checkout's, where the file lies below it."""
     from urllib.parse import quote
 
-    shown = shown_path(path)
-    scheme = "file://" if Path(shown).is_absolute() else ""
-    return scheme + quote(utf8(shown).replace("\\", "/"), safe="/")
+    short_path = shown_path(path)
+    scheme = "file://" if Path(short_path).is_absolute() else ""
+    return scheme + quote(utf8(short_path).replace("\\", "/"), safe="/")

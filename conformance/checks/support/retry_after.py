@@ -41,8 +41,8 @@ async def observe_retry_after(case: Case, request: Request) -> tuple[Answer, ...
         return None
     await asyncio.sleep(delay_s + SLACK_S)
     for attempt in range(_ATTEMPTS):
-        asked = request.with_fresh_key() if attempt and request.key else request
-        answer = await case.send(asked, "after Retry-After", accept_statuses=LIMITED_STATUSES)
+        repeat = request.with_fresh_key() if attempt and request.key else request
+        answer = await case.send(repeat, "after Retry-After", accept_statuses=LIMITED_STATUSES)
         if answer.status != 429:
             break
         await asyncio.sleep(0.05)

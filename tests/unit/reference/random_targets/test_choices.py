@@ -28,12 +28,8 @@ from tests.support.reference_api import CHECKOUT, Api, P, client, fresh, proof
 
 PROFILE = tomllib.loads((PROFILES / "reference.toml").read_text(encoding="utf-8"))
 SCHEMAS = yaml.safe_load((PROFILES / "reference.schemas.yaml").read_text(encoding="utf-8"))
-QUOTE, CREATE, TOKEN, READ = (
-    "quotePublicCart",
-    "createInstallationWebhook",
-    "exchangeOAuthToken",
-    "quotePublicCartCheckout",
-)
+QUOTE, CREATE = "quotePublicCart", "createInstallationWebhook"
+TOKEN, READ = "exchangeOAuthToken", "quotePublicCartCheckout"
 Look = Callable[[Api], Any]
 _numbers = itertools.count(1)
 
