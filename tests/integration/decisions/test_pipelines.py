@@ -23,7 +23,7 @@ from tests.support.journals import conformant_lines, write_journal
 
 pytestmark = pytest.mark.e2e
 
-FOLDER = Path(conformance.__file__).parent / "pipelines"
+FOLDER = Path(conformance.__file__).parent / "decisions" / "pipelines"
 
 
 @pytest.mark.parametrize(
