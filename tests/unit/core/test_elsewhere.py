@@ -89,7 +89,7 @@ def test_it_is_the_same_suite_there(tmp_path: Path) -> None:
     """A run from a checkout works with that, also where another version is installed for the same interpreter."""
     package = tmp_path / "conformance"
     (package / "core").mkdir(parents=True)
-    for name in ("__init__.py", "core/__init__.py", "core/elsewhere.py", "core/errors.py"):
+    for name in ("__init__.py", "core/__init__.py", "core/elsewhere.py", "core/errors.py", "core/package.py"):
         shutil.copy(ROOT / "conformance" / name, package / name)
     (package / "where.py").write_text("def here():\n    return __file__\n")
     script = "from conformance.core.elsewhere import Elsewhere; from conformance.where import here; "
