@@ -11,7 +11,7 @@ from conformance.core.model import Result, Run
 from conformance.engine.in_process import judge, reference_options
 from conformance.runner import embedded_reference as embedded
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 TARGETS = ("reference", "F003", "F031")
 SOME = ("AUTH-1", "ENV-2", "ENV-3", "NF-1", "PUB-3", "SRCH-1", "IDEM-1")
