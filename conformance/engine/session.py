@@ -283,7 +283,8 @@ class Session:
             return {}
         since = datetime.now(UTC) - datetime.fromisoformat(self.earlier.began_at)
         sent = -(-self.earlier.requests // self.part.share[1])  # all of them were sent by this shard
-        return {"sent": sent, "since_s": max(0.0, since.total_seconds()), "limited": self.earlier.limited}
+        since_s = max(0.0, since.total_seconds())
+        return {"requests_before": sent, "since_s": since_s, "limits_provoked": self.earlier.limited}
 
     def schedule(self, instances: Sequence[Instance]) -> None:
         """These are started when the first result is asked for."""

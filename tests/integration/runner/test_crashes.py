@@ -63,10 +63,10 @@ conformance.reports.junit.write_file = write_file
 """
 
 ASSEMBLY_RAISES = """
-from conformance.judge.assemble import IncrementalReader
-def run(self):
+from conformance.engine.session import Session
+def assembled(self):
     raise KeyError("a bug of ours")
-IncrementalReader.run = run
+Session.assembled = assembled
 """
 
 
