@@ -63,11 +63,11 @@ class _AnyMembers(dict[str, Any]):
 
 
 class _Fixtures(Fixtures):
-    async def fresh(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:  # noqa: ARG002
+    async def get_fresh(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:  # noqa: ARG002
         return dict(fixture.values[0]) if fixture.values else _AnyMembers()
 
-    async def shared(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
-        return await self.fresh(fixture, scope)
+    async def get_shared(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:
+        return await self.get_fresh(fixture, scope)
 
     async def http(self, *_: Any) -> Any:
         raise Unsent
@@ -82,7 +82,7 @@ class _Flow(Sender):
 
 
 class _Controls(Controls):
-    async def _prove(self, operation: Operation) -> Answer:
+    async def _send_control(self, operation: Operation) -> Answer:
         """As if it were: a control that cannot be arranged lacks a fact, though."""
         request = await self._runtime.arranger.arrange(operation)
         return Answer("x0", request, "", (), b"", 200, body=b'{"data": {}}')
