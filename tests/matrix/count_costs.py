@@ -45,8 +45,8 @@ def counted(run: Run, drawn: Mapping[tuple[str, str], int]) -> Costs:
 
 def most(one: Cost, other: Cost) -> Cost:
     """The dearer of two counts of the same, in each respect."""
-    mine, theirs = one.of(other.instances) if other.instances > one.instances else one, other
-    theirs = theirs.of(one.instances) if one.instances > other.instances else theirs
+    mine, theirs = one.scale(other.instances) if other.instances > one.instances else one, other
+    theirs = theirs.scale(one.instances) if one.instances > other.instances else theirs
     both = mine.fixtures | theirs.fixtures
     return Cost(mine.instances, max(mine.reads, theirs.reads), max(mine.writes, theirs.writes), both)
 
