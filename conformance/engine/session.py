@@ -42,6 +42,7 @@ from conformance.journal.lines import (
 )
 from conformance.journal.reader import read
 from conformance.journal.run_directory import claim_directory, parts_of, remove_empty
+from conformance.journal.segments import PreviousSegments
 from conformance.judge.assemble import assemble, load
 from conformance.judge.coverage import unreachable
 from conformance.profile.loader import load_profile
@@ -237,7 +238,7 @@ class Session:
         """What a runtime for these instances is made of."""
         number, shards = self.options.shard_index
         shard, part = f"s{number + 1}" if shards > 1 else "", f"r{self.earlier.part - 1}" if self.earlier else ""
-        return Settings(
+        settings = Settings(
             profile=self.profile,
             contract=self.contract,
             keys=self.keys,
@@ -251,8 +252,8 @@ class Session:
             rerun_command=self.again,
             prefix=shard + part + (f"{self.part.worker}-" if self.part.worker else "x"),
             on_exchange=self.alarm.saw if self.alarm else None,
-            **self._before(),
         )
+        return settings if self.earlier is None else self._resumed(settings, self.earlier)
 
     def start(self, selected: Iterable[Instance]) -> None:
         """Begins to run everything that need not run alone, in the order given; chains first, unless time is short."""
@@ -277,14 +278,15 @@ class Session:
         rest = (one for one in chosen if not one.check.exclusive and (self.options.fail_fast or not one.check.chain))
         self._engine.submit(self._job(instance) for instance in (*first, *rest))
 
-    def _before(self) -> dict[str, Any]:
-        """What of earlier parts counts in this one too."""
-        if self.earlier is None:
-            return {}
-        since = datetime.now(UTC) - datetime.fromisoformat(self.earlier.began_at)
-        sent = -(-self.earlier.requests // self.part.share[1])  # all of them were sent by this shard
-        since_s = max(0.0, since.total_seconds())
-        return {"requests_before": sent, "since_s": since_s, "limits_provoked": self.earlier.limited}
+    def _resumed(self, settings: Settings, earlier: PreviousSegments) -> Settings:
+        """The settings with what of earlier segments counts in this one too."""
+        since = datetime.now(UTC) - datetime.fromisoformat(earlier.began_at)
+        return replace(
+            settings,
+            requests_before=-(-earlier.requests // self.part.share[1]),  # all of them were sent by this shard
+            since_s=max(0.0, since.total_seconds()),
+            limits_provoked=earlier.limited,
+        )
 
     def schedule(self, instances: Sequence[Instance]) -> None:
         """These are started when the first result is asked for."""

@@ -25,12 +25,12 @@ def read(path: Path) -> Iterator[Line]:
     return (line for line, _ in read_with_places(path))
 
 
-def read_with_places(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[tuple[Line, Place]]:
-    """As `read`, each line with its place. `start`: the bytes, and the lines, to skip."""
+def read_with_places(path: Path) -> Iterator[tuple[Line, Place]]:
+    """As `read`, each line with its place."""
     try:
         with open_regular(path) as file:
-            offset, torn, blank = file.seek(start[0]), 0, 0
-            for number, text in enumerate(_texts(file), start[1] + 1):
+            offset, torn, blank = 0, 0, 0
+            for number, text in enumerate(_texts(file), 1):
                 if len(text) > LONGEST_LINE or (len(text) >= _CHUNK and not text.startswith(b"{")):
                     raise JournalError(f"line {number} is too long to be one of a journal", where=str(path))
                 if torn:  # it was not the last one

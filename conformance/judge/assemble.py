@@ -10,11 +10,9 @@ import msgspec
 
 from conformance.core.gc_tuning import calm_collector
 from conformance.core.model import Exchange, Latency, Outcome, Result, Run, Traffic
-from conformance.journal.exchange_store import Place
 from conformance.journal.fold import JournalFold, key
 from conformance.journal.journal import NAME
 from conformance.journal.lines import Line, PlannedCheck, TrafficStats
-from conformance.journal.reader import read_with_places
 from conformance.journal.run_directory import read_lines
 from conformance.journal.segments import Key
 from conformance.judge.causes import with_causes
@@ -49,31 +47,6 @@ def assemble(lines: Iterable[Line]) -> Run:
         fold = JournalFold()
         fold.add_all((line, None) for line in lines)
         return _run(fold)
-
-
-class IncrementalReader:
-    """A journal that is still being written: some of it is read while there is time for it, the rest in the end."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._fold = JournalFold(str(path))
-        self._read = (0, 0)
-
-    def read_on(self) -> None:
-        """Reads what was written since. Raises JournalError where it cannot be read, now and whenever it is tried."""
-        with calm_collector():
-            self._fold.add_all(self._lines())
-
-    def run(self) -> Run:
-        """The run, once the journal has come to its end. Raises JournalError."""
-        self.read_on()
-        with calm_collector():
-            return _run(self._fold)
-
-    def _lines(self) -> Iterator[tuple[Line, Place]]:
-        for line, place in read_with_places(self._path, self._read):
-            yield line, place
-            self._read = (place.offset + place.length, self._read[1] + 1)
 
 
 def _run(fold: JournalFold) -> Run:
