@@ -18,6 +18,8 @@ import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
+LOAD_TIMEOUT_S = 30.0
+"""How long a report may take until its script has run to its end, on a machine that does much else."""
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -56,8 +58,21 @@ class Browser:
         self.driver.get("about:blank")
         self.driver.get_log("performance")
         self.driver.get_log("browser")
-        self.driver.get(self.pages[name].as_uri() + hash_)
+        uri = self.pages[name].as_uri()
+        self.driver.get(uri + hash_)
+        # `get` may return for the blank page where the machine is busy
+        self.wait_for("document.readyState === 'complete' && location.href.startsWith(arguments[0])", uri)
         return self
+
+    def wait_for(self, script: str, *arguments: object) -> Any:
+        """The first value of the expression that is true; raises TimeoutException after LOAD_TIMEOUT_S."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        return WebDriverWait(self.driver, LOAD_TIMEOUT_S, 0.02).until(lambda _: self.js(script, *arguments))
+
+    def ready_ms(self) -> float:
+        """The time from navigation to the end of the report's script, in milliseconds; waits for it."""
+        return float(self.wait_for("document.documentElement.dataset.ready"))
 
     def js(self, script: str, *arguments: object) -> Any:
         return self.driver.execute_script(f"return {script}", *arguments)
