@@ -1,4 +1,4 @@
-"""Runs one instance of a check and turns however it ends into a Result, which goes into the journal."""
+"""Runs one check instance, converts its end into a `Result` and appends that to the journal."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from conformance.profile.model import Profile
 _SHOWN = 12
 _BEGUN = count(1)
 _TIMES = 9
-"""A check whose requests must not be repeated is run so often where answers are lost."""
+"""At most this many attempts of one check, while lost answers make its result uncertain."""
 _UNSURE = (Outcome.FAILED, Outcome.WARNED, Outcome.INCONCLUSIVE)
 _REDACTED_FIELDS = ("message", "expected", "observed", "reproduce", "cause", "fact", "exclusion")
-"""The members of a result that hold more than our own names."""
+"""Members of a result that may hold text of the target or of the profile."""
 _BOUNDED = frozenset({"message", "expected", "observed"})
 _LONGEST = 4096
 _PASSING = re.compile(r"[0-9a-f]{8,}|\d{3,}[\w-]*\d|[\w-]*-\d+\b")
-"""What differs between two runs of one failure: ids, numbers, names with a counter."""
+"""Text that differs between two runs of the same failure: ids, numbers, names with a counter."""
 
 
 async def run(instance: Instance, runtime: Runtime) -> Result:
-    """The result of one instance, without any secret in it. Only a journal that cannot be written is raised."""
+    """Runs one instance and returns its redacted result. Raises JournalError only."""
     current_check.set(instance.id)
     high_priority.set(instance.check.chain)
     start_order.set(next(_BEGUN))
@@ -55,24 +55,24 @@ async def run(instance: Instance, runtime: Runtime) -> Result:
 
 
 async def _sure(instance: Instance, runtime: Runtime) -> tuple[Result, Case]:
-    """How the check ended, on fixtures of its own each time, until no lost answer leaves open what it saw."""
+    """Runs the check, each time with new fixtures, until no lost answer makes its result uncertain."""
     for _ in range(_TIMES):
         case = Case(runtime, instance.operation)
         result = await _conclude(instance, case)
         if result.outcome not in _UNSURE or not any(answer.possibly_applied for answer in case.answers):
             return result, case
-    message = f"lost answers leave open whether something happened twice: {result.message}"
+    message = f"answers were lost, so that a request may have taken effect twice: {result.message}"
     return replace(result, outcome=Outcome.INCONCLUSIVE, message=message, signature=""), case
 
 
 def redact_result(result: Result, clean: Callable[[str], str]) -> Result:
-    """A result with `clean` on every member that holds more than our own names."""
+    """Applies `clean` to every member of a result that may hold text of the target or of the profile."""
     changes: dict[str, Any] = {name: clean(getattr(result, name)) for name in _REDACTED_FIELDS}
     return replace(result, **changes)
 
 
 def cleaned(result: Result, secrets: Secrets) -> Result:
-    """The result, cleaned and then bounded. Its names are our own: no token that a target gives hides them."""
+    """Redacts a result, then truncates its long members. The names of check and operation are not redacted."""
     told: dict[str, str] = {name: getattr(result, name) for name in _REDACTED_FIELDS}
     clean = secrets.cleaner([*told.values(), *result.notes])
     if clean is str and max(map(len, (*told.values(), *result.notes))) <= _LONGEST:
@@ -102,7 +102,7 @@ async def _conclude(instance: Instance, case: Case) -> Result:
         return replace(blank, outcome=Outcome.INAPPLICABLE, message=message, further=signal.further)
     except JournalError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever a check raises is told as our own fault
+    except Exception as error:  # noqa: BLE001 - any other exception is an error of the suite
         where = traceback.extract_tb(error.__traceback__)[-1]
         message = f"the suite erred: {type(error).__name__}: {error} at {where.name}, line {where.lineno}"
         return replace(blank, outcome=Outcome.BROKEN, message=message, exchanges=_ids(case.answers))
@@ -114,7 +114,7 @@ async def _conclude(instance: Instance, case: Case) -> Result:
 
 
 def blank_result(instance: Instance, level: Level, again: str) -> Result:
-    """What is known of a result before its check has run."""
+    """The result of a check that has not run yet."""
     return Result(
         check=instance.check.id,
         requirement=instance.check.requirement,
@@ -127,7 +127,7 @@ def blank_result(instance: Instance, level: Level, again: str) -> Result:
 
 
 def missing_fact(profile: Profile, why: MissingFact) -> dict[str, Any]:
-    """What a fact that is missing makes of a result: unstated, or inapplicable where the profile excludes the fact."""
+    """Members of a result for a missing fact: unstated, or inapplicable if the profile excludes the fact."""
     if excluded := exclusion_of(profile, why.key, why.credential):
         fact, reason = excluded
         message = f"excluded by the profile ({fact}): {reason}"
@@ -138,7 +138,7 @@ def missing_fact(profile: Profile, why: MissingFact) -> dict[str, Any]:
 def _fallen_short(
     blank: Result, profile: Profile, why: MissingFact | NotSent | FixtureError | BudgetExhausted
 ) -> Result:
-    """A check that could not be carried out, through no doing of the target's."""
+    """The result of a check that could not be completed, for a reason other than the target's answers."""
     if isinstance(why, MissingFact):
         return replace(blank, **missing_fact(profile, why), exchanges=())
     if isinstance(why, NotSent):

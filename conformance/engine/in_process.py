@@ -1,4 +1,4 @@
-"""A run without pytest: for the kill matrix, where hundreds of targets are judged in one process."""
+"""A run without pytest, for the kill matrix: it judges hundreds of targets in one process."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def judge(
     profile: Profile | None = None,
     keep: bool = True,
 ) -> Run:
-    """Certifies one target with the checks that `select` lets through.
+    """Certifies one target with the checks that `select` accepts.
 
-    `options.report_dir` keeps the journal; unless `keep`, none is written, and what was said in exchanges is let go.
-    `profile` stands in for the one in `options`' file. Raises ConformanceError as a run from the command line does.
+    The journal is written to `options.report_dir`; with `keep=False` it stays in memory, without heads and bodies.
+    `profile` replaces the one of `options.profile`. Raises ConformanceError like a run from the command line.
     """
     session = Session(options, profile=profile, journal=None if keep else MemoryJournal(evidence=False))
     session.claim()
@@ -35,7 +35,7 @@ def judge(
 
 
 def complete(session: Session, selected: Iterable[Instance]) -> Run:
-    """Runs the selected instances of a session that has its folder, and assembles the run."""
+    """Runs the selected instances of a session whose folder is claimed, and assembles the run."""
     chosen = sorted(selected, key=lambda instance: instance.check.exclusive)
     session.write_head(chosen)
     session.start(chosen)
@@ -50,13 +50,13 @@ def complete(session: Session, selected: Iterable[Instance]) -> Run:
 
 
 def patched_profile(options: RunOptions, patch: Mapping[str, Any]) -> Profile:
-    """The options' profile with a patch merged into its document: tables deeply, and None takes a key away."""
+    """The profile of the options with a patch merged into its document, as `merged` does. Raises ProfileError."""
     assert options.profile is not None
     return document_profile(options, merged(tomllib.loads(options.profile.read_text(encoding="utf-8")), patch))
 
 
 def document_profile(options: RunOptions, document: Mapping[str, Any]) -> Profile:
-    """The profile that a document states, for the options' target. Raises ProfileError."""
+    """The profile that a document states, for the target of the options. Raises ProfileError."""
     assert options.profile is not None
     return profile_from_document(
         document,
@@ -68,7 +68,7 @@ def document_profile(options: RunOptions, document: Mapping[str, Any]) -> Profil
 
 
 def merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with a patch: tables are merged, lists and exclusions replace, and None takes a key away."""
+    """The document with a patch: tables are merged recursively, lists and exclusions replaced; None removes a key."""
     found = dict(document)
     for name, value in patch.items():
         if value is None:
@@ -81,12 +81,12 @@ def merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, A
 
 
 def _is_exclusion(table: Mapping[str, Any]) -> bool:
-    """Whether a table gives its reason in `none`, which may also be the name of a credential."""
+    """Whether `none` holds a reason: it may also be a table, of the credential that has this name."""
     return isinstance(table.get("none"), str)
 
 
 def reference_options(base_url: str, control_url: str, target: str, profile: Path, report_dir: Path) -> RunOptions:
-    """The options for one of the reference's targets, by the path prefix that it is served under."""
+    """The options for one target of the reference service, which serves it under the path prefix `target`."""
     place = f"/{target}" if target else ""
     return RunOptions(
         profile=profile,

@@ -1,4 +1,4 @@
-"""The composition root: everything that sends is opened here, for a run, for doctor and for probe."""
+"""The composition root: opens everything that sends, for a run, for doctor and for probe."""
 
 from __future__ import annotations
 
@@ -28,20 +28,22 @@ if TYPE_CHECKING:
 
 
 def load_sender() -> None:
-    """What sends takes its time to be imported, so not before something is sent; and in one thread, before others run:
-    of two that begin to import the same, one may see a module of it half made. pytest looks into unittest whenever a
-    check has failed, and hypothesis imports that."""
+    """Imports the modules that send. The import is slow, so call this only before something is sent.
+
+    Call it before other threads start: of two threads that import one module, one may see it half initialised. pytest
+    examines unittest after a failed check, and hypothesis imports it.
+    """
     for name in ("joserfc.jwk", "joserfc.jws", "conformance.client.transport", "unittest"):
         import_module(name)
 
 
 def _unwatched(_: Exchange) -> None:
-    """Nobody wants to know at once: the journal tells all."""
+    """The default `on_exchange`: does nothing, since the recorder writes the journal."""
 
 
 @asynccontextmanager
 async def open_context(settings: Settings) -> AsyncIterator[Runtime]:
-    """All that sends, open: proxy, rate, budget and redaction are the profile's. Closes every connection at the end."""
+    """Opens what sends, with the profile's proxy, rate, budget and redaction. Closes every connection at the end."""
     from conformance.client.transport import Transport
 
     profile = settings.profile

@@ -1,4 +1,4 @@
-"""Going on with a run that was cut short: its folder is held, it is the same run still, and what it lacks is known."""
+"""Resumes an interrupted run: locks its folder, requires the same target, profile and checks, finds the open checks."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from conformance.journal.segments import PreviousSegments
 from conformance.judge.assemble import load
 
 _PATIENCE_S: Final = 15.0
-"""So long the processes of a killed run may take to notice it."""
+"""Seconds to wait for the processes of a killed run to end."""
 _ANEW: Final = "or start a new run"
 
 
 @dataclass(frozen=True)
 class ResumableRun:
-    """A run that was cut short, locked: until this process ends, no other can continue it."""
+    """An interrupted run, locked: until this process ends, no other one can resume it."""
 
     directory: Path
     journal: Journal
@@ -37,41 +37,41 @@ class ResumableRun:
     earlier: PreviousSegments
 
     def options(self, given: RunOptions) -> RunOptions:
-        """The run's own options with those that are `given` now. Raises UsageError where it cannot be continued."""
+        """The run's own options, overridden by `given`. Raises UsageError if the run cannot be resumed."""
         before = RunOptions.from_json(self.head.options)
         if before.command:
             hint = "start a new one"
-            raise UsageError("a run whose target ended with it cannot go on", where=str(self.directory), hint=hint)
+            raise UsageError("a run whose target has ended cannot be resumed", where=str(self.directory), hint=hint)
         before = replace(before, base_url=self.head.target, seed=self.head.seed)
         options = replace(before.resume(given), report_dir=self.directory)
         if options.profile is None or not (given.profile or options.profile.is_file()):
-            what = f"the run's profile {options.profile} is not here"
+            what = f"the run's profile {options.profile} was not found"
             raise UsageError(what, where="--resume", hint="name it with --profile")
         return options
 
     def require_same(self, made: Session) -> None:
-        """Raises UsageError where what would go on is another run than the one that was cut short."""
+        """Raises UsageError if target, profile, contract or checks differ from those of the interrupted run."""
         if told := "; ".join(self._differences(made)):
-            raise UsageError(f"it cannot go on as the same run: {told}", where=str(self.directory))
+            raise UsageError(f"the run cannot be resumed: {told}", where=str(self.directory))
 
     def _differences(self, made: Session) -> Iterator[str]:
         head, suite = self.head, self.head.suite
         url = made.secrets.clean(made.profile.base_url)
         if url != head.target:
-            yield f"its base URL is {head.target}, not {url} (leave --base-url out, {_ANEW})"
+            yield f"its base URL is {head.target}, not {url} (omit --base-url, {_ANEW})"
         elif made.profile.digest != head.profile.digest:
             yield (
-                f"the profile {head.profile.name} or a variable has changed (undo it, or name the run's own with "
+                f"the profile {head.profile.name} or a variable has changed (undo that, or name the original with "
                 f"--profile and --var, {_ANEW})"
             )
         if (made.contract.digest, check_set_digest()) != (suite.contract, suite.checks):
             what = "contract" if made.contract.digest != suite.contract else "checks"
-            yield f"the {what} of this suite are others (use the version that began it, {suite.version}, {_ANEW})"
+            yield f"the {what} of the suite changed (use version {suite.version}, {_ANEW})"
         elif len(made.instances) != len(self.earlier.left):
-            yield f"some of its checks are not called for any more ({_ANEW})"
+            yield f"some of its checks do not apply any more ({_ANEW})"
 
     def tidy(self) -> None:
-        """Makes one journal of what is there, which can be gone on with. Raises JournalError."""
+        """Repairs the journals of the folder and joins them to one that can be continued. Raises JournalError."""
         own = self.directory / NAME
         repair(own)
         parts = parts_of(self.directory)
@@ -81,12 +81,12 @@ class ResumableRun:
             texts = path.read_bytes()
             for line, place in read_with_places(path):
                 text = texts[place.offset : place.offset + place.length].rstrip()
-                if text not in known:  # it was killed while it joined them
+                if text not in known:  # the run was killed while it joined them
                     self.journal.append(line)
             path.unlink()
 
     def closed(self) -> Run:
-        """The run, of which nothing is left to be run; its end is written where that lacks. Raises JournalError."""
+        """Assembles a run without open checks, and writes the end of its journal if missing. Raises JournalError."""
         if self.earlier.ended:
             self.tidy()
             self.journal.append(SegmentResumed(self.earlier.part, self.earlier.ended, 0, run_name(), now()))
@@ -95,27 +95,27 @@ class ResumableRun:
 
 
 def open_resumable(directory: Path) -> ResumableRun:
-    """The run in a folder, for this process alone; nothing in the folder is changed.
+    """Locks the run in a folder, and changes nothing in it.
 
-    Raises UsageError where nothing can go on, JournalError where another process writes, or nothing can be read.
+    Raises UsageError if there is no run to resume, JournalError if another process writes to it or it is unreadable.
     """
     path = directory / NAME
     if not path.is_file():
-        raise UsageError("there is no run here", where=str(directory), hint="name the folder that the run told")
+        raise UsageError("there is no run here", where=str(directory), hint="name the folder that the run printed")
     journal = Journal(path, wait_s=_PATIENCE_S if parts_of(directory) else 0.0)
     for part in parts_of(directory):
         Journal(part, wait_s=_PATIENCE_S).close()
     if not isinstance(next(read(path), None), RunStarted):
-        what = "there is nothing to go on with: the run was ended before it sent anything"
-        raise UsageError(what, where=str(directory), hint="start it anew, in another folder")
+        what = "there is nothing to resume: the run ended before its first request"
+        raise UsageError(what, where=str(directory), hint="start a new run in another folder")
     fold = JournalFold(str(path), memory=0)
     fold.add_all(read_lines(directory))
     return ResumableRun(directory, journal, fold.head, fold.previous_segments())
 
 
 def resume_hint(session: Session, run: Run | None = None) -> str:
-    """The line that says how a run that was cut short goes on; empty where it cannot, or need not."""
+    """The line with the command that resumes an interrupted run; empty if it cannot or need not be resumed."""
     cannot = session.options.command or session.directory == Path()
     if cannot or (run is not None and (run.complete or run.interrupted.startswith("max_requests"))):
         return ""
-    return f"go on: conformance run --resume {shlex.quote(str(session.directory))}"
+    return f"resume: conformance run --resume {shlex.quote(str(session.directory))}"

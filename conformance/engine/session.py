@@ -1,4 +1,4 @@
-"""One run from its first line to its last: profile, journal, engine, reports. What pytest adds is in `plugin`."""
+"""One run from the first line of its journal to the last: profile, journal, engine. pytest's side is in `plugin`."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ from conformance.profile.shares import share_of, unspent
 
 _WHOLE: Final = RunPart()
 _SPARE_LANES: Final = 4
-"""Checks that wait for a fixture or a back-off leave their place in flight to these."""
+"""Lanes in addition to the concurrency, for the time that checks wait for a fixture or a back-off."""
 _OWN_WORD_S: Final = 0.3
-"""So long a check whose exchange violates an invariant may take to say so itself: the row that goes red is then its."""
+"""Seconds that a check may take to fail by itself after its exchange violated an invariant; its row is then red."""
 
 
 class Session:
-    """A run that is being made. `start`, then `result` for each instance, then `finish`."""
+    """A run in progress. Call `start`, then `result` for each instance, then `finish`."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Session:
         profile: Profile | None = None,
         journal: Journal | None = None,
     ) -> None:
-        """`profile` stands in for the one in the options' file."""
+        """`profile` replaces the one of `options.profile`."""
         self.options = options
         self.part = part
         whole = profile or _loaded(options)
@@ -83,7 +83,7 @@ class Session:
         self.directory = options.report_dir if part.worker and options.report_dir else Path()
         self.alarm = Alarm(self.contract.requirements, self.profile.waivers) if options.fail_fast else None
         self.planned = 0
-        """How many instances this run is about; 0 until that is known."""
+        """The number of selected instances; 0 until the journal's first line is written."""
         self._started_at = now()
         self._began = time.monotonic()
         self._made: list[Path] = []
@@ -91,7 +91,7 @@ class Session:
         self.keys = part.keys or {name: resolve_secret(one) for name, one in credentials.items()}
         self.secrets = secrets_of(self.profile, self.contract, self.keys)
         self.unreachable: Unreachable | None = None
-        """Why nothing can be sent; the run is reported all the same."""
+        """Why nothing can be sent; the run is reported nevertheless."""
         self._scheduled: Sequence[Instance] = ()
         self._engine: Engine[Runtime, Result] | None = None
         self._journal = journal
@@ -99,20 +99,20 @@ class Session:
 
     @cached_property
     def instances(self) -> list[Instance]:
-        """All that this profile calls for, or what is left of it."""
+        """All instances that apply to this profile; of a resumed run, those that are still open."""
         found = instances(all_checks(), self.profile, self.contract)
         left = set(self.earlier.left) if self.earlier else None
         return [one for one in found if left is None or (one.check.id, one.operation.id, one.case) in left]
 
     def _seed(self) -> int:
-        """Where none was asked for: any; for shards the same one, which need not know of each other."""
+        """The seed of a run without `--seed`: random; for shards derived from profile and checks, so that all agree."""
         if self.options.shard_index[1] == 1:
             return new_seed()
         return int(sha256(f"{self.profile.digest} {check_set_digest()}".encode()).hexdigest()[:8], 16)
 
     @property
     def share(self) -> tuple[int, int]:
-        """Which of all processes this is, from 0, and how many keep the limits together: the workers of all shards."""
+        """(index, count) of this process among those that share the limits: the workers of all shards."""
         (shard, shards), (worker, workers) = self.options.shard_index, self.part.share
         return shard * workers + worker, shards * workers
 
@@ -124,7 +124,7 @@ class Session:
 
     @property
     def deadline_s(self) -> float | None:
-        """For the whole run, from the moment when the session was made; None sets none."""
+        """Seconds for the whole run, from the creation of the session; None: no deadline."""
         return self.options.deadline_s or self.profile.limits.deadline_s
 
     @property
@@ -133,20 +133,20 @@ class Session:
 
     @property
     def runtime(self) -> Runtime | None:
-        """What the engine has open; for progress figures only."""
+        """The engine's open runtime, for progress figures only."""
         return self._runtime
 
     @cached_property
     def again(self) -> str:
-        """The command that runs this profile against this target once more."""
+        """The command that repeats this run: the same profile, target and seed."""
         if self.part.again:
             return self.part.again
         return replace(self.options, base_url=self.profile.base_url, seed=self.seed).repeat_command()
 
-    # The controller's part
+    # Called by the controller
 
     def claim(self, unreachable: Unreachable | None = None) -> None:
-        """Takes the report folder. `unreachable` says why nothing can be sent; the run is reported all the same."""
+        """Claims the report folder. `unreachable`: why nothing can be sent; the run is reported nevertheless."""
         self.unreachable = unreachable
         if self.earlier and self.options.report_dir:
             self.directory = self.options.report_dir
@@ -154,7 +154,7 @@ class Session:
             self.directory, self._made = claim_directory(self.options.report_dir, self.profile.name)
 
     def forget(self) -> None:
-        """Takes back the folder of a run that never began."""
+        """Removes the folder of a run that did not begin."""
         claimed = self.directory / NAME
         if self.directory == Path() or not claimed.is_file() or claimed.stat().st_size:
             return
@@ -163,9 +163,9 @@ class Session:
         remove_empty(self._made)
 
     def write_head(self, selected: Sequence[Instance], asked: str = "") -> None:
-        """The journal's first line: which run this is, and all that is going to be judged; or which part of it.
+        """Writes the journal's first line: the run and its planned checks, or the segment of a resumed run.
 
-        `asked`: by what it was selected, as text.
+        `asked`: the selection expressions, as text.
         """
         if self.earlier:
             resumed = SegmentResumed(self.earlier.part, self.earlier.ended, len(selected), self.run, self._started_at)
@@ -209,7 +209,7 @@ class Session:
         return self._journal
 
     def join_workers(self) -> None:
-        """The lines of all workers, behind the controller's own, where there is a run that they belong to."""
+        """Appends the workers' journals to the controller's, unless the run did not begin."""
         if not self.planned:
             return
         for path in parts_of(self.directory):
@@ -218,7 +218,7 @@ class Session:
             path.unlink()
 
     def _redact(self, line: Line) -> Line:
-        """A worker's line without what only the other workers knew for a secret: a target may repeat one to all."""
+        """Redacts the secrets of the other workers in a worker's line: a target may repeat a secret to any worker."""
         clean = self.secrets.clean_word
         match line:
             case ExchangeRecorded(exchange=exchange):
@@ -232,10 +232,10 @@ class Session:
             return assemble(self._journal.lines)
         return load(self.directory)
 
-    # The part of whoever sends
+    # Called in the process that sends
 
     def settings_for(self, chosen: Sequence[Instance]) -> Settings:
-        """What a runtime for these instances is made of."""
+        """The settings of a runtime for these instances."""
         number, shards = self.options.shard_index
         shard, part = f"s{number + 1}" if shards > 1 else "", f"r{self.earlier.part - 1}" if self.earlier else ""
         settings = Settings(
@@ -256,7 +256,7 @@ class Session:
         return settings if self.earlier is None else self._resumed(settings, self.earlier)
 
     def start(self, selected: Iterable[Instance]) -> None:
-        """Begins to run everything that need not run alone, in the order given; chains first, unless time is short."""
+        """Starts the engine with all non-exclusive instances in the given order; chains first, but not in fail-fast."""
         load_sender()
         chosen = list(selected)
         spent_s = time.monotonic() - self._began
@@ -279,7 +279,7 @@ class Session:
         self._engine.submit(self._job(instance) for instance in (*first, *rest))
 
     def _resumed(self, settings: Settings, earlier: PreviousSegments) -> Settings:
-        """The settings with what of earlier segments counts in this one too."""
+        """Adds the requests, the time and the provoked limits of earlier segments to the settings."""
         since = datetime.now(UTC) - datetime.fromisoformat(earlier.began_at)
         return replace(
             settings,
@@ -289,11 +289,11 @@ class Session:
         )
 
     def schedule(self, instances: Sequence[Instance]) -> None:
-        """These are started when the first result is asked for."""
+        """Sets the instances that are started by the first call of `result`."""
         self._scheduled = instances
 
     def result(self, instance: Instance) -> Result:
-        """Waits for an instance. Raises engine.Stopped, or whatever broke the suite."""
+        """Waits for an instance. Raises Stopped, or an exception that broke the suite."""
         if self._engine is None:
             self.start(self._scheduled)
         assert self._engine is not None
@@ -301,7 +301,7 @@ class Session:
         return self._engine.result(instance.id)
 
     def wait(self, instance: Instance) -> None:
-        """Until an instance has a result or, sooner, anything failed (see `alarm`), or the engine stops."""
+        """Waits until an instance has a result, anything failed (see `alarm`), or the engine stopped."""
         assert self._engine is not None and self.alarm is not None
         self._engine.submit([self._job(instance)])
         self.alarm.event.clear()
@@ -319,7 +319,7 @@ class Session:
         return Job(instance.id, heard, instance.check.exclusive)
 
     def finish(self, interrupted: str = "") -> None:
-        """Ends the engine and, where the run began, writes the journal's last line."""
+        """Stops the engine and, if the run began, writes the journal's last line."""
         flow = self._runtime.flow if self._runtime else None
         if self._engine is not None:
             self._engine.stop(interrupted)
@@ -341,7 +341,7 @@ class Session:
 
 
 def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What ends a run is told once, by whoever waited for it; not again by each task that nobody waits for any more."""
+    """Ignores a ConformanceError of an abandoned task: the thread that waited has reported it."""
     if not isinstance(context.get("exception"), ConformanceError):
         loop.default_exception_handler(context)
 

@@ -1,4 +1,4 @@
-"""What comes before a run's first line: all that may be wrong with what was asked for is wrong here."""
+"""Prepares a session: errors in options, profile and target are raised before the journal's first line."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def prepare_session(
     resumable: ResumableRun | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> Session:
-    """A session that may begin: the profile is sound, the target was asked, a report folder is claimed.
+    """A session that can start: the profile is valid, the target was contacted, a report folder is claimed.
 
-    Where the target did not answer, the session has that error, and is there to report it. `resumable` is the run that
-    it continues, if any. `meanwhile` is done while the target is waited for. Raises ConformanceError.
+    If the target did not answer, `Session.unreachable` is set and the run is only reported. `resumable`: the run to
+    resume. `meanwhile` is called while the target's answer is pending. Raises ConformanceError.
     """
     part = part or RunPart()
     journal: Journal | None = None if part.keys is None else Outbox()
@@ -37,7 +37,7 @@ def prepare_session(
         resumable.require_same(session)
     sends = not (part.worker or collect_only)
     reached = start_reach(session.profile, session.deadline_s) if sends else None
-    assert session.instances is not None  # whatever is wrong with the checks themselves is wrong now
+    assert session.instances is not None  # raises errors in the definitions of the checks now
     if reached:
         if meanwhile:
             meanwhile()
@@ -51,7 +51,7 @@ def _unreachable(reached: Callable[[], None], resumable: ResumableRun | None) ->
     try:
         reached()
     except Unreachable as error:
-        if resumable:  # its folder has a journal, to which nothing is added
+        if resumable:  # nothing is appended to the journal of a resumed run
             raise
         return error
     return None

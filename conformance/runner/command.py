@@ -37,15 +37,15 @@ _UNUSED: Final = (
     *("faulthandler", "junitxml", "stepwise", "setuponly", "setupplan", "unittest", "monkeypatch", "debugging"),
     *("warnings", "assertion", "tmpdir", "subtests"),
 )
-"""pytest's own plugins that would look at each item, or at the end, for what no check has."""
-_BEFORE: Final = "interrupted before anything was sent"
+"""pytest's own plugins that do work for each item or at the end, for features that no check uses."""
+_BEFORE: Final = "interrupted before the first request"
 _NO_STORE: Final = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
-"""aiohttp reads the system's certificates as soon as it is imported, which takes 40 ms: for connections that name none.
-All of a run's do, and in the process of a command there are no others."""
+"""aiohttp reads the system's certificates on import, which takes 40 ms, for connections without an SSL context of their
+own. All connections of a run have one, and the process of a command opens no others."""
 
 
 class Ended(ConformanceError):
-    """The run is over, without a verdict on the target; says why, and how the command ends."""
+    """The run ended without a verdict on the target. Has the reason and the exit code of the command."""
 
     def __init__(self, what: str, exit_code: int, **rest: str) -> None:
         super().__init__(what, **rest)
@@ -53,9 +53,9 @@ class Ended(ConformanceError):
 
 
 def run(options: RunOptions, console: Console | None = None, *, resume: Path | None = None) -> int:
-    """Runs and reports; the exit code of design. `resume` is the folder of a run that was cut short and goes on.
+    """Runs the checks, writes the reports and returns the exit code. `resume`: the folder of an interrupted run.
 
-    Raises ConformanceError where there is no verdict to report.
+    Raises ConformanceError if there is no verdict to report.
     """
     console = console or to_a_person()
     splits = bool(options.workers or options.gateways)
@@ -81,7 +81,7 @@ def _run(session: Session, options: RunOptions, console: Console) -> int:
     progress = ProgressLine(console, session, quiet=options.quiet)
     try:
         status = int(_through_pytest(arguments(options), progress))
-    except KeyboardInterrupt:  # not where pytest waits for one, but while the end is written
+    except KeyboardInterrupt:  # while the reports are written, where pytest does not handle it
         if not session.planned:
             raise
         raise Ended("interrupted", EXIT_INTERRUPTED, hint=resume_hint(session)) from None
@@ -95,17 +95,17 @@ def _run(session: Session, options: RunOptions, console: Console) -> int:
 
 
 def _show(run: Run, made: Session, console: Console, *, quiet: bool) -> None:
-    """What a person reads at the end; with `quiet`, only where the report is."""
+    """Prints the summary and the path of the report; with `quiet`, only the path."""
     if not quiet:
         console.print(summary(run), highlight=False, soft_wrap=True)
-    if (page := made.directory / "report.html").exists():  # a full disk has no room for it
+    if (page := made.directory / "report.html").exists():  # it is missing if the disk is full
         _say(console, f"report: {page}")
     if not quiet and (hint := resume_hint(made, run)):
         _say(console, hint)
 
 
 def plan(options: RunOptions) -> list[str]:
-    """What a run with these options would send, as lines. Sends nothing. Raises ConformanceError."""
+    """The requests that a run with these options would send, as lines of text. Raises ConformanceError."""
     from conformance.setup.plan.plan import lines
     from conformance.setup.plan.plan import plan as made_plan
 
@@ -121,7 +121,7 @@ def plan(options: RunOptions) -> list[str]:
 
 
 class Selection:
-    """A pytest plugin that keeps what was selected."""
+    """A pytest plugin that records the selected instances."""
 
     def __init__(self, made: Session) -> None:
         self.chosen: list[Instance] = []
@@ -148,12 +148,12 @@ def _say(console: Console, text: str) -> None:
 
 
 def _closed(resumable: ResumableRun, options: RunOptions, console: Console) -> int:
-    """The reports of a run of which nothing is left to be run, and its exit code."""
-    told = "everything was run" if resumable.earlier.ended else "the run is complete"
+    """Writes the reports of a run without open checks again, and returns its exit code."""
+    told = "all checks have run" if resumable.earlier.ended else "the run is complete"
     done = resumable.closed()
     write_reports(done, resumable.directory)
     if not options.quiet:
-        _say(console, f"{resumable.directory}: {told}; its reports are made again")
+        _say(console, f"{resumable.directory}: {told}; its reports are written again")
         console.print(summary(done), highlight=False, soft_wrap=True)
     _say(console, f"report: {resumable.directory / 'report.html'}")
     return EXIT_CODES[done.verdict]
@@ -169,43 +169,43 @@ def _check_shareable(made: Session, workers: int) -> None:
 
 def _check(options: RunOptions) -> None:
     if options.workers and options.gateways:
-        raise UsageError("cannot be given beside -n", where="--tx", hint="processes of this machine are --tx 2*popen")
+        raise UsageError("cannot be combined with -n", where="--tx", hint="use --tx 2*popen for local processes")
 
 
 def _through_pytest(given: list[str], part: ProgressLine | Selection) -> int:
-    """pytest, of whose plugins and options only those take part that are asked for here."""
+    """Runs pytest with no other plugins and options than these, and returns its exit status."""
     alone = environment({"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None, "PYTEST_PLUGINS": None})
     with alone, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a cache that cannot be written, for one: it is the run that is told of
+        warnings.simplefilter("ignore")  # such as of a cache that cannot be written
         return int(pytest.main(given, plugins=[part]))
 
 
 def _judge_the_end(progress: ProgressLine, status: int, hint: str = "") -> None:
-    """Raises Ended where pytest's status is no verdict; `hint`: where there is something to be read about it."""
+    """Raises Ended if pytest's status is not a verdict. `hint`: where to read more."""
     ending, crash = progress.ending, progress.crash
-    if ending is None or not progress.finished:  # pytest never came to run anything; it has said why
+    if ending is None or not progress.finished:  # pytest ran no item, and has printed the reason
         if progress.interrupted:
             raise Ended(_BEFORE, EXIT_INTERRUPTED)
-        raise Ended("nothing was run", plugin.USAGE if status != pytest.ExitCode.INTERNAL_ERROR else items.BROKEN)
+        raise Ended("no check was run", plugin.USAGE if status != pytest.ExitCode.INTERNAL_ERROR else items.BROKEN)
     if ending.failure:
         hint = f"the traceback is in {crash}" if crash else hint
         raise Ended(ending.failure, status, hint=hint)
     if progress.run is None and (ending.interrupted or progress.interrupted):
         raise Ended(_BEFORE, EXIT_INTERRUPTED)
     if progress.run is None:
-        raise Ended("no check matches the selection", status, hint="`conformance list --checks` shows what there is")
+        raise Ended("no check matches the selection", status, hint="`conformance list --checks` shows all checks")
 
 
 def _cache(profile: Path) -> Path:
-    """Where pytest keeps what failed the last time: for each profile apart."""
+    """The folder of pytest's cache, with the last failures: one for each profile."""
     own = f"{profile.stem}-{sha256(str(profile.resolve()).encode()).hexdigest()[:12]}"
     return cache_directory() / own
 
 
 def arguments(options: RunOptions) -> list[str]:
-    """pytest's command line for a run: nothing of the current folder's configuration takes part.
+    """pytest's command line for a run, which ignores the configuration of the current folder.
 
-    The suite's own options are no part of it: the session has them.
+    The suite's own options are not part of it: the session has them.
     """
     assert options.profile is not None
     plugins = "-p conformance.runner.plugin -p conformance.runner.lean_protocol"

@@ -1,4 +1,4 @@
-"""The embedded default target: the reference service as a process of its own, and the profiles beside it."""
+"""The default target of `conformance demo`: the reference service in a process of its own; the bundled profiles."""
 
 from __future__ import annotations
 
@@ -25,21 +25,18 @@ class Embedded:
     base_url: str
     control_url: str
     environment: Mapping[str, str]
-    """The variables from which `profiles/reference.toml` takes its keys."""
+    """The environment variables with the keys of `profiles/reference.toml`."""
 
 
 def bundled_profiles() -> Path:
-    """The folder of the profiles that ship with the suite: in the wheel inside the package, in a checkout beside it."""
+    """The folder of the bundled profiles: inside the package in a wheel, beside it in a checkout."""
     inside = PACKAGE / "profiles"
     return inside if inside.is_dir() else PACKAGE.parent / "profiles"
 
 
 @contextmanager
 def reference(*, fault: str = "", variant: str = "", extra: tuple[str, ...] = ()) -> Iterator[Embedded]:
-    """The reference service on free loopback ports, as long as the context lasts.
-
-    Raises ConformanceError where it does not come up.
-    """
+    """Runs the reference service on free loopback ports. Raises ConformanceError if it does not start."""
     chosen = [f"--{kind}={name}" for kind, name in (("fault", fault), ("variant", variant)) if name]
     process = subprocess.Popen(
         child_process.command(_CHILD, *extra, *chosen),
@@ -77,7 +74,7 @@ def _first_line(process: subprocess.Popen[str]) -> str:
 
 
 def _not_started(process: subprocess.Popen[str]) -> ConformanceError:
-    """Its own exit code tells whose fault it was: 2 for an id that there is not."""
+    """The error for a process that did not start. Its exit code is 2 for an unknown fault or variant."""
     assert process.stderr is not None
     try:
         exit_code = process.wait(timeout=1)
@@ -86,4 +83,4 @@ def _not_started(process: subprocess.Popen[str]) -> ConformanceError:
         exit_code = ConformanceError.exit_code
     told = process.stderr.read().strip().splitlines()
     kind = UsageError if exit_code == UsageError.exit_code else ConformanceError
-    return kind(told[-1] if told else f"the reference service said nothing within {READY_S:g} s")
+    return kind(told[-1] if told else f"the reference service did not start within {READY_S:g} s")

@@ -1,4 +1,4 @@
-"""`-x`: a run ends at its first failure when that is there, and not when pytest's order comes to it."""
+"""`-x`: the run ends when the first failure occurs, not when pytest's order reaches it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from conformance.runner.items import CheckItem, session_key
 
 
 class FirstFailure:
-    """A pytest plugin, registered where the first failure ends the run. Splits leave each process to its own order."""
+    """A pytest plugin, registered with `-x`. In a split run each process keeps pytest's order."""
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        """As pytest's own, in pytest's order, but for an item that failed while another one is waited for."""
+        """pytest's own loop, except that an item that failed is reported in place of the one that is awaited."""
         own = session.config.stash.get(session_key, None)
         if own is None or own.alarm is None or session.testsfailed or session.config.option.collectonly:
             return None
@@ -25,7 +25,7 @@ class FirstFailure:
             item = planned
             if isinstance(planned, CheckItem):
                 item = checks[_first_to_tell(planned, own) or planned.instance.id]
-            # a check may be any: whatever was set up for other tests is taken down before
+            # the next check is not known, so that fixtures of other tests are torn down before it
             nextitem = None if isinstance(following, CheckItem) else following
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
             if session.shouldfail:
@@ -36,7 +36,7 @@ class FirstFailure:
 
 
 def _first_to_tell(planned: CheckItem, own: Session) -> str:
-    """The id of the check that has failed, if any. Raises pytest's Failed where an invariant was violated."""
+    """The id of the check that failed; empty if none did. Raises pytest's Failed if an invariant was violated."""
     alarm = own.alarm
     assert alarm is not None
     own.wait(planned.instance)

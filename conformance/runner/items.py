@@ -1,4 +1,4 @@
-"""What pytest sees of a run: files of checks, items, and how an item's result is told."""
+"""The pytest side of a run: files of checks, items, and reports of results."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from conformance.engine.session import Session
 BROKEN = EXIT_CODES[Verdict.BROKEN]
 
 
-@dataclass(eq=False)  # pytest before 9.1 takes no plugin that has no hash
+@dataclass(eq=False)  # plugins must be hashable for pytest before 9.1
 class Ending:
-    """How a session came to its end, other than by having run what was selected. A pytest plugin of its own."""
+    """Why a pytest session ended before it had run everything selected. A pytest plugin."""
 
     failure: str = ""
-    """Why this is no verdict on the target."""
+    """Why there is no verdict on the target; empty if there is one."""
     exit_code: int = BROKEN
     interrupted: bool = False
     others_failed: bool = False
-    """Tests that are none of the suite's, run in the same session."""
+    """Whether tests that are not part of the suite failed in this session."""
 
     def fail(self, why: str, exit_code: int = BROKEN) -> None:
-        """The first reason stays."""
+        """Records a failure; the first one is kept."""
         if not self.failure:
             self.failure, self.exit_code = clean_with_all(why), exit_code
 
@@ -64,11 +64,11 @@ ending_key = pytest.StashKey[Ending]()
 
 
 class CheckFailed(Exception):
-    """A check failed; the message is all there is to say."""
+    """A check failed; the message is the whole report, without a traceback."""
 
 
 def erred(error: BaseException) -> str:
-    """An exception that nobody foresaw, in one line."""
+    """An unexpected exception as one line of text, redacted."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -81,13 +81,13 @@ def _last_line(text: str) -> str:
 
 
 class CheckFile(pytest.File):
-    """One `check_<subject>.py`: its items are the instances that the profile calls for."""
+    """One `check_<subject>.py`: its items are the instances that apply to the profile."""
 
     def collect(self) -> Iterator[CheckItem]:
         subject = self.path.stem
         for instance in self.config.stash[session_key].instances:
             if instance.check.subject == subject:
-                # the node's id is said, not left to pytest, whose `--lf` would not know it again
+                # an explicit node id, since `--lf` would not recognise the one that pytest derives
                 nodeid = f"{self.nodeid}::{instance.name}"
                 yield CheckItem.from_parent(self, name=instance.name, nodeid=nodeid, instance=instance)
 
@@ -110,7 +110,7 @@ class CheckItem(pytest.Item):
             self.result = result = self.config.stash[session_key].result(self.instance)
         except Stopped as stopped:
             if not self.config.stash[session_key].part.worker:
-                # thousands of items more would only say the same, in seconds that a deadline does not have
+                # the other items would be skipped for the same reason, which takes seconds after a deadline
                 self.session.shouldstop = str(stopped)
             pytest.skip(f"not run: {stopped}")
         except JournalError as error:
@@ -126,8 +126,8 @@ class CheckItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002
         if isinstance(excinfo.value, CheckFailed):
             return str(excinfo.value)
-        # not pytest's own form, which parses source: that fails in Python 3.11 while hypothesis, in another thread,
-        # sets the recursion limit
+        # pytest's own form parses source, which fails in Python 3.11 while hypothesis sets the recursion limit in
+        # another thread
         return clean_with_all("".join(traceback.format_exception(excinfo.value)))
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
@@ -135,7 +135,7 @@ class CheckItem(pytest.Item):
 
     @property
     def location(self) -> tuple[str, int | None, str]:
-        """As pytest's own, which looks at the path of each item anew."""
+        """The value of pytest's own property, which would resolve the path again for each item."""
         return self.nodeid.partition("::")[0], None, self.name
 
 
@@ -144,7 +144,7 @@ def _names(instance: Instance) -> tuple[str, ...]:
 
 
 def describe(result: Result) -> str:
-    """A failure in a few lines."""
+    """A failure as a few lines of text."""
     lines = [f"{result.requirement}: {result.message}"]
     if result.expected:
         lines.append(f"expected {result.expected}, observed {result.observed or 'something else'}")

@@ -1,6 +1,6 @@
-"""The kill matrix: every fault and variant of the reference service, and drawn targets, judged like any other.
+"""The kill matrix: judges every fault and variant of the reference service, and random targets, like any other target.
 
-It is the proof behind a green run: what the suite is known to catch, and what it is known not to mind.
+It shows that the suite detects each fault and accepts each legitimate variant.
 """
 
 from __future__ import annotations
@@ -45,47 +45,47 @@ from conformance.runner import random_target as drawn_profile
 _RED = (Outcome.FAILED, Outcome.WARNED)
 DRAWN = 300
 _SOUND = {"incomplete": "sound"}
-"""What a drawn target is called of which nothing failed, and too little was stated for a verdict."""
+"""The word for a random target that is judged correctly although its profile states too little for a verdict."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one target. `fine`: a fault was killed, a variant or a drawn target is conformant."""
+    """The result for one target. `fine`: the fault was killed, or the variant or random target was judged correctly."""
 
     id: str
     title: str
     requirement: str
-    """Which the fault violates; for a variant, which is at risk."""
+    """The one that the fault violates; for a variant, the one that is at risk."""
     fine: bool
     verdict: str
     by: tuple[str, ...]
-    """The requirements that went red."""
+    """The requirements that failed or warned."""
     collateral: tuple[str, ...]
-    """Required and declared requirements beside the fault's own that failed."""
+    """The required and declared requirements that failed, without the fault's own."""
     inconclusive: int
     requests: int
     seconds: float
     problem: str = ""
     choices: Mapping[str, Any] | None = None
-    """Of a drawn target: all that is not the reference's own, as `conformance faults --draw` takes it."""
+    """Of a random target: the choices that differ from the reference's, as `conformance faults --draw` takes them."""
     failing: tuple[str, ...] = ()
-    """Of a drawn target that is not conformant: the checks that say so, each with how often and its first message."""
+    """Of a random target that is not `fine`: each check that prevents it, with its count and its first message."""
     unjudged: tuple[str, ...] = ()
-    """Requirements of which no result is a judgement: whoever is conformant without one of them proves little by it."""
+    """The requirements without a judged result, about which a conformant run proves nothing."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is to be judged: a fault or variant by its id, or a drawn target under a name of the matrix's own."""
+    """One target to judge: a fault or variant by its id, or a random target with an id of the matrix."""
 
     id: str
     drawn: RandomTarget | None = None
 
 
 def chosen(words: Sequence[str], *, with_variants: bool, only_drawn: bool = False) -> list[Subject]:
-    """What is named, or all faults, and all variants too; nothing by itself where only drawn targets are wanted.
+    """The subjects with the ids `words`; without ids, all faults unless `only_drawn`, and all variants on demand.
 
-    Raises UsageError on an unknown id.
+    Raises UsageError for an unknown id.
     """
     known = [*faults(), *variants()]
     for word in words:
@@ -96,16 +96,16 @@ def chosen(words: Sequence[str], *, with_variants: bool, only_drawn: bool = Fals
 
 
 def drawn_subjects(count: int, seed: int, choices: Sequence[str] = ()) -> list[Subject]:
-    """So many drawn targets, the same ones for the same seed, and those whose choices are given as JSON.
+    """`count` random targets, which depend on the seed only, and the targets with these choices, each a JSON object.
 
-    Raises UsageError on choices that there are not.
+    Raises UsageError for unknown choices.
     """
     targets = [*(random_targets(count, seed) if count else ()), *(target_from(_parsed(text)) for text in choices)]
     return [Subject(f"R{number:03d}", target) for number, target in enumerate(targets, 1)]
 
 
 def woven(some: Sequence[Subject], others: Sequence[Subject]) -> list[Subject]:
-    """Both lists in one, evenly: drawn targets are often slow, and while one is waited for, others can be judged."""
+    """Merges two lists evenly, since random targets are often slow and others can be judged meanwhile."""
     places = [((index + 0.5) / len(group), subject) for group in (some, others) for index, subject in enumerate(group)]
     return [subject for _, subject in sorted(places, key=lambda place: place[0])]
 
@@ -114,18 +114,18 @@ def _parsed(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise UsageError(f"the choices are no JSON: {error}", where="--draw") from None
+        raise UsageError(f"the choices are not valid JSON: {error}", where="--draw") from None
 
 
 def rows(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
-    """One row a subject, in order, as they come. Each job is a process with a reference service of its own."""
+    """Yields one row for each subject, in order. Each job is a process with its own reference service."""
     if jobs == 1:
         with _bench() as (service, folder):
             yield from (_judged(subject, service, folder) for subject in subjects)
         return
     pooled = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent)
     with own_processes(), pooled as pool:
-        # not `map`: it cancels what is left, and the pool's own thread fails over that when its processes are gone
+        # not `map`: it cancels pending futures, on which the pool's own thread fails when its processes have ended
         waiting = [pool.submit(_at_our_bench, subject) for subject in subjects]
         try:
             yield from (one.result() for one in waiting)
@@ -136,7 +136,7 @@ def rows(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
 
 
 def _end_with_parent() -> None:
-    """A process that waits for more work does not see that nobody is left to give it any."""
+    """Ends this process when its parent ends, which a process of the pool does not notice by itself."""
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
@@ -156,7 +156,7 @@ def _bench() -> Iterator[tuple[embedded.Embedded, Path]]:
 
 @cache
 def _our_bench() -> tuple[embedded.Embedded, Path]:
-    """The bench of this process, as long as it lives."""
+    """The bench of this process, closed when the process exits."""
     bench = ExitStack()
     Finalize(None, bench.close, exitpriority=1)
     return bench.enter_context(_bench())
@@ -170,12 +170,12 @@ def _judged(subject: Subject, service: embedded.Embedded, folder: Path) -> Row:
     judged = _drawn_row if subject.drawn else _row
     try:
         return judged(subject, service, folder)
-    except Exception as error:  # noqa: BLE001 - one subject that cannot be judged must not end the other 500
+    except Exception as error:  # noqa: BLE001 - one subject that cannot be judged must not end the matrix
         problem = f"{type(error).__name__}: {error}"
         choices = subject.drawn.differences() if subject.drawn else None
         return Row(subject.id, "", "all", False, "broken", (), (), 0, 0, 0.0, problem, choices)
     finally:
-        gc.collect()  # a run is full of circles: 30 MB a target, each a little slower than the one before
+        gc.collect()  # a run has reference cycles: 30 MB a target, and each target is slower than the last
 
 
 def _row(subject: Subject, service: embedded.Embedded, folder: Path) -> Row:
@@ -196,7 +196,7 @@ def _drawn_row(subject: Subject, service: embedded.Embedded, folder: Path) -> Ro
     assert target is not None
     started = time.monotonic()
     choices = target.differences()
-    title = " ".join(f"{name}={value}" for name, value in choices.items()) or "the reference's own"
+    title = " ".join(f"{name}={value}" for name, value in choices.items()) or "the reference's choices"
     try:
         run = drawn_run(target, subject.id, service, folder)
     except ConformanceError as error:
@@ -208,7 +208,7 @@ def _drawn_row(subject: Subject, service: embedded.Embedded, folder: Path) -> Ro
 
 @dataclass(frozen=True)
 class _Reading:
-    """What a drawn target has of a variant."""
+    """The members of a variant that a row needs, for a random target."""
 
     id: str
     title: str
@@ -216,7 +216,7 @@ class _Reading:
 
 
 def _failing(run: Run) -> tuple[str, ...]:
-    """What keeps a run from being conformant, a line a check."""
+    """The results that prevent a conformant verdict, one line for each outcome and check."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for outcome in (Outcome.FAILED, Outcome.BROKEN, Outcome.UNTESTED, Outcome.INCONCLUSIVE):
         for result in run.results:
@@ -231,9 +231,9 @@ def _failing(run: Run) -> tuple[str, ...]:
 def drawn_run(
     target: RandomTarget, name: str, service: embedded.Embedded, folder: Path, examples: int | None = None
 ) -> Run:
-    """A whole run against a drawn target, with the profile that its owner would write. `name` is new to the service.
+    """A whole run against a random target, with a profile that states its facts. `name` must be new to the service.
 
-    `examples`: so many of each generated request, None: as in any run. Raises ConformanceError as `judge` does.
+    `examples`: the number of examples of each property; None: the default. Raises ConformanceError like `judge`.
     """
     _register(target, name, service)
     profiles = embedded.bundled_profiles()
@@ -294,13 +294,13 @@ def _told(seeded: Any, run: Run, seconds: float) -> Row:
 
 
 def unjudged(run: Run) -> tuple[str, ...]:
-    """The requirements of which a run judged nothing."""
+    """The requirements without a judged result in a run."""
     judged = {one.requirement for one in run.results if one.outcome in (*_RED, Outcome.PASSED)}
     return tuple(sorted({one.requirement for one in run.results} - judged))
 
 
 def line(row: Row) -> str:
-    """A row as a line of text; below a drawn target that is not conformant, what failed and how to draw it again."""
+    """A row as a line of text; for a random target that is not `fine` also its failures and its `--draw` option."""
     fault = row.id in faults()
     word = (
         ("killed" if row.fine else "SURVIVED")
@@ -320,7 +320,7 @@ def line(row: Row) -> str:
 
 
 def summary(done: Sequence[Row]) -> dict[str, Any]:
-    """The figures that people cite, as a JSON object."""
+    """The figures of a matrix, as a JSON object."""
     seeded = [row for row in done if row.id in faults()]
     targets = [row for row in done if row.choices is not None]
     readings = [row for row in done if row.id not in faults() and row.choices is None]
@@ -333,8 +333,8 @@ def summary(done: Sequence[Row]) -> dict[str, Any]:
         "collateral_mean": round(mean(collateral), 3),
         "variants": len(readings),
         "conformant": sum(row.fine for row in readings),
-        "drawn": len(targets),
-        "drawn_conformant": sum(row.fine for row in targets),
+        "random_targets": len(targets),
+        "random_targets_sound": sum(row.fine for row in targets),
         "false_alarms": [row.id for row in (*readings, *targets) if not row.fine],
         "requests": sum(row.requests for row in done),
         "seconds": round(sum(row.seconds for row in done), 1),
@@ -343,8 +343,8 @@ def summary(done: Sequence[Row]) -> dict[str, Any]:
 
 
 def recorded(done: Sequence[Row]) -> dict[str, Any]:
-    """Which requirements each fault turned red, as `conformance list` and `explain` show it, and who was conformant,
-    with what was not judged of him."""
+    """The content of `kills.json`, for `conformance list` and `explain`: the requirements that each fault turned red,
+    and the conformant variants with the requirements not judged of them."""
     seeded = {row.id: row for row in done if row.id in faults()}
     others = [row for row in done if row.id not in faults() and row.fine]
     return {
@@ -357,7 +357,7 @@ def last_line(told: Mapping[str, Any]) -> str:
     """A summary as a line of text."""
     return (
         f"{told['killed']} of {told['faults']} faults killed, {told['conformant']} of {told['variants']} variants "
-        f"conformant, {told['drawn_conformant']} of {told['drawn']} drawn targets judged soundly; "
-        "other requirements red per fault: "
+        f"conformant, {told['random_targets_sound']} of {told['random_targets']} random targets judged correctly; "
+        "other requirements red for each fault: "
         f"median {told['collateral_median']}, mean {told['collateral_mean']}; {told['requests']:,} requests"
     )

@@ -1,4 +1,4 @@
-"""Several targets side by side, each judged by a `conformance run` process, and one table at the end."""
+"""Runs several targets in parallel, each in a `conformance run` process, and prints one table at the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from conformance.engine.options import new_seed
 from conformance.runner.progress import to_a_person
 
 _GRAVEST: Final = (EXIT_INTERRUPTED, 5, 2, 4, 1, 3, 0)
-"""Exit codes, of which the first that any target ended with is that of them all."""
+"""Exit codes, the gravest first: several targets end with the gravest code of any of them."""
 _AT_ONCE: Final = 16
 _LINE_EVERY_S: Final = 10.0
 _TEMPLATE: Final = "template.toml"
@@ -32,7 +32,7 @@ _OUTPUT: Final = "output.txt"
 _POLL_S: Final = 0.05
 _RUN: Final = "from conformance.cli import main; main(prog_name='conformance')"
 _OF_ONE_TARGET: Final = ("profile", "base_url")
-"""Options of which there is one for each target."""
+"""Options with a value for each target."""
 _WORDS: Final = {2: "not run", 4: "unreachable", 5: "broken", EXIT_INTERRUPTED: "interrupted"}
 
 
@@ -41,7 +41,7 @@ class _Target:
     name: str
     options: RunOptions
     output: Path
-    """What its run prints."""
+    """The file with the output of its run."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class _Ended:
 
     @property
     def told(self) -> dict[str, Any]:
-        """Its run.json; empty where there is none."""
+        """The content of its run.json; empty if there is none."""
         try:
             loaded = json.loads((self.target.output.parent / "report" / "run.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -68,7 +68,7 @@ class _Ended:
 
 
 def profiles_in(paths: Sequence[Path]) -> list[Path]:
-    """The profiles that are named: files, and of a folder all that lie in it but the template. Raises UsageError."""
+    """The named files and, of named folders, all profiles except the template. Raises UsageError."""
     found: list[Path] = []
     for path in paths:
         inside = sorted(one for one in path.glob("*.toml") if one.name != _TEMPLATE) if path.is_dir() else [path]
@@ -83,10 +83,10 @@ def profiles_in(paths: Sequence[Path]) -> list[Path]:
 def run_all(
     profiles: Sequence[Path], options: RunOptions, console: Console | None = None, *, resume: Path | None = None
 ) -> int:
-    """Runs all, says as each ends how it ended, and gives the gravest exit code. Raises ConformanceError."""
+    """Runs all targets, prints how each ended, and returns the gravest exit code. Raises ConformanceError."""
     for option, value in (("--base-url", options.base_url), ("--resume", resume)):
         if value:
-            raise UsageError("there is one for each target", where=option, hint="run that target by itself")
+            raise UsageError("not available with several targets", where=option, hint="run each target separately")
     console = console or to_a_person()
     targets = _targets(profiles, options)
     started = time.monotonic()
@@ -107,8 +107,8 @@ def _targets(profiles: Sequence[Path], options: RunOptions) -> list[_Target]:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError("the report directory is not empty", where=str(folder), hint="name another with --report-dir")
     targets, names = [], set[str]()
-    if options.seed is None and not options.shard:  # shards have one of their own
-        options = replace(options, seed=new_seed())  # what one target is asked, all are: they may be compared
+    if options.seed is None and not options.shard:  # shards derive their seed
+        options = replace(options, seed=new_seed())  # one for all targets, so that their runs can be compared
     for profile in profiles:
         name = next(n for n in (profile.stem, *(f"{profile.stem}-{i}" for i in range(2, 999))) if n not in names)
         names.add(name)
@@ -126,7 +126,7 @@ class _Running:
 
 
 def _side_by_side(targets: Sequence[_Target], console: Console, *, quiet: bool) -> Iterator[_Ended]:
-    """Each as it ends. A signal ends all of them, and they are waited for: each leaves a report of what it did."""
+    """Yields each target when it has ended. A signal is sent on to all; each then ends with a report of what it ran."""
     left, running, last_line_at = list(targets), list[_Running](), time.monotonic()
     stopping = False
     while left or running:
@@ -140,7 +140,7 @@ def _side_by_side(targets: Sequence[_Target], console: Console, *, quiet: bool) 
                 yield _told(_ended(one, stopping=stopping), console, quiet=quiet)
             if not quiet and running and time.monotonic() - last_line_at > _LINE_EVERY_S:
                 last_line_at = time.monotonic()
-                _say(console, f"  under way: {', '.join(one.target.name for one in running)}")
+                _say(console, f"  running: {', '.join(one.target.name for one in running)}")
         except KeyboardInterrupt as signalled:
             left, stopping = [], True
             for one in running:
@@ -148,7 +148,7 @@ def _side_by_side(targets: Sequence[_Target], console: Console, *, quiet: bool) 
 
 
 def _start(target: _Target) -> _Running:
-    """In a session of its own: a signal for the whole group reaches the command only, which sends it on."""
+    """Starts a run in its own process session: a signal to the group reaches this command only, which sends it on."""
     target.output.parent.mkdir(parents=True, exist_ok=True)
     with target.output.open("wb") as output:
         process = subprocess.Popen(
@@ -162,7 +162,7 @@ def _start(target: _Target) -> _Running:
 
 
 def arguments(options: RunOptions) -> list[str]:
-    """The options that all targets share, as on the command line."""
+    """The options that all targets share, as words of the command line."""
     shared = [option for option in options.explicit_options() if option.flags and option.name not in _OF_ONE_TARGET]
     return [word for option in shared for word in option.words(getattr(options, option.name))]
 
@@ -175,9 +175,9 @@ def _ended(one: _Running, *, stopping: bool) -> _Ended:
 
 
 def _code(exit_code: int, verdict: str, *, stopping: bool) -> int:
-    """What a run ended with, which is a verdict only if its report has the same: Python itself ends with 1 on an error.
+    """The exit code of a run. It is a verdict only if the report has the same: Python ends with 1 on any error.
 
-    `stopping`: all runs were sent a signal.
+    `stopping`: a signal was sent to all runs.
     """
     if exit_code in _WORDS or EXIT_CODES.get(verdict) == exit_code:  # type: ignore[call-overload]
         return exit_code
@@ -197,7 +197,7 @@ def _word(one: _Ended) -> str:
 
 
 def table(ended: Sequence[_Ended]) -> list[str]:
-    """A line a target, and a head."""
+    """A header and a line for each target."""
     head = ("target", "verdict", "failed", "warned", "open", "passed", "requests", "seconds", "scope")
     rows: list[tuple[str, ...]] = [head]
     for one in sorted(ended, key=lambda one: one.target.name):

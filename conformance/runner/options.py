@@ -1,6 +1,6 @@
-"""The table of options in pytest: its options are made of the rows, and read back from a configuration.
+"""The run's options in pytest: added to its parser from the table of options, and read from its configuration.
 
-The commands and the workers of pytest-xdist are given the value itself, and only pytest's own options as words.
+Commands and workers of pytest-xdist receive the `RunOptions` value; only pytest's own options are words for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from conformance.journal.segments import PreviousSegments
 
 _PREFIX: Final = "--conformance-"
 WORKER_INPUT: Final = "conformance"
-"""The name, in the input of a worker of pytest-xdist, of what `worker_input` gives."""
+"""The key of `worker_input` in the input of a worker of pytest-xdist."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def options_of(config: pytest.Config) -> tuple[RunOptions, RunPart]:
-    """What pytest was asked for, here or in the process that started this worker. Raises UsageError."""
+    """The options of this process or, in a worker, of the controller. Raises UsageError."""
     if told := getattr(config, "workerinput", {}).get(WORKER_INPUT):
         return _options_of_worker(told, config.workerinput["workerid"])  # type: ignore[attr-defined]
     given = {option.name: config.getoption(option.pytest_flag) for option in _own()}
@@ -51,7 +51,7 @@ def options_of(config: pytest.Config) -> tuple[RunOptions, RunPart]:
 
 
 def pytest_words(options: RunOptions) -> list[str]:
-    """What of the options is pytest's own, as words of its command line."""
+    """The options that are pytest's own, as words of its command line."""
     theirs = [option for option in options.explicit_options() if option.pytest]
     return [
         word
@@ -61,7 +61,7 @@ def pytest_words(options: RunOptions) -> list[str]:
 
 
 def worker_input(session: Session, share: tuple[int, int]) -> dict[str, Any]:
-    """What a worker needs to know of the run, as plain values that execnet sends."""
+    """The part of the run for a worker, as plain values that execnet can send."""
     options = replace(session.options, report_dir=session.directory, seed=session.seed)
     part = RunPart(share=share, run=session.run, again=session.again)
     earlier = msgspec.to_builtins(session.earlier) if session.earlier else None

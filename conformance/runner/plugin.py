@@ -1,7 +1,7 @@
 """The pytest plugin: `pytest -p conformance.runner.plugin --pyargs conformance.checks --conformance-profile P`.
 
-Each check on each operation in each case is one item. The engine runs what was selected concurrently, and an item only
-waits for its own result. Loaded only when asked for; every option begins with `--conformance-`.
+Each check on each operation in each case is one item. The engine runs the selected ones concurrently, and an item waits
+only for its own result. pytest does not load it by itself; every option begins with `--conformance-`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.mark.expression import Expression  # there is no public way to tell a wrong expression from a right one
+from _pytest.mark.expression import Expression  # no public function validates an expression
 
 import conformance.checks
 from conformance.checks.support.registry import Instance
@@ -60,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from conformance.runner.distributed.controller import Gateways
         from conformance.runner.distributed.xdist_scheduling import Sharing
 
-        config.option.maxworkerrestart = "0"  # a process that crashed has spoilt the run: nobody takes its place
+        config.option.maxworkerrestart = "0"  # a crashed worker breaks the run: it is not replaced
         gateways = Gateways(config)
         config.pluginmanager.register(gateways, "conformance-gateways")
         config.pluginmanager.register(Sharing(config, gateways), "conformance-sharing")
@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
-    if session_key in config.stash:  # the commands bring their own
+    if session_key in config.stash:  # the commands have set theirs
         return
     try:
         own = prepare_session(*options_of(config), collect_only=config.option.collectonly)
@@ -84,7 +84,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def _report_unreachable(own: Session, why: Unreachable) -> None:
-    """The reports of a run of which nothing was sent, before any item is collected or a worker starts."""
+    """Writes the reports of a run without requests, before items are collected or workers started."""
     from conformance.reports import write_reports
 
     own.write_head(own.instances)
@@ -106,7 +106,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         dropped = [item for item in items if item.name not in only]
         items[:] = [item for item in items if item.name in only]
         config.hook.pytest_deselected(items=dropped)
-    if own.options.shard and not own.earlier:  # of what is resumed the rest is known
+    if own.options.shard and not own.earlier:  # a resumed run has the open checks of its shard only
         items[:], others = in_shard(items, *own.options.shard_index)
         config.hook.pytest_deselected(items=others)
     items.sort(key=lambda item: isinstance(item, CheckItem) and item.instance.check.exclusive)
@@ -124,16 +124,16 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 
 def _read_expressions(config: pytest.Config) -> None:
-    """Before any worker trips over them. Raises UsageError."""
+    """Validates -k, -m and --lf before a worker reads them. Raises UsageError."""
     if config.stash[session_key].options.shard and config.getoption("lf", False):
-        raise UsageError("only this machine knows what failed: no other makes shards of that", where="--lf")
+        raise UsageError("not available with shards, which do not know the last failures", where="--lf")
     for option, text in (("-k", config.option.keyword), ("-m", config.option.markexpr)):
         try:
             if text:
                 Expression.compile(text)
         except Exception as error:  # noqa: BLE001 - SyntaxError from pytest 9 on, one of pytest's own before
             told = f"{error.msg} at column {error.offset}" if isinstance(error, SyntaxError) else str(error)
-            raise UsageError(f"{text!r} is no expression: {told}", where=option) from None
+            raise UsageError(f"{text!r} is not a valid expression: {told}", where=option) from None
 
 
 # Running
@@ -170,7 +170,7 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
             outcome = yield
         stopped = str(session.shouldfail or session.shouldstop or "")
         return outcome
-    except (pytest.Session.Interrupted, pytest.Session.Failed) as stop:  # -x and its kin
+    except (pytest.Session.Interrupted, pytest.Session.Failed) as stop:  # -x and similar options
         stopped = str(stop)
         raise
     except KeyboardInterrupt as signal:
@@ -196,7 +196,7 @@ def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> I
     from conformance.runner.distributed.xdist_scheduling import SECRETS, share_of
 
     share = share_of(checks, config)
-    own.schedule(ordered(share) if own.options.fail_fast else share)  # the controller asks for the first
+    own.schedule(ordered(share) if own.options.fail_fast else share)  # started by the first item
     try:
         with interrupts.in_a_process_of_its_own():
             return (yield)
@@ -210,7 +210,7 @@ def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> I
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable(config: pytest.Config) -> Iterator[None]:
-    """A process elsewhere sends what it wrote along with its reports."""
+    """A worker on another machine sends its new journal lines with each report."""
     data: Any = yield
     own = config.stash.get(session_key, None)
     if own is not None and own.part.keys is not None and isinstance(own.journal, Outbox):
@@ -219,7 +219,7 @@ def pytest_report_to_serializable(config: pytest.Config) -> Iterator[None]:
 
 
 def _conclude(session: pytest.Session, own: Session, stopped: str) -> None:
-    """The run out of its journal; the invariants, which are judged on all of it, reported as items of their own."""
+    """Assembles the run from its journal, and reports its invariants as items."""
     try:
         try:
             if sharing := session.config.pluginmanager.getplugin("conformance-sharing"):
@@ -241,7 +241,7 @@ def _conclude(session: pytest.Session, own: Session, stopped: str) -> None:
 
 
 def _is_shown(result: Result, run: Run) -> bool:
-    """Invariants; in a filtered run, of what was sent only."""
+    """Whether a result is an invariant's; in a filtered run, untested ones are left out."""
     untested = result.outcome is Outcome.UNTESTED
     return result.check.startswith("invariant::") and not (run.filtered and untested)
 
@@ -265,7 +265,7 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Reports are written, and the exit status becomes the suite's own (design, Exit codes)."""
+    """Writes the reports and sets the suite's own exit status (design, Exit codes)."""
     run = session.config.stash.get(run_key, None)
     own = session.config.stash.get(session_key, None)
     if own is None or own.part.worker or session.config.option.collectonly:
@@ -283,7 +283,7 @@ def _write_reports(run: Run, own: Session, ending: Ending) -> None:
     try:
         write_reports(run, own.directory)
     except ConformanceError as error:
-        ending.fail(f"{error}; `conformance report {own.directory}` makes them from the journal")
+        ending.fail(f"{error}; `conformance report {own.directory}` writes them from the journal")
 
 
 def _status(session: pytest.Session, run: Run | None) -> int:

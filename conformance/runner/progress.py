@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a live line on a terminal, a line now and then elsewhere."""
+"""The progress of a run: a live line on a terminal, otherwise a line every few seconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LINE_EVERY_S: Final = 5.0
 
 
 class ProgressLine:
-    """A pytest plugin that says how far the run is: a live line on a terminal, a line now and then elsewhere."""
+    """A pytest plugin that prints progress, and keeps the assembled run and the ending of the session."""
 
     def __init__(self, console: Console, made: Session, *, quiet: bool) -> None:
         self.run: Run | None = None
@@ -48,9 +48,9 @@ class ProgressLine:
         if self._quiet or not (session.items or splits):
             return
         checks = f"{len(session.items):,} checks, " if session.items else ""
-        told = f"conformance of {self._made.profile.base_url}, profile {self._made.profile.name}: "
+        told = f"target {self._made.profile.base_url}, profile {self._made.profile.name}: "
         self._console.print(
-            self._made.secrets.clean(f"{told}{checks}{self._made.concurrency} requests at once"),
+            self._made.secrets.clean(f"{told}{checks}at most {self._made.concurrency} concurrent requests"),
             highlight=False,
             markup=False,
             soft_wrap=True,
@@ -67,7 +67,7 @@ class ProgressLine:
         self.interrupted = isinstance(excinfo.value, KeyboardInterrupt)
 
     def pytest_internalerror(self, excrepr: object) -> bool:
-        """Kept for whoever mends the suite; nobody else wants to read it."""
+        """Writes the traceback to a file in place of the terminal."""
         text = self._made.secrets.clean(f"{excrepr}\n")
         try:
             path = self._made.directory / _CRASH
@@ -124,7 +124,7 @@ class ProgressLine:
 
 
 class _Console(Console):
-    """Goes on silently when nobody reads: `conformance run | head` must not end the run."""
+    """Discards its output after a broken pipe: `conformance run | head` must not end the run."""
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
@@ -132,5 +132,5 @@ class _Console(Console):
 
 
 def to_a_person() -> Console:
-    """Where a run talks to a person."""
+    """The console of a run, on standard output."""
     return _Console(file=sys.stdout, soft_wrap=True)

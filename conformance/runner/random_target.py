@@ -1,7 +1,7 @@
-"""The profile of a drawn target as its owner would write it: of what is left out, with an exclusion or in silence.
+"""The profile of a random target: each omitted fact is either excluded or left unstated.
 
-A silent owner may state any number of facts, from the three that every profile has to all: whatever is left out, no
-check may fail a conforming target for it.
+A profile may state any number of facts, from the three required ones to all: no check may fail a conforming target
+for a fact that is not stated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Path = tuple[str, ...]
 _REASON = {"none": "its owner gives no access to it"}
 _BASE = ("name", "base_url", "description", "variables", "limits", "authorization")
 _DEEP = ("fixtures", "operations", "search", "effects", "rate_limit", "credentials")
-"""Tables of which a profile may state any part. Another is stated as a whole: half of one may say something else."""
+"""Tables that a profile may state in part. Any other is stated whole: half of it may mean something else."""
 
 
 _FACTS = ("idempotency", "identity", "search", "webhooks", "hosted", "rate_limit", "oauth")
@@ -29,7 +29,7 @@ _FACTS = ("idempotency", "identity", "search", "webhooks", "hosted", "rate_limit
 
 
 def with_exclusions(target: RandomTarget, document: Document, reference: Mapping[str, Any]) -> Document:
-    """The document with an exclusion for each fact that the reference's profile has and this one leaves out."""
+    """The document with an exclusion for each fact of the reference's profile that the target omits."""
     made = {name: dict(value) if isinstance(value, Mapping) else value for name, value in document.items()}
     for fact in target.omitted_facts:
         _exclude(made, fact, reference)
@@ -75,11 +75,11 @@ def _exclude(made: Document, fact: str, reference: Mapping[str, Any]) -> None:
 
 
 def reduced(document: Document, facts: int, options: RunOptions) -> Document:
-    """The document with at most that many facts of its own, always the same ones, as far as they make a profile."""
+    """The document with at most `facts` of its facts, chosen by that number as the seed, that form a valid profile."""
     every = [path for name, value in document.items() if name not in _BASE for path in _paths((name,), value)]
     chosen = set(random.Random(facts).sample(every, min(facts, len(every))))
     kept: list[Path] = []
-    for path in every:  # in the document's order: what refers to another fact comes after it
+    for path in every:  # in the document's order: a fact comes after those that it refers to
         if path in chosen and _loads(_only(document, [*kept, path]), options):
             kept.append(path)
     return _only(document, kept)
@@ -114,10 +114,10 @@ def _loads(document: Document, options: RunOptions) -> bool:
 
 
 def is_sound(target: RandomTarget, run: Run) -> bool:
-    """Whether a run judged a conforming target rightly.
+    """Whether a run judged a conforming target correctly.
 
-    Where everything is stated or excluded it is conformant. Where the owner is silent nothing fails, and the verdict
-    is open for want of facts alone; with few facts, for want of what could be seen with them, too.
+    With every fact stated or excluded it must be conformant. Otherwise nothing may fail, and the verdict may be
+    incomplete because of unstated facts only; if few facts are stated, also because of inconclusive results.
     """
     if run.verdict is Verdict.CONFORMANT:
         return True

@@ -1,4 +1,4 @@
-"""How the checks of a run are dealt out: to the processes of one machine, and to shards on several."""
+"""Distributes the checks of a run over processes and shards."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from conformance.runner.items import CheckItem
 
 
 def dealt(checks: Iterable[Instance], index: int, count: int) -> tuple[list[Instance], list[Instance]]:
-    """The ordinary checks that fall to one of several, in turn; and all those that must run alone."""
+    """(ordinary checks of part `index` of `count`, round robin; all exclusive checks)."""
     known = list(checks)
     ordinary = [check for check in known if not check.check.exclusive]
     return ordinary[index::count], [check for check in known if check.check.exclusive]
 
 
 def in_shard(items: Sequence[pytest.Item], index: int, count: int) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """The items of one shard, and the rest. What must run alone falls to the last one; no other test is dealt out."""
+    """(items of one shard, items of the others). The last shard has the exclusive checks; all have any other tests."""
     ordinary, alone = dealt((item.instance for item in items if isinstance(item, CheckItem)), index, count)
     ours = {instance.id for instance in (*ordinary, *(alone if index == count - 1 else ()))}
     kept = [item for item in items if not isinstance(item, CheckItem) or item.instance.id in ours]
@@ -27,7 +27,7 @@ def in_shard(items: Sequence[pytest.Item], index: int, count: int) -> tuple[list
 
 
 def selection_of(session: Session, config: pytest.Config) -> str:
-    """By what the checks of a run were selected, as text; empty where all were."""
+    """The selection expressions of a run, as text; empty if all checks were selected."""
     only = (f"--only {name}" for name in sorted(session.options.only))
     expressions = (("-k", config.option.keyword), ("-m", config.option.markexpr))
     return " ".join([*(f"{option} {text!r}" for option, text in expressions if text), *only])

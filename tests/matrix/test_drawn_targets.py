@@ -80,10 +80,10 @@ def test_a_red_row_says_what_failed_and_how_to_draw_it_again() -> None:
 
 def test_drawn_targets_are_counted_by_themselves() -> None:
     told = matrix.summary([_row("R001", fine=True, choices={}), _row("R002", fine=False, choices={"nonce": True})])
-    assert (told["drawn"], told["drawn_conformant"], told["false_alarms"]) == (2, 1, ["R002"])
+    assert (told["random_targets"], told["random_targets_sound"], told["false_alarms"]) == (2, 1, ["R002"])
     assert (told["faults"], told["variants"]) == (0, 0)
     assert [row["choices"] for row in json.loads(json.dumps(told))["rows"]] == [{}, {"nonce": True}]
-    assert "1 of 2 drawn targets judged soundly" in matrix.last_line(told)
+    assert "1 of 2 random targets judged correctly" in matrix.last_line(told)
 
 
 def test_what_is_drawn_follows_from_the_seed() -> None:

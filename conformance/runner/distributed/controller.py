@@ -1,7 +1,7 @@
-"""A run over gateways that share no folder with it (`--tx ssh=...`, `--tx socket=...`): the near side.
+"""The controller of a run over gateways that share no folder with it (`--tx ssh=...`, `--tx socket=...`).
 
-Each gateway is asked first whether it has the same checks, and is sent the profile with its files. What else its part
-of the run needs comes with pytest-xdist's own message, and its journal comes back with its reports.
+Each gateway must have the same checks, and receives the profile with its files. The worker's other input is part of
+pytest-xdist's own message. Its journal is returned with its reports.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _PATIENCE_S: Final = 60.0
 
 
 class Gateways:
-    """A pytest plugin; does nothing where all processes are started from here, in this folder."""
+    """A pytest plugin; inactive if all processes are children of this one that run in its folder."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self.elsewhere = False
         self.children: dict[str, int] = {}
-        """The process ids of the gateways that are children of this process, by the gateways' ids."""
+        """Process ids of the gateways that are children of this process, by gateway id."""
         self._folders: dict[str, tuple[str, str]] = {}
-        """Where each gateway has its folder and, in it, the profile."""
+        """(folder, path of the profile in it) on the gateway's machine, by gateway id."""
         self._files: dict[str, int] = {}
         self._starting = ExitStack()
 
@@ -48,12 +48,12 @@ class Gateways:
             return (yield)
         except (execnet.HostNotFound, EOFError, OSError, execnet.RemoteError) as error:
             problem = UsageError(
-                f"a gateway cannot be had: {_line(error)}", where="--tx", hint="is it up, with Python?"
+                f"a gateway cannot be opened: {_line(error)}", where="--tx", hint="is the host up, with Python?"
             )
         except UsageError as error:
             problem = error
         except ValueError as error:
-            problem = UsageError(f"no gateway is written like this: {_line(error)}", where="--tx")
+            problem = UsageError(f"not a gateway specification: {_line(error)}", where="--tx")
         finally:
             self._starting.close()
         self._config.stash[ending_key].fail(str(problem), problem.exit_code)
@@ -65,8 +65,8 @@ class Gateways:
         if not self.elsewhere:
             return
         if config.getoption("lf", False):
-            raise UsageError("no gateway knows what failed here", where="--lf", hint="use --only, or -n")
-        # no gateway gets a copy of pytest: it has one beside the suite
+            raise UsageError("the last failures are unknown to gateways", where="--lf", hint="use --only, or -n")
+        # pytest is not copied to a gateway: it is installed there with the suite
         asked = {Path(root).resolve() for root in (*config.option.rsyncdir, *config.getini("rsyncdirs"))}
         manager = config.pluginmanager.getplugin("dsession").nodemanager
         manager.roots = [root for root in manager.roots if root in asked]
@@ -81,19 +81,19 @@ class Gateways:
         own = self._config.stash[session_key]
         if lacks:
             hint = "install it there, with pytest-xdist"
-            raise UsageError(f"the suite is not there: {_line(lacks)}", where=str(gateway.spec), hint=hint)
+            raise UsageError(f"the suite is not installed there: {_line(lacks)}", where=str(gateway.spec), hint=hint)
         if (checks, contract) != (check_set_digest(), own.contract.digest):
-            raise UsageError("another version of the suite is there", where=str(gateway.spec), hint="install this one")
+            raise UsageError("the suite there has another version", where=str(gateway.spec), hint="install this one")
         assert own.options.profile is not None
         folder, profile, words = _answer(gateway, PREPARE, packed(bundle_of(own.options.profile)))
         self._folders[gateway.id] = folder, profile
-        # pytest-xdist sends the command line as it finds it here
+        # pytest-xdist sends these words to the worker as its command line
         expressions = replace(RunOptions(), keyword=own.options.keyword, markers=own.options.markers)
         params = self._config.invocation_params
         self._config.invocation_params = replace(params, args=(*words, *pytest_words(expressions)))
 
     def complete_input(self, gateway: str, sent: dict[str, Any]) -> dict[str, Any]:
-        """What a worker is sent, with what a process on another machine needs beside it."""
+        """A worker's input, with the members that a process on another machine needs."""
         if not self.elsewhere:
             return sent
         folder, profile = self._folders[gateway]
@@ -103,12 +103,12 @@ class Gateways:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_from_serializable(self, data: dict[str, Any]) -> Iterator[None]:
-        """In a thread of the gateway's: what goes wrong is kept for the end."""
+        """Runs in a thread of the gateway: errors are recorded for the end of the run."""
         self.received(data.get("worker_id", ""), data)
         return (yield)
 
     def received(self, worker: str, told: Mapping[str, Any] | None) -> None:
-        """Keeps the lines of the journal that a report, or the last word of a process, brought along."""
+        """Removes the journal lines from the data of a report, or from a worker's output, and writes them to a file."""
         lines = told.pop(LINES, b"") if isinstance(told, dict) else b""
         if not lines:
             return
@@ -128,7 +128,7 @@ class Gateways:
 
 
 def _answer(gateway: execnet.Gateway, source: str, *sent: Any) -> Any:
-    """What a piece of Python sends back that runs there, once it has ended: a gateway runs one at a time."""
+    """Runs Python source in a gateway and returns the value that it sends. A gateway runs one source at a time."""
     channel = gateway.remote_exec(source)
     for value in sent:
         channel.send(value)

@@ -1,6 +1,6 @@
-"""pytest-xdist: each worker gets its share of the items at once, so that its engine can run them concurrently.
+"""Scheduling for pytest-xdist: each worker receives all its items at the start, so that its engine runs them together.
 
-Exclusive items go to one worker, when all the others have ended.
+Exclusive items are sent to one worker after all other workers have ended.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from conformance.runner.options import WORKER_INPUT, worker_input
 from conformance.runner.sharding import dealt, selection_of
 
 SECRETS = "conformance_secrets"
-"""Under this name a worker tells the controller, through their pipe alone, what it knows for a secret."""
+"""The key of the secrets that a worker knows, in its output to the controller, which is sent through a pipe."""
 _INTERRUPTED = "keyboard-interrupt"
-"""What pytest-xdist says of a worker that was ended by Ctrl-C."""
+"""The error that pytest-xdist reports for a worker ended by Ctrl-C."""
 
 
 def share_of(checks: Sequence[Instance], config: pytest.Config) -> list[Instance]:
-    """The ordinary checks that this worker will be sent, and all exclusive ones: those run when they are asked for."""
+    """The ordinary checks of this worker, and all exclusive ones, since any worker may be sent those."""
     ordinary, exclusive = dealt(checks, *config.stash[session_key].part.share)
     return [*ordinary, *exclusive]
 
 
 class SharedScheduling(LoadScheduling):
-    """Deals the ordinary items out in turn, and the exclusive ones to whoever is left last."""
+    """Distributes the ordinary items round robin; the last running worker gets the exclusive ones."""
 
     def __init__(
         self, config: pytest.Config, log: Any, begin: Callable[[Sequence[str]], None], numbers: Mapping[str, int]
@@ -55,7 +55,7 @@ class SharedScheduling(LoadScheduling):
                 self.check_schedule(node)
             return
         if len(set(map(tuple, self.node2collection.values()))) > 1:
-            what = "the processes found different checks"
+            what = "the workers collected different checks"
             report = pytest.CollectReport(nodeid="", outcome="failed", longrepr=what, result=[])
             self.config.hook.pytest_collectreport(report=report)
             return
@@ -99,15 +99,15 @@ class SharedScheduling(LoadScheduling):
 
 
 class Sharing:
-    """Registered only where pytest-xdist is."""
+    """A pytest plugin, registered with pytest-xdist only: starts the workers' parts of the run, and ends them."""
 
     def __init__(self, config: pytest.Config, gateways: Gateways) -> None:
         self._config = config
         self._gateways = gateways
         self._numbers: dict[str, int] = {}
-        """Which of the processes each gateway is, by its id."""
+        """The worker's number from 0, by gateway id."""
         self._nodes: list[WorkerController] = []
-        """Those that are up."""
+        """The running workers."""
 
     def pytest_configure_node(self, node: WorkerController) -> None:
         own = self._session
@@ -120,9 +120,9 @@ class Sharing:
         node.workerinput[WORKER_INPUT] = self._gateways.complete_input(node.gateway.id, worker_input(own, share))
 
     def end_workers(self, signal_name: str) -> None:
-        """Ends all processes, so that nobody writes any more when their journals are joined.
+        """Ends all workers, so that none writes while their journals are joined.
 
-        Ctrl-C in a terminal has reached them already; another signal reached only this one.
+        Ctrl-C in a terminal has reached them already; any other signal reached this process only.
         """
         if signal_name != signal.SIGINT.name:
             for node in self._nodes:
@@ -137,7 +137,7 @@ class Sharing:
         self._nodes.append(node)
 
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
-        """What a worker knew for a secret is one to all. Of one that crashed, what it was to judge is not judged."""
+        """Adds the worker's secrets to those of the run. The checks of a crashed worker are not run."""
         self._nodes = [other for other in self._nodes if other is not node]
         last_word = getattr(node, "workeroutput", None) or {}
         self._session.secrets.add_ephemeral_secrets("worker", last_word.pop(SECRETS, ()))
@@ -146,13 +146,13 @@ class Sharing:
             from conformance.runner.items import ending_key
 
             told = " ".join(str(error).split())
-            self._config.stash[ending_key].fail(f"the suite erred: the process {node.gateway.id} ended: {told}")
+            self._config.stash[ending_key].fail(f"the suite erred: worker {node.gateway.id} ended: {told}")
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> SharedScheduling:
         return SharedScheduling(config, log, self._begin, self._numbers)
 
     def _begin(self, nodeids: Sequence[str]) -> None:
-        """The journal's first line, now that the workers have told what was selected."""
+        """Writes the journal's first line when the workers have collected their items."""
         parts = (nodeid.partition("::") for nodeid in nodeids)
         told = {f"{PurePosixPath(file).stem}::{name}" for file, _, name in parts}
         if selected := [instance for instance in self._session.instances if instance.id in told]:

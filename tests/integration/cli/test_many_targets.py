@@ -175,11 +175,11 @@ def test_a_signal_ends_all_of_them_with_a_report_each(desk: Desk, number: signal
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        (("--base-url", "http://127.0.0.1:9"), "--base-url: there is one for each target"),
+        (("--base-url", "http://127.0.0.1:9"), "--base-url: not available with several targets"),
         (("--profile", "profiles/a.toml"), "is named twice"),
         (("--profile", "empty"), "empty: there is no profile in this folder"),
         (("--report-dir", "profiles"), "the report directory is not empty"),
-        (("--resume", "profiles"), "--resume: there is one for each target"),
+        (("--resume", "profiles"), "--resume: not available with several targets"),
     ],
 )
 def test_what_makes_no_sense_for_several_is_said(desk: Desk, given: tuple[str, ...], what: str) -> None:
