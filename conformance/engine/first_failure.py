@@ -16,52 +16,52 @@ class Alarm:
 
     def __init__(self, requirements: Mapping[str, Requirement], waivers: Sequence[Waiver]) -> None:
         self._requirements = requirements
-        self._waived = {(waiver.requirement, waiver.operation) for waiver in waivers}
+        self._waiver_scopes = {(waiver.requirement, waiver.operation) for waiver in waivers}
         self.event = threading.Event()
         """Set when a check failed, an invariant was violated, or the awaited job ended."""
-        self.failed = ""
+        self.failed_instance = ""
         """The id of the first failed instance."""
-        self.violated = ""
+        self.violation = ""
         """The first violated invariant and its finding, as text."""
-        self.by = ""
+        self.violation_sender = ""
         """The sender of the violating exchange: an instance's id, or another label."""
 
     @property
-    def rung(self) -> bool:
-        return bool(self.failed or self.violated)
+    def is_triggered(self) -> bool:
+        return bool(self.failed_instance or self.violation)
 
-    def heard(self, key: str, work: Work) -> Work:
+    def wrap(self, key: str, work: Work) -> Work:
         """Wraps the work of an instance: its failure triggers the alarm."""
 
-        async def listened(runtime: object) -> Result:
+        async def watched_work(runtime: object) -> Result:
             try:
                 result = await work(runtime)
             except Exception:
-                self._fail(key)  # an error of the suite ends the run too
+                self._trigger(key)  # an error of the suite ends the run too
                 raise
             if result.outcome in (Outcome.FAILED, Outcome.BROKEN):
-                self._fail(key)
+                self._trigger(key)
             return result
 
-        return listened
+        return watched_work
 
-    def _fail(self, key: str) -> None:
-        self.failed = self.failed or key
+    def _trigger(self, key: str) -> None:
+        self.failed_instance = self.failed_instance or key
         self.event.set()
 
-    def saw(self, exchange: Exchange) -> None:
+    def examine_exchange(self, exchange: Exchange) -> None:
         """Examines the findings of an exchange that the invariants have judged.
 
         A finding that a waiver may cover does not trigger: waivers are applied when the run is assembled.
         """
-        if self.violated:
+        if self.violation:
             return
         for finding in exchange.findings:
             requirement = self._requirements.get(finding.requirement)
             if requirement is None or exchange.operation not in requirement.operations or not is_binding(finding):
                 continue
-            if not self._waived & {(finding.requirement, ""), (finding.requirement, exchange.operation)}:
-                self.by = exchange.check
-                self.violated = f"{finding.requirement} on {exchange.operation}: {finding.message}"
+            if not self._waiver_scopes & {(finding.requirement, ""), (finding.requirement, exchange.operation)}:
+                self.violation_sender = exchange.check
+                self.violation = f"{finding.requirement} on {exchange.operation}: {finding.message}"
                 self.event.set()
                 return

@@ -37,7 +37,7 @@ def load_sender() -> None:
         import_module(name)
 
 
-def _unwatched(_: Exchange) -> None:
+def _ignore_exchange(_: Exchange) -> None:
     """The default `on_exchange`: does nothing, since the recorder writes the journal."""
 
 
@@ -51,21 +51,21 @@ async def open_context(settings: Settings) -> AsyncIterator[Runtime]:
     ledger = CreatedResources(profile, settings.journal, settings.secrets)
     judge = Invariants(profile, validators).judge
     recorder = Recorder(
-        settings.journal, settings.secrets, judge, ledger.note_answer, settings.on_exchange or _unwatched
+        settings.journal, settings.secrets, judge, ledger.note_answer, settings.on_exchange or _ignore_exchange
     )
 
     def spend(name: str, place: int) -> None:
         settings.journal.append(FixtureSpent(name, place))
 
-    async def call(name: str, given: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
-        return await (settings.call or runtime.call)(name, given, scope)
+    async def call(name: str, arguments: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
+        return await (settings.call or runtime.call)(name, arguments, scope)
 
     fixtures = Fixtures(profile, ledger, spend, call=call)
     arranger = Arranger(profile, settings.contract, settings.keys, settings.secrets, fixtures, settings.run)
     async with Transport(
         profile.base_url, tls=profile.tls, timeout_s=profile.limits.timeout_s, proxy=profile.limits.proxy
     ) as transport:
-        runtime = Runtime(settings, _flow(settings, transport, recorder), arranger, fixtures, validators)
+        runtime = Runtime(settings, _make_sender(settings, transport, recorder), arranger, fixtures, validators)
         try:
             if settings.limits_provoked and profile.rate_limit.restore:
                 with contextlib.suppress(FixtureError):  # it may have been restored
@@ -77,10 +77,10 @@ async def open_context(settings: Settings) -> AsyncIterator[Runtime]:
             await fixtures.aclose()
 
 
-def _flow(settings: Settings, transport: Transport, recorder: Recorder) -> Sender:
+def _make_sender(settings: Settings, transport: Transport, recorder: Recorder) -> Sender:
     profile = settings.profile
     ends_at = None if settings.remaining_s is None else time.monotonic() + settings.remaining_s
-    watched = profile if settings.watches_limits else None
+    watched_profile = profile if settings.watches_limits else None
     return Sender(
         transport,
         recorder,
@@ -92,5 +92,5 @@ def _flow(settings: Settings, transport: Transport, recorder: Recorder) -> Sende
         requests_before=settings.requests_before,
         since_s=settings.since_s,
         guard=Guard(profile, settings.secrets),
-        limit_watch=LimitWatch(watched, ends_at=ends_at, first_ends_all=settings.fail_fast),
+        limit_watch=LimitWatch(watched_profile, ends_at=ends_at, first_ends_all=settings.fail_fast),
     )

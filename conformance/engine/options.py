@@ -22,15 +22,15 @@ class RunPart:
     """The xdist worker's name; empty where the run is not split."""
     share: tuple[int, int] = (0, 1)
     """(index, count): the worker's number from 0, and the number of workers that share the limits of the run."""
-    run: str = ""
+    run_name: str = ""
     """The run's name, if another process chose it."""
-    again: str = ""
+    rerun_command: str = ""
     """The command that repeats the run, if another process knows it."""
     keys: Mapping[str, str] | None = field(default=None, repr=False)
     """The credentials, if the controller sent them to this machine; None: they are resolved here."""
-    dry: bool = False
+    dry_run: bool = False
     """No request will be sent, so no secret is resolved."""
-    earlier: PreviousSegments | None = None
+    previous_segments: PreviousSegments | None = None
     """The earlier segments of a resumed run; `report_dir` is then its folder."""
 
 
@@ -40,7 +40,7 @@ def suite_version() -> str:
     return "0+unknown"
 
 
-def now() -> str:
+def utc_timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 

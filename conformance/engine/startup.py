@@ -21,7 +21,7 @@ def prepare_session(
     *,
     collect_only: bool = False,
     resumable: ResumableRun | None = None,
-    meanwhile: Callable[[], None] | None = None,
+    preload: Callable[[], None] | None = None,
 ) -> Session:
     """A session that can start: the profile is valid, the target was contacted, a report folder is claimed.
 
@@ -31,25 +31,25 @@ def prepare_session(
     part = part or RunPart()
     journal: Journal | None = None if part.keys is None else Outbox()
     if resumable:
-        part, journal = replace(part, earlier=resumable.earlier), resumable.journal
+        part, journal = replace(part, earlier=resumable.previous_segments), resumable.journal
     session = Session(options, part, journal=journal)
     if resumable:
         resumable.require_same(session)
-    sends = not (part.worker or collect_only)
-    reached = start_reach(session.profile, session.deadline_s) if sends else None
+    contacts_target = not (part.worker or collect_only)
+    await_target = start_reach(session.profile, session.deadline_s) if contacts_target else None
     assert session.instances is not None  # raises errors in the definitions of the checks now
-    if reached:
-        if meanwhile:
-            meanwhile()
-        session.claim(_unreachable(reached, resumable))
+    if await_target:
+        if preload:
+            preload()
+        session.claim(_reachability_error(await_target, resumable))
         if resumable:
-            resumable.tidy()
+            resumable.join_journals()
     return session
 
 
-def _unreachable(reached: Callable[[], None], resumable: ResumableRun | None) -> Unreachable | None:
+def _reachability_error(await_target: Callable[[], None], resumable: ResumableRun | None) -> Unreachable | None:
     try:
-        reached()
+        await_target()
     except Unreachable as error:
         if resumable:  # nothing is appended to the journal of a resumed run
             raise

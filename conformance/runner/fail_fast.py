@@ -15,16 +15,16 @@ class FirstFailure:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """pytest's own loop, except that an item that failed is reported in place of the one that is awaited."""
-        own = session.config.stash.get(session_key, None)
-        if own is None or own.alarm is None or session.testsfailed or session.config.option.collectonly:
+        run_session = session.config.stash.get(session_key, None)
+        if run_session is None or run_session.alarm is None or session.testsfailed or session.config.option.collectonly:
             return None
-        if own.part.worker or session.config.getoption("dist", "no") != "no":
+        if run_session.part.worker or session.config.getoption("dist", "no") != "no":
             return None
         checks = {item.instance.id: item for item in session.items if isinstance(item, CheckItem)}
         for planned, following in zip_longest(session.items, session.items[1:]):
             item = planned
             if isinstance(planned, CheckItem):
-                item = checks[_first_to_tell(planned, own) or planned.instance.id]
+                item = checks[_failed_check_id(planned, run_session) or planned.instance.id]
             # the next check is not known, so that fixtures of other tests are torn down before it
             nextitem = None if isinstance(following, CheckItem) else following
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
@@ -35,12 +35,12 @@ class FirstFailure:
         return True
 
 
-def _first_to_tell(planned: CheckItem, own: Session) -> str:
+def _failed_check_id(planned: CheckItem, run_session: Session) -> str:
     """The id of the check that failed; empty if none did. Raises pytest's Failed if an invariant was violated."""
-    alarm = own.alarm
+    alarm = run_session.alarm
     assert alarm is not None
-    own.wait(planned.instance)
-    if alarm.violated and not alarm.failed:
-        planned.session.shouldfail = f"stopping at the first failure: {alarm.violated}"
+    run_session.wait(planned.instance)
+    if alarm.violation and not alarm.failed_instance:
+        planned.session.shouldfail = f"stopping at the first failure: {alarm.violation}"
         raise planned.session.Failed(planned.session.shouldfail)
-    return alarm.failed
+    return alarm.failed_instance

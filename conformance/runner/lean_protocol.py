@@ -17,11 +17,11 @@ from conformance.runner.items import CheckItem
 def pytest_configure(config: pytest.Config) -> None:
     """Makes pytest's cache ignore OSError: pytest before 9.2 would end without a report if it cannot be written."""
     if (cache := getattr(config, "cache", None)) is not None:
-        written = cache.set
+        write = cache.set
 
         def set_if_possible(key: str, value: Any) -> None:
             with contextlib.suppress(OSError):
-                written(key, value)
+                write(key, value)
 
         cache.set = set_if_possible
 

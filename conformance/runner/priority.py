@@ -19,35 +19,35 @@ from conformance.checks.catalog import KILLS
 from conformance.checks.support.costs import Cost, known_costs
 from conformance.checks.support.registry import Instance
 
-FILE: Final = Path(__file__).with_name("first.json")
-_CHAIN: Final = 60.0
+LEADERS_FILE: Final = Path(__file__).with_name("first.json")
+_CHAIN_COST: Final = 60.0
 
 
-def ordered(instances: Iterable[Instance]) -> list[Instance]:
+def sort_by_priority(instances: Iterable[Instance]) -> list[Instance]:
     """The same instances; exclusive ones last, in their given order."""
-    given = list(instances)
-    ranks = _ranks(given)
-    lead = {name: place for place, name in enumerate(leaders())}
+    unsorted = list(instances)
+    ranks = _ranks(unsorted)
+    leading = {name: sort_key for sort_key, name in enumerate(leaders())}
 
-    def place(instance: Instance) -> tuple[bool, int, float]:
+    def sort_key(instance: Instance) -> tuple[bool, int, float]:
         if instance.check.exclusive:
             return True, 0, 0.0
-        return False, lead.get(instance.id, len(lead)), -_promise(instance, ranks[instance.id])
+        return False, leading.get(instance.id, len(leading)), -_faults_per_request(instance, ranks[instance.id])
 
-    return sorted(given, key=place)
+    return sorted(unsorted, key=sort_key)
 
 
-def price(instance: Instance) -> float:
+def expected_cost(instance: Instance) -> float:
     """The expected number of requests, from runs of the reference and its variants, plus one for controls."""
     if instance.check.chain:
-        return _CHAIN  # several checks share one walk, which `costs.json` counts for none of them
+        return _CHAIN_COST  # several checks share one walk, which `costs.json` counts for none of them
     cost = known_costs().get((instance.check.id, instance.operation.id), Cost())
     return 1 + (cost.reads + cost.writes) / max(1, cost.instances)
 
 
-def _promise(instance: Instance, rank: int) -> float:
+def _faults_per_request(instance: Instance, rank: int) -> float:
     """Known faults for each request; less for later instances of a requirement, which rarely find anything new."""
-    return (1 + kills()[instance.check.requirement]) / price(instance) / (1 + rank)
+    return (1 + faults_found()[instance.check.requirement]) / expected_cost(instance) / (1 + rank)
 
 
 def _ranks(instances: Sequence[Instance]) -> Mapping[str, int]:
@@ -60,13 +60,13 @@ def _ranks(instances: Sequence[Instance]) -> Mapping[str, int]:
         cases = {case: number for number, case in enumerate(dict.fromkeys((i.check.id, i.case) for i in group))}
         operations = {name: number for number, name in enumerate(dict.fromkeys(i.operation.id for i in group))}
         size = max(len(cases), len(operations))
-        turns = {i.id: (operations[i.operation.id] - cases[i.check.id, i.case]) % size for i in group}
-        ranks |= {i.id: rank for rank, i in enumerate(sorted(group, key=lambda one: turns[one.id]))}
+        diagonals = {i.id: (operations[i.operation.id] - cases[i.check.id, i.case]) % size for i in group}
+        ranks |= {i.id: rank for rank, i in enumerate(sorted(group, key=lambda member: diagonals[member.id]))}
     return ranks
 
 
 @cache
-def kills() -> Counter[str]:
+def faults_found() -> Counter[str]:
     """Requirement -> the number of known faults that it finds."""
     faults = json.loads(KILLS.read_text(encoding="utf-8"))["faults"]
     return Counter(requirement for fault in faults.values() for requirement in fault["by"])
@@ -75,4 +75,4 @@ def kills() -> Counter[str]:
 @cache
 def leaders() -> tuple[str, ...]:
     """Ids of the leading instances. Some may not apply to a profile."""
-    return tuple(json.loads(FILE.read_text(encoding="utf-8")))
+    return tuple(json.loads(LEADERS_FILE.read_text(encoding="utf-8")))

@@ -39,16 +39,16 @@ class Bundle:
 def bundle_of(path: Path) -> Bundle:
     """A profile with the existing files that it names by relative paths. Raises ProfileError if one is unreadable."""
     text, document = read_toml(path)
-    found = {path.resolve()}
+    existing_files = {path.resolve()}
     programs = set()
-    for name, is_program in _named(document):
+    for name, is_program in _named_files(document):
         file = (path.parent / name).resolve()
         if not PurePosixPath(name).is_absolute() and file.is_file():
-            found.add(file)
+            existing_files.add(file)
             programs |= {file} if is_program else set()
-    base = Path(os.path.commonpath([file.parent for file in found]))
+    base = Path(os.path.commonpath([file.parent for file in existing_files]))
     try:
-        files = {file.relative_to(base).as_posix(): file.read_bytes() for file in sorted(found)}
+        files = {file.relative_to(base).as_posix(): file.read_bytes() for file in sorted(existing_files)}
     except OSError as error:
         raise ProfileError(f"cannot be read: {error.strerror}", where=str(error.filename)) from None
     return Bundle(
@@ -59,7 +59,7 @@ def bundle_of(path: Path) -> Bundle:
     )
 
 
-def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+def _named_files(document: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     """(path, whether it is a program) of files in a profile. Not files of secrets: their values are sent separately."""
     for table, member in (("schemas", "file"), ("tls", "ca_file")):
         if isinstance(name := document.get(table, {}).get(member), str):

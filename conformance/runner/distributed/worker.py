@@ -31,12 +31,12 @@ except ImportError as error:
 """Run first in each gateway. Sends [import error, digest of the checks, digest of the contract]."""
 PREPARE: Final = "from conformance.runner.distributed.worker import prepare\nprepare(channel)\n"
 """Run in each gateway before pytest-xdist's own source."""
-_OF_XDIST: Final = ("PYTHONPATH", "PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT")
+_XDIST_VARIABLES: Final = ("PYTHONPATH", "PYTEST_XDIST_TESTRUNUID", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT")
 """Environment variables that pytest-xdist sets; a gateway may serve another run afterwards."""
-_prepared = ExitStack()
+_run_context = ExitStack()
 
 
-def packed(bundle: Bundle) -> dict[str, Any]:
+def pack(bundle: Bundle) -> dict[str, Any]:
     """A bundle as plain values that execnet can send."""
     return {**asdict(bundle), "files": dict(bundle.files), "environment": dict(bundle.environment)}
 
@@ -45,20 +45,20 @@ def prepare(channel: Any) -> None:
     """Receives a profile for the next run in this process; sends [folder, path of the profile, pytest's arguments]."""
     restore_environment()
     pytest_unconfigure()  # of a run that did not begin
-    folder = _prepared.enter_context(tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True))
+    folder = _run_context.enter_context(tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True))
     bundle = Bundle(**channel.receive())
-    own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None}
-    kept = {name: os.environ.get(name) for name in _OF_XDIST}
-    _prepared.enter_context(environment({**kept, **bundle.environment, **own}))
-    channel.send([folder, str(bundle.unpack(Path(folder))), _arguments()])
+    pytest_variables = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None}
+    xdist_variables = {name: os.environ.get(name) for name in _XDIST_VARIABLES}
+    _run_context.enter_context(environment({**xdist_variables, **bundle.environment, **pytest_variables}))
+    channel.send([folder, str(bundle.unpack(Path(folder))), _pytest_arguments()])
 
 
 def pytest_unconfigure() -> None:
     """Removes the profile and restores the environment."""
-    _prepared.close()
+    _run_context.close()
 
 
-def _arguments() -> list[str]:
+def _pytest_arguments() -> list[str]:
     """pytest's arguments. None is a bare path: pytest-xdist would look for it on the controller's machine."""
     plugins = ("conformance.runner.plugin", "conformance.runner.distributed.worker", "xdist.plugin")
     words = [f"-p{name}" for name in (*plugins, "no:terminal", "no:cacheprovider")]
