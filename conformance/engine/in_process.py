@@ -26,7 +26,7 @@ def judge(
 ) -> Run:
     """Certifies one target with the checks that `select` accepts.
 
-    The journal is written to `options.report_dir`; with `keep=False` it stays in memory, without heads and bodies.
+    The journal is written to `options.report_dir`; with `keep_journal=False` it stays in memory, without bodies.
     `profile` replaces the one of `options.profile`. Raises ConformanceError like a run from the command line.
     """
     session = Session(options, profile=profile, journal=None if keep_journal else MemoryJournal(evidence=False))
@@ -50,7 +50,7 @@ def run_instances(session: Session, selected: Iterable[Instance]) -> Run:
 
 
 def patched_profile(options: RunOptions, patch: Mapping[str, Any]) -> Profile:
-    """The profile of the options with a patch merged into its document, as `merged` does. Raises ProfileError."""
+    """The profile of the options with a patch merged into its document, as by `merge_patch`. Raises ProfileError."""
     assert options.profile is not None
     return document_profile(options, merge_patch(tomllib.loads(options.profile.read_text(encoding="utf-8")), patch))
 

@@ -37,7 +37,7 @@ class ResumableRun:
     previous_segments: PreviousSegments
 
     def options(self, overrides: RunOptions) -> RunOptions:
-        """The run's own options, overridden by `given`. Raises UsageError if the run cannot be resumed."""
+        """The run's own options, with these overrides. Raises UsageError if the run cannot be resumed."""
         stored_options = RunOptions.from_json(self.head.options)
         if stored_options.command:
             hint = "start a new one"

@@ -39,9 +39,9 @@ class EngineShutdown(Exception):
 
 
 class Engine(Generic[R, T]):
-    """Runs jobs in its own thread. `opened` is entered in that thread's loop and stays open for all of them.
+    """Runs jobs in its own thread. `open_context` is entered in that thread's loop and stays open for all of them.
 
-    All methods must be called from one other thread. `left_s`: seconds that remain of the deadline.
+    All methods must be called from one other thread. `remaining_s`: seconds that remain of the deadline.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Engine(Generic[R, T]):
             self._cancel_all()
 
     def result(self, key: str) -> T:
-        """Waits for a job and returns its result. Raises Stopped if the job did not end, or the job's exception."""
+        """Waits for a job and returns its result. Raises EngineShutdown, or the exception that the job raised."""
         try:
             with interrupts.taken():
                 return self._futures[key].result(self._remaining_wait_s())
@@ -99,7 +99,7 @@ class Engine(Generic[R, T]):
             raise EngineShutdown(self.stop_reason or "the job was cancelled, or the engine ended") from self._failure
 
     def wait(self, key: str, event: threading.Event, timeout_s: float | None = None) -> None:
-        """Waits until a job ends, the event is set, or `most_s` seconds or the deadline have passed."""
+        """Waits until a job ends, the event is set, or `timeout_s` seconds or the deadline have passed."""
         if key in self._futures:
             self._futures[key].add_done_callback(lambda _: event.set())
             with interrupts.taken():

@@ -171,7 +171,7 @@ class Session:
     def write_head(self, selected: Sequence[Instance], selection: str = "") -> None:
         """Writes the journal's first line: the run and its planned checks, or the segment of a resumed run.
 
-        `asked`: the selection expressions, as text.
+        `selection`: the selection expressions, as text.
         """
         if self.previous_segments:
             segment = SegmentResumed(
@@ -318,7 +318,7 @@ class Session:
         self._scheduled_instances = instances
 
     def result(self, instance: Instance) -> Result:
-        """Waits for an instance. Raises Stopped, or an exception that broke the suite."""
+        """Waits for an instance. Raises EngineShutdown, or an exception that broke the suite."""
         if self._engine is None:
             self.start(self._scheduled_instances)
         assert self._engine is not None

@@ -26,12 +26,12 @@ def prepare_session(
     """A session that can start: the profile is valid, the target was contacted, a report folder is claimed.
 
     If the target did not answer, `Session.unreachable` is set and the run is only reported. `resumable`: the run to
-    resume. `meanwhile` is called while the target's answer is pending. Raises ConformanceError.
+    resume. `preload` is called while the target's answer is pending. Raises ConformanceError.
     """
     part = part or RunPart()
     journal: Journal | None = None if part.keys is None else Outbox()
     if resumable:
-        part, journal = replace(part, earlier=resumable.previous_segments), resumable.journal
+        part, journal = replace(part, previous_segments=resumable.previous_segments), resumable.journal
     session = Session(options, part, journal=journal)
     if resumable:
         resumable.require_same(session)

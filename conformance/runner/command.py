@@ -181,7 +181,7 @@ def _through_pytest(words: list[str], observer: ProgressLine | Selection) -> int
 
 
 def _require_verdict(progress: ProgressLine, status: int, hint: str = "") -> None:
-    """Raises Ended if pytest's status is not a verdict. `hint`: where to read more."""
+    """Raises NoVerdict if pytest's status is not a verdict. `hint`: where to read more."""
     ending, crash = progress.ending, progress.crash_file
     if ending is None or not progress.finished:  # pytest ran no item, and has printed the reason
         if progress.interrupted:

@@ -40,7 +40,7 @@ from conformance.reference.random_targets.profile_writer import profile_of, sche
 from conformance.reference.random_targets.strategy import random_targets
 from conformance.reference.registry import Fault, faults, unknown, variants
 from conformance.runner import embedded_reference as embedded
-from conformance.runner import random_target as drawn_profile
+from conformance.runner import random_target as random_profile
 
 _RED_OUTCOMES = (Outcome.FAILED, Outcome.WARNED)
 RANDOM_TARGETS = 300
@@ -83,7 +83,7 @@ class Subject:
 
 
 def select_subjects(ids: Sequence[str], *, with_variants: bool, only_random: bool = False) -> list[Subject]:
-    """The subjects with the ids `words`; without ids, all faults unless `only_drawn`, and all variants on demand.
+    """The subjects with these ids; without ids, all faults unless `only_random`, and all variants on demand.
 
     Raises UsageError for an unknown id.
     """
@@ -205,7 +205,7 @@ def _random_row(subject: Subject, service: embedded.EmbeddedReference, folder: P
     except ConformanceError as error:
         return Row(subject.id, title, "all", False, "broken", (), (), 0, 0, 0.0, str(error), choices)
     row = _row_of_run(_RandomSubject(subject.id, title), run, time.monotonic() - started)
-    row = replace(row, fine=drawn_profile.is_sound(target, run) and not row.problem)
+    row = replace(row, fine=random_profile.is_sound(target, run) and not row.problem)
     return replace(row, choices=choices, failing=() if row.fine else _failing_checks(run))
 
 
@@ -248,9 +248,9 @@ def judge_random_target(
     patch = {**profile_of(target, document), "schemas": {"file": str(file.resolve())}}
     stated_document = merge_patch(document, patch)
     if target.silence == "excluded":
-        stated_document = drawn_profile.with_exclusions(target, stated_document, document)
+        stated_document = random_profile.with_exclusions(target, stated_document, document)
     if target.facts != ALL_FACTS:
-        stated_document = drawn_profile.reduce_facts(stated_document, target.facts, options)
+        stated_document = random_profile.reduce_facts(stated_document, target.facts, options)
     return judge(options, profile=document_profile(options, stated_document), keep_journal=False)
 
 
@@ -359,8 +359,9 @@ def kills_record(judged_rows: Sequence[Row]) -> dict[str, Any]:
 def format_summary(figures: Mapping[str, Any]) -> str:
     """A summary as a line of text."""
     return (
-        f"{figures['killed']} of {figures['faults']} faults killed, {figures['conformant']} of {figures['variants']} variants "
-        f"conformant, {figures['random_targets_sound']} of {figures['random_targets']} random targets judged correctly; "
+        f"{figures['killed']} of {figures['faults']} faults killed, "
+        f"{figures['conformant']} of {figures['variants']} variants conformant, "
+        f"{figures['random_targets_sound']} of {figures['random_targets']} random targets judged correctly; "
         "other requirements red for each fault: "
         f"median {figures['collateral_median']}, mean {figures['collateral_mean']}; {figures['requests']:,} requests"
     )

@@ -69,13 +69,15 @@ def worker_input(session: Session, share: tuple[int, int]) -> dict[str, Any]:
     options = replace(session.options, report_dir=session.directory, seed=session.seed)
     part = RunPart(share=share, run_name=session.run_name, rerun_command=session.rerun_command)
     previous_segments = msgspec.to_builtins(session.previous_segments) if session.previous_segments else None
-    return {"options": options.to_json(), "part": {**asdict(part), "earlier": previous_segments}}
+    return {"options": options.to_json(), "part": {**asdict(part), "previous_segments": previous_segments}}
 
 
 def _read_worker_options(data: Mapping[str, Any], worker: str) -> tuple[RunOptions, RunPart]:
     part = RunPart(**{**data["part"], "worker": worker, "share": tuple(data["part"]["share"])})
-    previous_segments = msgspec.convert(data["part"]["earlier"], PreviousSegments) if part.previous_segments else None
-    return RunOptions.from_json(data["options"]), replace(part, earlier=previous_segments)
+    previous_segments = (
+        msgspec.convert(data["part"]["previous_segments"], PreviousSegments) if part.previous_segments else None
+    )
+    return RunOptions.from_json(data["options"]), replace(part, previous_segments=previous_segments)
 
 
 def _suite_options() -> list[Option]:

@@ -27,7 +27,7 @@ def sort_by_priority(instances: Iterable[Instance]) -> list[Instance]:
     """The same instances; exclusive ones last, in their given order."""
     unsorted = list(instances)
     ranks = _ranks(unsorted)
-    leading = {name: sort_key for sort_key, name in enumerate(leaders())}
+    leading = {name: place for place, name in enumerate(leaders())}
 
     def sort_key(instance: Instance) -> tuple[bool, int, float]:
         if instance.check.exclusive:

@@ -72,7 +72,7 @@ def test_jobs_run_together(start: Any) -> None:
     engine = start(workers=10)
     engine.submit(map(meeting, range(20)))
     assert [engine.result(str(number)) for number in range(20)] == list(range(20))
-    assert engine.done == 20
+    assert engine.completed_count == 20
 
 
 def test_lanes_bound_how_many_run(start: Any) -> None:
@@ -204,7 +204,7 @@ def test_the_deadline_ends_the_run(start: Any) -> None:
     assert engine.result("quick") == 1
     with pytest.raises(EngineShutdown, match=r"deadline of 0.1 s"):
         engine.result("slow")
-    assert engine.stopped == "the deadline of 0.1 s"
+    assert engine.stop_reason == "the deadline of 0.1 s"
 
 
 def test_submitting_after_the_end(start: Any) -> None:

@@ -16,7 +16,9 @@ from conformance.runner.embedded_reference import bundled_profiles
 from tests.matrix.count_kills import cover
 
 PROFILE = bundled_profiles() / "reference.toml"
-TOLD = "from tests.unit.runner.test_priority import *\nprint([one.id for one in ordering.ordered(everything())])"
+TOLD = (
+    "from tests.unit.runner.test_priority import *\nprint([one.id for one in ordering.sort_by_priority(everything())])"
+)
 
 
 @cache
