@@ -291,19 +291,21 @@ def faults(
     from conformance.runner import kill_matrix as matrix
 
     done = []
-    count = count or (matrix.DRAWN if everything else 0)
+    count = count or (matrix.RANDOM_TARGETS if everything else 0)
     some = bool(count or choices) and not everything
-    subjects = matrix.chosen(ids, with_variants=variants or everything, only_drawn=some)
+    subjects = matrix.select_subjects(ids, with_variants=variants or everything, only_random=some)
     with interrupts.as_exceptions():
-        for row in matrix.rows(matrix.woven(subjects, matrix.drawn_subjects(count, seed, choices)), jobs):
+        for row in matrix.judge_subjects(
+            matrix.interleave(subjects, matrix.random_subjects(count, seed, choices)), jobs
+        ):
             done.append(row)
-            click.echo(matrix.line(row))
-    told = matrix.summary(done)
-    click.echo(matrix.last_line(told))
+            click.echo(matrix.format_row(row))
+    told = matrix.summarize(done)
+    click.echo(matrix.format_summary(told))
     if json_file is not None:
         json_file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     if record is not None:
-        record.write_text(json.dumps(matrix.recorded(done), indent=1) + "\n", encoding="utf-8")
+        record.write_text(json.dumps(matrix.kills_record(done), indent=1) + "\n", encoding="utf-8")
     sys.exit(0 if all(row.fine for row in done) else 1)
 
 

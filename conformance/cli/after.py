@@ -385,9 +385,9 @@ def merge(run_dirs: tuple[Path, ...], report_dir: Path | None, quiet: bool) -> N
 
     run, directory = merge_shards(run_dirs, report_dir)
     if not quiet:
-        from conformance.runner.progress import to_a_person
+        from conformance.runner.progress import make_console
 
-        to_a_person().print(summary(run), highlight=False, soft_wrap=True)
+        make_console().print(summary(run), highlight=False, soft_wrap=True)
     click.echo(f"report: {directory / 'report.html'}")
     sys.exit(EXIT_CODES[run.verdict])
 

@@ -11,8 +11,8 @@ ConformanceError                 something a person can mend; carries what, wher
 
 `reference.fixtures.OptionsError`, `core.strict_json.JsonError` and the errors of placeholders (`profile.render`) are
 ValueErrors and KeyErrors that their callers turn into one of these. The outcome signals of a check, BudgetExhausted and
-the other exceptions that no person sees live where they are raised. `runner.command.Ended` is a ConformanceError with
-an exit code of its own.
+the other exceptions that no person sees live where they are raised. `runner.command.NoVerdict` is a ConformanceError
+with an exit code of its own.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""Scheduling: how many at once, back-off, what must run alone, control reuse (design, Engine)."""
+"""One run: session, options, scheduler, check runner, start-up, resume, first failure (design, Engine)."""
 
 __all__ = ["in_process", "open_context", "options", "resume", "scheduler", "session", "startup"]

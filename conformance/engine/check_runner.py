@@ -1,4 +1,4 @@
-"""Runs one instance of a check and turns however it ends into a Result, which goes into the journal."""
+"""Runs one check instance, converts its end into a `Result` and appends that to the journal."""
 
 from __future__ import annotations
 
@@ -28,62 +28,63 @@ from conformance.journal.lines import CheckConcluded
 from conformance.profile.exclusions import exclusion_of
 from conformance.profile.model import Profile
 
-_SHOWN = 12
-_BEGUN = count(1)
-_TIMES = 9
-"""A check whose requests must not be repeated is run so often where answers are lost."""
-_UNSURE = (Outcome.FAILED, Outcome.WARNED, Outcome.INCONCLUSIVE)
+_MAX_EXCHANGES = 12
+_START_NUMBERS = count(1)
+_MAX_ATTEMPTS = 9
+"""At most this many attempts of one check, while lost answers make its result uncertain."""
+_UNCERTAIN_OUTCOMES = (Outcome.FAILED, Outcome.WARNED, Outcome.INCONCLUSIVE)
 _REDACTED_FIELDS = ("message", "expected", "observed", "reproduce", "cause", "fact", "exclusion")
-"""The members of a result that hold more than our own names."""
-_BOUNDED = frozenset({"message", "expected", "observed"})
-_LONGEST = 4096
-_PASSING = re.compile(r"[0-9a-f]{8,}|\d{3,}[\w-]*\d|[\w-]*-\d+\b")
-"""What differs between two runs of one failure: ids, numbers, names with a counter."""
+"""Members of a result that may hold text of the target or of the profile."""
+_TRUNCATED_FIELDS = frozenset({"message", "expected", "observed"})
+_MAX_LENGTH = 4096
+_VOLATILE_TEXT = re.compile(r"[0-9a-f]{8,}|\d{3,}[\w-]*\d|[\w-]*-\d+\b")
+"""Text that differs between two runs of the same failure: ids, numbers, names with a counter."""
 
 
 async def run(instance: Instance, runtime: Runtime) -> Result:
-    """The result of one instance, without any secret in it. Only a journal that cannot be written is raised."""
+    """Runs one instance and returns its redacted result. Raises JournalError only."""
     current_check.set(instance.id)
     high_priority.set(instance.check.chain)
-    start_order.set(next(_BEGUN))
+    start_order.set(next(_START_NUMBERS))
     started = time.perf_counter()
-    result, case = await _sure(instance, runtime)
+    result, case = await _run_until_certain(instance, runtime)
     result = replace(result, duration_ms=round((time.perf_counter() - started) * 1000, 3), notes=tuple(case.notes))
-    result = cleaned(result, runtime.settings.secrets)
+    result = redact_and_truncate(result, runtime.settings.secrets)
     runtime.settings.journal.append(CheckConcluded(result))
     return result
 
 
-async def _sure(instance: Instance, runtime: Runtime) -> tuple[Result, Case]:
-    """How the check ended, on fixtures of its own each time, until no lost answer leaves open what it saw."""
-    for _ in range(_TIMES):
+async def _run_until_certain(instance: Instance, runtime: Runtime) -> tuple[Result, Case]:
+    """Runs the check, each time with new fixtures, until no lost answer makes its result uncertain."""
+    for _ in range(_MAX_ATTEMPTS):
         case = Case(runtime, instance.operation)
-        result = await _conclude(instance, case)
-        if result.outcome not in _UNSURE or not any(answer.possibly_applied for answer in case.answers):
+        result = await _run_once(instance, case)
+        if result.outcome not in _UNCERTAIN_OUTCOMES or not any(answer.possibly_applied for answer in case.answers):
             return result, case
-    message = f"lost answers leave open whether something happened twice: {result.message}"
+    message = f"answers were lost, so that a request may have taken effect twice: {result.message}"
     return replace(result, outcome=Outcome.INCONCLUSIVE, message=message, signature=""), case
 
 
 def redact_result(result: Result, clean: Callable[[str], str]) -> Result:
-    """A result with `clean` on every member that holds more than our own names."""
+    """Applies `clean` to every member of a result that may hold text of the target or of the profile."""
     changes: dict[str, Any] = {name: clean(getattr(result, name)) for name in _REDACTED_FIELDS}
     return replace(result, **changes)
 
 
-def cleaned(result: Result, secrets: Secrets) -> Result:
-    """The result, cleaned and then bounded. Its names are our own: no token that a target gives hides them."""
-    told: dict[str, str] = {name: getattr(result, name) for name in _REDACTED_FIELDS}
-    clean = secrets.cleaner([*told.values(), *result.notes])
-    if clean is str and max(map(len, (*told.values(), *result.notes))) <= _LONGEST:
+def redact_and_truncate(result: Result, secrets: Secrets) -> Result:
+    """Redacts a result, then truncates its long members. The names of check and operation are not redacted."""
+    texts: dict[str, str] = {name: getattr(result, name) for name in _REDACTED_FIELDS}
+    clean = secrets.cleaner([*texts.values(), *result.notes])
+    if clean is str and max(map(len, (*texts.values(), *result.notes))) <= _MAX_LENGTH:
         return result
-    words: dict[str, Any] = {
-        name: secrets.excerpt(text, _LONGEST, clean) if name in _BOUNDED else clean(text) for name, text in told.items()
+    changes: dict[str, Any] = {
+        name: secrets.excerpt(text, _MAX_LENGTH, clean) if name in _TRUNCATED_FIELDS else clean(text)
+        for name, text in texts.items()
     }
-    return replace(result, **words, notes=tuple(secrets.excerpt(note, _LONGEST, clean) for note in result.notes))
+    return replace(result, **changes, notes=tuple(secrets.excerpt(note, _MAX_LENGTH, clean) for note in result.notes))
 
 
-async def _conclude(instance: Instance, case: Case) -> Result:
+async def _run_once(instance: Instance, case: Case) -> Result:
     settings = case.runtime.settings
     blank = blank_result(
         instance, settings.contract.requirements[instance.check.requirement].level, settings.rerun_command
@@ -92,29 +93,29 @@ async def _conclude(instance: Instance, case: Case) -> Result:
         arguments = () if instance.check.cases is None else (instance.value,)
         await instance.check.function(case, *arguments)
     except Violation as signal:
-        return _violation(blank, signal)
+        return _violation_result(blank, signal)
     except Inconclusive as signal:
-        return _told(blank, Outcome.INCONCLUSIVE, signal, cause=signal.cause)
-    except (MissingFact, NotSent, FixtureError, BudgetExhausted) as short:
-        return _fallen_short(replace(blank, exchanges=_ids(case.answers)), case.profile, short)
+        return _signal_result(blank, Outcome.INCONCLUSIVE, signal, cause=signal.cause)
+    except (MissingFact, NotSent, FixtureError, BudgetExhausted) as obstacle:
+        return _incomplete_result(replace(blank, exchanges=_exchange_ids(case.answers)), case.profile, obstacle)
     except Inapplicable as signal:
         message = f"a further case: {signal.message}" if signal.further else signal.message
         return replace(blank, outcome=Outcome.INAPPLICABLE, message=message, further=signal.further)
     except JournalError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever a check raises is told as our own fault
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        message = f"the suite erred: {type(error).__name__}: {error} at {where.name}, line {where.lineno}"
-        return replace(blank, outcome=Outcome.BROKEN, message=message, exchanges=_ids(case.answers))
+    except Exception as error:  # noqa: BLE001 - any other exception is an error of the suite
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        message = f"the suite erred: {type(error).__name__}: {error} at {frame.name}, line {frame.lineno}"
+        return replace(blank, outcome=Outcome.BROKEN, message=message, exchanges=_exchange_ids(case.answers))
     if case.warnings:
-        return _violation(blank, case.warnings[0])
+        return _violation_result(blank, case.warnings[0])
     if not case.answers:
         return replace(blank, outcome=Outcome.UNTESTED, message="nothing was sent")
-    return replace(blank, outcome=Outcome.PASSED, exchanges=_ids(case.answers))
+    return replace(blank, outcome=Outcome.PASSED, exchanges=_exchange_ids(case.answers))
 
 
-def blank_result(instance: Instance, level: Level, again: str) -> Result:
-    """What is known of a result before its check has run."""
+def blank_result(instance: Instance, level: Level, rerun_command: str) -> Result:
+    """The result of a check that has not run yet."""
     return Result(
         check=instance.check.id,
         requirement=instance.check.requirement,
@@ -122,60 +123,70 @@ def blank_result(instance: Instance, level: Level, again: str) -> Result:
         case=instance.case,
         outcome=Outcome.UNTESTED,
         level=level,
-        reproduce=f"{again} --only '{instance.name}'",
+        reproduce=f"{rerun_command} --only '{instance.name}'",
     )
 
 
-def missing_fact(profile: Profile, why: MissingFact) -> dict[str, Any]:
-    """What a fact that is missing makes of a result: unstated, or inapplicable where the profile excludes the fact."""
-    if excluded := exclusion_of(profile, why.key, why.credential):
-        fact, reason = excluded
+def missing_fact_members(profile: Profile, missing: MissingFact) -> dict[str, Any]:
+    """Members of a result for a missing fact: unstated, or inapplicable if the profile excludes the fact."""
+    if exclusion := exclusion_of(profile, missing.key, missing.credential):
+        fact, reason = exclusion
         message = f"excluded by the profile ({fact}): {reason}"
         return {"outcome": Outcome.INAPPLICABLE, "message": message, "fact": fact, "exclusion": reason}
-    return {"outcome": Outcome.UNSTATED, "message": str(why), "fact": why.key}
+    return {"outcome": Outcome.UNSTATED, "message": str(missing), "fact": missing.key}
 
 
-def _fallen_short(
-    blank: Result, profile: Profile, why: MissingFact | NotSent | FixtureError | BudgetExhausted
+def _incomplete_result(
+    blank: Result, profile: Profile, obstacle: MissingFact | NotSent | FixtureError | BudgetExhausted
 ) -> Result:
-    """A check that could not be carried out, through no doing of the target's."""
-    if isinstance(why, MissingFact):
-        return replace(blank, **missing_fact(profile, why), exchanges=())
-    if isinstance(why, NotSent):
-        return replace(blank, message=str(why), cause="read-only")
-    if isinstance(why, LimitPersists):
-        known = (why.limit.first.id, why.limit.last.id)
-        cause = cause_of(why.limit.requirement) or "rate limit"
+    """The result of a check that could not be completed, for a reason other than the target's answers."""
+    if isinstance(obstacle, MissingFact):
+        return replace(blank, **missing_fact_members(profile, obstacle), exchanges=())
+    if isinstance(obstacle, NotSent):
+        return replace(blank, message=str(obstacle), cause="read-only")
+    if isinstance(obstacle, LimitPersists):
+        limit_exchanges = (obstacle.limit.first.id, obstacle.limit.last.id)
+        cause = cause_of(obstacle.limit.requirement) or "rate limit"
         return replace(
-            blank, outcome=Outcome.INCONCLUSIVE, message=f"rate limited: {why}", cause=cause, exchanges=known
+            blank,
+            outcome=Outcome.INCONCLUSIVE,
+            message=f"rate limited: {obstacle}",
+            cause=cause,
+            exchanges=limit_exchanges,
         )
-    if isinstance(why, BudgetExhausted):
+    if isinstance(obstacle, BudgetExhausted):
         return replace(
-            blank, outcome=Outcome.INCONCLUSIVE, message=f"not finished: {why}", cause=f"budget:{why}", exchanges=()
+            blank,
+            outcome=Outcome.INCONCLUSIVE,
+            message=f"not finished: {obstacle}",
+            cause=f"budget:{obstacle}",
+            exchanges=(),
         )
-    cause = why.where if why.where.startswith("control:") else f"fixture:{why.where}"
-    return replace(blank, outcome=Outcome.INCONCLUSIVE, message=str(why), cause=cause)
+    cause = obstacle.where if obstacle.where.startswith("control:") else f"fixture:{obstacle.where}"
+    return replace(blank, outcome=Outcome.INCONCLUSIVE, message=str(obstacle), cause=cause)
 
 
-def _violation(blank: Result, signal: Violation) -> Result:
+def _violation_result(blank: Result, signal: Violation) -> Result:
     level = signal.level or blank.level
     binding = level in (Level.REQUIRED, Level.DECLARED)
-    told = _told(replace(blank, level=level), Outcome.FAILED if binding else Outcome.WARNED, signal)
-    named = "|".join((told.check, told.operation, told.case, told.expected, _PASSING.sub("#", told.observed)))
-    return replace(told, signature=hashlib.sha256(named.encode("utf-8", "backslashreplace")).hexdigest()[:12])
+    result = _signal_result(replace(blank, level=level), Outcome.FAILED if binding else Outcome.WARNED, signal)
+    identity = "|".join(
+        (result.check, result.operation, result.case, result.expected, _VOLATILE_TEXT.sub("#", result.observed))
+    )
+    return replace(result, signature=hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:12])
 
 
-def _told(blank: Result, outcome: Outcome, signal: Signal, cause: str = "") -> Result:
+def _signal_result(blank: Result, outcome: Outcome, signal: Signal, cause: str = "") -> Result:
     return replace(
         blank,
         outcome=outcome,
         message=signal.message,
         expected=signal.expected,
         observed=signal.observed,
-        exchanges=_ids(signal.answers),
+        exchanges=_exchange_ids(signal.answers),
         cause=cause,
     )
 
 
-def _ids(answers: Sequence[Answer | AnswerRef]) -> tuple[str, ...]:
-    return tuple(answer.id for answer in answers)[-_SHOWN:]
+def _exchange_ids(answers: Sequence[Answer | AnswerRef]) -> tuple[str, ...]:
+    return tuple(answer.id for answer in answers)[-_MAX_EXCHANGES:]

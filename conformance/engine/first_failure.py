@@ -1,4 +1,4 @@
-"""The first thing that makes a run's verdict "no", noticed in the engine's thread, told to the one that waits."""
+"""Detects the first failure of a run in the engine's thread, and signals the thread that waits for results."""
 
 from __future__ import annotations
 
@@ -12,56 +12,56 @@ Work = Callable[..., Awaitable[Result]]
 
 
 class Alarm:
-    """Of a run that ends at its first failure. Rings once for a check, and once for an invariant."""
+    """For a run that ends at its first failure. Triggers once for a check and once for an invariant."""
 
     def __init__(self, requirements: Mapping[str, Requirement], waivers: Sequence[Waiver]) -> None:
         self._requirements = requirements
-        self._waived = {(waiver.requirement, waiver.operation) for waiver in waivers}
+        self._waiver_scopes = {(waiver.requirement, waiver.operation) for waiver in waivers}
         self.event = threading.Event()
-        """Set whenever it may be worth while to look."""
-        self.failed = ""
-        """The id of the instance that failed first."""
-        self.violated = ""
-        """Which invariant was violated, and how."""
-        self.by = ""
-        """On whose behalf the exchange was sent that shows it: an instance's id, or another word."""
+        """Set when a check failed, an invariant was violated, or the awaited job ended."""
+        self.failed_instance = ""
+        """The id of the first failed instance."""
+        self.violation = ""
+        """The first violated invariant and its finding, as text."""
+        self.violation_sender = ""
+        """The sender of the violating exchange: an instance's id, or another label."""
 
     @property
-    def rung(self) -> bool:
-        return bool(self.failed or self.violated)
+    def is_triggered(self) -> bool:
+        return bool(self.failed_instance or self.violation)
 
-    def heard(self, key: str, work: Work) -> Work:
-        """The work of an instance, whose failure is told."""
+    def wrap(self, key: str, work: Work) -> Work:
+        """Wraps the work of an instance: its failure triggers the alarm."""
 
-        async def listened(runtime: object) -> Result:
+        async def watched_work(runtime: object) -> Result:
             try:
                 result = await work(runtime)
             except Exception:
-                self._fail(key)  # the suite's own fault is no reason to go on either
+                self._trigger(key)  # an error of the suite ends the run too
                 raise
             if result.outcome in (Outcome.FAILED, Outcome.BROKEN):
-                self._fail(key)
+                self._trigger(key)
             return result
 
-        return listened
+        return watched_work
 
-    def _fail(self, key: str) -> None:
-        self.failed = self.failed or key
+    def _trigger(self, key: str) -> None:
+        self.failed_instance = self.failed_instance or key
         self.event.set()
 
-    def saw(self, exchange: Exchange) -> None:
-        """An exchange after the invariants looked at it.
+    def examine_exchange(self, exchange: Exchange) -> None:
+        """Examines the findings of an exchange that the invariants have judged.
 
-        What a waiver may be for does not ring: whether it excuses the failure is known when the run is assembled.
+        A finding that a waiver may cover does not trigger: waivers are applied when the run is assembled.
         """
-        if self.violated:
+        if self.violation:
             return
         for finding in exchange.findings:
             requirement = self._requirements.get(finding.requirement)
             if requirement is None or exchange.operation not in requirement.operations or not is_binding(finding):
                 continue
-            if not self._waived & {(finding.requirement, ""), (finding.requirement, exchange.operation)}:
-                self.by = exchange.check
-                self.violated = f"{finding.requirement} on {exchange.operation}: {finding.message}"
+            if not self._waiver_scopes & {(finding.requirement, ""), (finding.requirement, exchange.operation)}:
+                self.violation_sender = exchange.check
+                self.violation = f"{finding.requirement} on {exchange.operation}: {finding.message}"
                 self.event.set()
                 return

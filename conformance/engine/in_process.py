@@ -1,4 +1,4 @@
-"""A run without pytest: for the kill matrix, where hundreds of targets are judged in one process."""
+"""A run without pytest, for the kill matrix: it judges hundreds of targets in one process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from conformance.checks.support.registry import Instance
 from conformance.core.model import Run
 from conformance.core.run_options import RunOptions
-from conformance.engine.scheduler import Stopped
+from conformance.engine.scheduler import EngineShutdown
 from conformance.engine.session import Session
 from conformance.journal.journal import MemoryJournal
 from conformance.profile.loader import profile_from_document
@@ -22,41 +22,41 @@ def judge(
     select: Callable[[Instance], bool] = lambda _: True,
     *,
     profile: Profile | None = None,
-    keep: bool = True,
+    keep_journal: bool = True,
 ) -> Run:
-    """Certifies one target with the checks that `select` lets through.
+    """Certifies one target with the checks that `select` accepts.
 
-    `options.report_dir` keeps the journal; unless `keep`, none is written, and what was said in exchanges is let go.
-    `profile` stands in for the one in `options`' file. Raises ConformanceError as a run from the command line does.
+    The journal is written to `options.report_dir`; with `keep_journal=False` it stays in memory, without bodies.
+    `profile` replaces the one of `options.profile`. Raises ConformanceError like a run from the command line.
     """
-    session = Session(options, profile=profile, journal=None if keep else MemoryJournal(evidence=False))
+    session = Session(options, profile=profile, journal=None if keep_journal else MemoryJournal(evidence=False))
     session.claim()
-    return complete(session, [instance for instance in session.instances if select(instance)])
+    return run_instances(session, [instance for instance in session.instances if select(instance)])
 
 
-def complete(session: Session, selected: Iterable[Instance]) -> Run:
-    """Runs the selected instances of a session that has its folder, and assembles the run."""
+def run_instances(session: Session, selected: Iterable[Instance]) -> Run:
+    """Runs the selected instances of a session whose folder is claimed, and assembles the run."""
     chosen = sorted(selected, key=lambda instance: instance.check.exclusive)
     session.write_head(chosen)
     session.start(chosen)
     try:
         for instance in chosen:
             session.result(instance)
-    except Stopped:
+    except EngineShutdown:
         pass
     finally:
         session.finish()
-    return session.assembled()
+    return session.assemble_run()
 
 
 def patched_profile(options: RunOptions, patch: Mapping[str, Any]) -> Profile:
-    """The options' profile with a patch merged into its document: tables deeply, and None takes a key away."""
+    """The profile of the options with a patch merged into its document, as by `merge_patch`. Raises ProfileError."""
     assert options.profile is not None
-    return document_profile(options, merged(tomllib.loads(options.profile.read_text(encoding="utf-8")), patch))
+    return document_profile(options, merge_patch(tomllib.loads(options.profile.read_text(encoding="utf-8")), patch))
 
 
 def document_profile(options: RunOptions, document: Mapping[str, Any]) -> Profile:
-    """The profile that a document states, for the options' target. Raises ProfileError."""
+    """The profile that a document states, for the target of the options. Raises ProfileError."""
     assert options.profile is not None
     return profile_from_document(
         document,
@@ -67,31 +67,31 @@ def document_profile(options: RunOptions, document: Mapping[str, Any]) -> Profil
     )
 
 
-def merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with a patch: tables are merged, lists and exclusions replace, and None takes a key away."""
-    found = dict(document)
+def merge_patch(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with a patch: tables are merged recursively, lists and exclusions replaced; None removes a key."""
+    patched = dict(document)
     for name, value in patch.items():
         if value is None:
-            found.pop(name, None)
-        elif isinstance(value, Mapping) and isinstance(found.get(name), Mapping) and not _is_exclusion(value):
-            found[name] = merged(found[name], value)
+            patched.pop(name, None)
+        elif isinstance(value, Mapping) and isinstance(patched.get(name), Mapping) and not _is_exclusion(value):
+            patched[name] = merge_patch(patched[name], value)
         else:
-            found[name] = value
-    return found
+            patched[name] = value
+    return patched
 
 
 def _is_exclusion(table: Mapping[str, Any]) -> bool:
-    """Whether a table gives its reason in `none`, which may also be the name of a credential."""
+    """Whether `none` holds a reason: it may also be a table, of the credential that has this name."""
     return isinstance(table.get("none"), str)
 
 
 def reference_options(base_url: str, control_url: str, target: str, profile: Path, report_dir: Path) -> RunOptions:
-    """The options for one of the reference's targets, by the path prefix that it is served under."""
-    place = f"/{target}" if target else ""
+    """The options for one target of the reference service, which serves it under the path prefix `target`."""
+    prefix = f"/{target}" if target else ""
     return RunOptions(
         profile=profile,
-        base_url=base_url + place,
-        variables={"control": control_url + place},
+        base_url=base_url + prefix,
+        variables={"control": control_url + prefix},
         report_dir=report_dir,
         seed=0,
     )

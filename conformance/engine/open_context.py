@@ -1,4 +1,4 @@
-"""The composition root: everything that sends is opened here, for a run, for doctor and for probe."""
+"""The composition root: opens everything that sends, for a run, for doctor and for probe."""
 
 from __future__ import annotations
 
@@ -28,20 +28,22 @@ if TYPE_CHECKING:
 
 
 def load_sender() -> None:
-    """What sends takes its time to be imported, so not before something is sent; and in one thread, before others run:
-    of two that begin to import the same, one may see a module of it half made. pytest looks into unittest whenever a
-    check has failed, and hypothesis imports that."""
+    """Imports the modules that send. The import is slow, so call this only before something is sent.
+
+    Call it before other threads start: of two threads that import one module, one may see it half initialised. pytest
+    examines unittest after a failed check, and hypothesis imports it.
+    """
     for name in ("joserfc.jwk", "joserfc.jws", "conformance.client.transport", "unittest"):
         import_module(name)
 
 
-def _unwatched(_: Exchange) -> None:
-    """Nobody wants to know at once: the journal tells all."""
+def _ignore_exchange(_: Exchange) -> None:
+    """The default `on_exchange`: does nothing, since the recorder writes the journal."""
 
 
 @asynccontextmanager
 async def open_context(settings: Settings) -> AsyncIterator[Runtime]:
-    """All that sends, open: proxy, rate, budget and redaction are the profile's. Closes every connection at the end."""
+    """Opens what sends, with the profile's proxy, rate, budget and redaction. Closes every connection at the end."""
     from conformance.client.transport import Transport
 
     profile = settings.profile
@@ -49,21 +51,21 @@ async def open_context(settings: Settings) -> AsyncIterator[Runtime]:
     ledger = CreatedResources(profile, settings.journal, settings.secrets)
     judge = Invariants(profile, validators).judge
     recorder = Recorder(
-        settings.journal, settings.secrets, judge, ledger.note_answer, settings.on_exchange or _unwatched
+        settings.journal, settings.secrets, judge, ledger.note_answer, settings.on_exchange or _ignore_exchange
     )
 
     def spend(name: str, place: int) -> None:
         settings.journal.append(FixtureSpent(name, place))
 
-    async def call(name: str, given: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
-        return await (settings.call or runtime.call)(name, given, scope)
+    async def call(name: str, arguments: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
+        return await (settings.call or runtime.call)(name, arguments, scope)
 
     fixtures = Fixtures(profile, ledger, spend, call=call)
     arranger = Arranger(profile, settings.contract, settings.keys, settings.secrets, fixtures, settings.run)
     async with Transport(
         profile.base_url, tls=profile.tls, timeout_s=profile.limits.timeout_s, proxy=profile.limits.proxy
     ) as transport:
-        runtime = Runtime(settings, _flow(settings, transport, recorder), arranger, fixtures, validators)
+        runtime = Runtime(settings, _make_sender(settings, transport, recorder), arranger, fixtures, validators)
         try:
             if settings.limits_provoked and profile.rate_limit.restore:
                 with contextlib.suppress(FixtureError):  # it may have been restored
@@ -75,10 +77,10 @@ async def open_context(settings: Settings) -> AsyncIterator[Runtime]:
             await fixtures.aclose()
 
 
-def _flow(settings: Settings, transport: Transport, recorder: Recorder) -> Sender:
+def _make_sender(settings: Settings, transport: Transport, recorder: Recorder) -> Sender:
     profile = settings.profile
     ends_at = None if settings.remaining_s is None else time.monotonic() + settings.remaining_s
-    watched = profile if settings.watches_limits else None
+    watched_profile = profile if settings.watches_limits else None
     return Sender(
         transport,
         recorder,
@@ -90,5 +92,5 @@ def _flow(settings: Settings, transport: Transport, recorder: Recorder) -> Sende
         requests_before=settings.requests_before,
         since_s=settings.since_s,
         guard=Guard(profile, settings.secrets),
-        limit_watch=LimitWatch(watched, ends_at=ends_at, first_ends_all=settings.fail_fast),
+        limit_watch=LimitWatch(watched_profile, ends_at=ends_at, first_ends_all=settings.fail_fast),
     )

@@ -1,4 +1,4 @@
-"""Which part of a run a process has, and the values that a run gives itself where none are given."""
+"""The part of a run that one process has, and the default values of a run."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from conformance.journal.segments import PreviousSegments
 
 @dataclass(frozen=True)
 class RunPart:
-    """What one process has of a run, beside its options: all of it, or the share of a worker, or the rest."""
+    """The part of a run that one process has: the whole run, a worker's share, or the rest of a resumed run."""
 
     worker: str = ""
     """The xdist worker's name; empty where the run is not split."""
     share: tuple[int, int] = (0, 1)
-    """Which worker this is, and of how many: a run that is split sends no more than one that is not."""
-    run: str = ""
-    """The run's name, where another process gave it one."""
-    again: str = ""
-    """The command that repeats the run, where another process knows it."""
+    """(index, count): the worker's number from 0, and the number of workers that share the limits of the run."""
+    run_name: str = ""
+    """The run's name, if another process chose it."""
+    rerun_command: str = ""
+    """The command that repeats the run, if another process knows it."""
     keys: Mapping[str, str] | None = field(default=None, repr=False)
-    """The credentials, where the controller sent them here: nothing of the run is on this machine."""
-    dry: bool = False
-    """Nothing is going to be sent: no secret is needed."""
-    earlier: PreviousSegments | None = None
-    """What this is the rest of, where a run is resumed; `report_dir` is then its folder."""
+    """The credentials, if the controller sent them to this machine; None: they are resolved here."""
+    dry_run: bool = False
+    """No request will be sent, so no secret is resolved."""
+    previous_segments: PreviousSegments | None = None
+    """The earlier segments of a resumed run; `report_dir` is then its folder."""
 
 
 def suite_version() -> str:
@@ -40,15 +40,15 @@ def suite_version() -> str:
     return "0+unknown"
 
 
-def now() -> str:
+def utc_timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def run_name() -> str:
-    """Short, new for each run, in letters and digits: everything that the suite creates begins with it."""
+    """A new short name of letters and digits; the name of everything that the suite creates begins with it."""
     return "c" + format(int(time.time()), "x") + random_source.token_hex(2)
 
 
 def new_seed() -> int:
-    """For a run that was asked for none."""
+    """A random seed from 0 to 2**32 - 1."""
     return random.SystemRandom().randrange(2**32)

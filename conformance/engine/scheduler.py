@@ -1,7 +1,7 @@
-"""Runs many coroutines in one event loop beside pytest, so that each pytest item only waits for its own.
+"""Runs coroutines concurrently in one event loop beside pytest; each pytest item waits only for its own.
 
-Ordinary jobs run together, in the order they were submitted. An exclusive job waits until none of them is left, and
-then runs with nothing else in flight.
+Ordinary jobs start in the order of their submission. An exclusive job waits until no ordinary one is left, and runs
+with nothing else in flight.
 """
 
 from __future__ import annotations
@@ -22,51 +22,51 @@ from conformance.core.gc_tuning import calm_collector
 T = TypeVar("T")
 R = TypeVar("R")
 _GRACE_S: Final = 0.5
-"""So long after the deadline a loop that is busy with one answer is waited for."""
+"""Seconds to wait, after the deadline, for a loop that is busy with one answer."""
 
 
 @dataclass(frozen=True)
 class Job(Generic[R, T]):
-    """One coroutine to run. `work` gets what the engine's context opened."""
+    """One coroutine to run. `work` receives the value of the engine's context manager."""
 
     key: str
     work: Callable[[R], Awaitable[T]]
     exclusive: bool = False
 
 
-class Stopped(Exception):
-    """The engine ended before this job had a result; says why."""
+class EngineShutdown(Exception):
+    """The engine ended before this job had a result; the message is the reason."""
 
 
 class Engine(Generic[R, T]):
-    """Runs jobs in a thread of its own. `opened` is entered in that thread's loop and stays open for all of them.
+    """Runs jobs in its own thread. `open_context` is entered in that thread's loop and stays open for all of them.
 
-    The methods are for another thread, always the same one. Of the deadline, `left_s` may be left by now.
+    All methods must be called from one other thread. `remaining_s`: seconds that remain of the deadline.
     """
 
     def __init__(
         self,
-        opened: Callable[[], AbstractAsyncContextManager[R]],
+        open_context: Callable[[], AbstractAsyncContextManager[R]],
         *,
         workers: int,
         deadline_s: float | None = None,
-        left_s: float | None = None,
+        remaining_s: float | None = None,
     ) -> None:
-        self._opened = opened
+        self._open_context = open_context
         self._workers = workers
         self._deadline_s = deadline_s
-        self._left_s = deadline_s if left_s is None else left_s
-        self._last_moment = None if self._left_s is None else time.monotonic() + self._left_s + _GRACE_S
+        self._remaining_s = deadline_s if remaining_s is None else remaining_s
+        self._give_up_at = None if self._remaining_s is None else time.monotonic() + self._remaining_s + _GRACE_S
         self._futures: dict[str, Future[T]] = {}
-        self._begun, self._ready = threading.Event(), threading.Event()
+        self._loop_started, self._ready = threading.Event(), threading.Event()
         self._main: asyncio.Task[None] | None = None
         self._failure: BaseException | None = None
-        self.stopped = ""
-        self.done = 0
+        self.stop_reason = ""
+        self.completed_count = 0
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
-        """Raises what opening the context raised. Where a signal ends it, `stop` still ends what it began."""
+        """Raises what opening the context raised. If a signal interrupts it, call `stop` nevertheless."""
         self._thread.start()
         with interrupts.taken():
             self._ready.wait()
@@ -74,7 +74,7 @@ class Engine(Generic[R, T]):
             raise self._failure
 
     def submit(self, jobs: Iterable[Job[R, T]]) -> None:
-        """Queues jobs. A key that is known already is not run again."""
+        """Queues jobs. A job with a known key is not run again."""
         new = [job for job in jobs if job.key not in self._futures]
         if not new:
             return
@@ -86,54 +86,54 @@ class Engine(Generic[R, T]):
             self._cancel_all()
 
     def result(self, key: str) -> T:
-        """Waits for a job. Raises Stopped where it never came to an end, and what the job raised, if anything."""
+        """Waits for a job and returns its result. Raises EngineShutdown, or the exception that the job raised."""
         try:
             with interrupts.taken():
-                return self._futures[key].result(self._patience())
+                return self._futures[key].result(self._remaining_wait_s())
         except TimeoutError:
-            if self._futures[key].done():  # the job's own
+            if self._futures[key].done():  # raised by the job
                 raise
             self._give_up()
-            raise Stopped(self.stopped) from None
+            raise EngineShutdown(self.stop_reason) from None
         except CancelledError:
-            raise Stopped(self.stopped or "it was cancelled, or the engine ended") from self._failure
+            raise EngineShutdown(self.stop_reason or "the job was cancelled, or the engine ended") from self._failure
 
-    def wait(self, key: str, others: threading.Event, most_s: float | None = None) -> None:
-        """Until a job has come to an end or the event is set; or for so long, or until the deadline."""
+    def wait(self, key: str, event: threading.Event, timeout_s: float | None = None) -> None:
+        """Waits until a job ends, the event is set, or `timeout_s` seconds or the deadline have passed."""
         if key in self._futures:
-            self._futures[key].add_done_callback(lambda _: others.set())
+            self._futures[key].add_done_callback(lambda _: event.set())
             with interrupts.taken():
-                others.wait(self._patience() if most_s is None else most_s)
+                event.wait(self._remaining_wait_s() if timeout_s is None else timeout_s)
 
     def stop(self, reason: str = "") -> None:
-        """Ends every job that is not done, and the loop. The first reason stays."""
-        self.stopped = self.stopped or reason
-        if self._thread.ident is None:  # it never began
+        """Cancels unfinished jobs and ends the loop. The first reason is kept."""
+        self.stop_reason = self.stop_reason or reason
+        if self._thread.ident is None:  # not started
             return
-        self._begun.wait()
+        self._loop_started.wait()
         if self._main is not None:
-            with contextlib.suppress(RuntimeError):  # it has ended already
+            with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._main.get_loop().call_soon_threadsafe(self._main.cancel)
-        self._thread.join(self._patience())
+        self._thread.join(self._remaining_wait_s())
         if self._thread.is_alive():
             self._give_up()
 
-    def _patience(self) -> float | None:
-        """How long the loop's thread may still be waited for."""
-        return None if self._last_moment is None else max(_GRACE_S, self._last_moment - time.monotonic())
+    def _remaining_wait_s(self) -> float | None:
+        """Seconds that the loop's thread may still take; None without a deadline."""
+        return None if self._give_up_at is None else max(_GRACE_S, self._give_up_at - time.monotonic())
 
     def _give_up(self) -> None:
-        """The loop's own timer is late: it is busy with something. Nobody waits for it; it ends with the process."""
-        self.stopped = self.stopped or f"the deadline of {self._deadline_s:g} s"
+        """Abandons a loop that is too busy for its own timer. Its thread ends with the process."""
+        self.stop_reason = self.stop_reason or f"the deadline of {self._deadline_s:g} s"
         self._cancel_all()
 
     @property
     def failure(self) -> BaseException | None:
-        """What broke the engine itself."""
+        """The exception that ended the engine; None if there was none."""
         return self._failure
 
     def _cancel_all(self) -> None:
-        for future in list(self._futures.values()):  # the other thread may be adding some
+        for future in list(self._futures.values()):  # the other thread may be adding futures
             future.cancel()
 
     def _run(self) -> None:
@@ -142,56 +142,56 @@ class Engine(Generic[R, T]):
                 asyncio.run(self._supervise())
         except asyncio.CancelledError:
             pass
-        except BaseException as error:  # noqa: BLE001 - told to whoever waits, in their thread
+        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
             self._failure = error
         finally:
-            self._begun.set()
+            self._loop_started.set()
             self._ready.set()
             self._cancel_all()
 
     async def _supervise(self) -> None:
         self._main = asyncio.create_task(self._serve())
-        self._begun.set()
+        self._loop_started.set()
         await self._main
 
     async def _serve(self) -> None:
-        self._ordinary: asyncio.Queue[Job[R, T]] = asyncio.Queue()
-        self._alone: asyncio.Queue[Job[R, T]] = asyncio.Queue()
-        self._left = 0
-        self._turn = asyncio.Condition()
-        async with self._opened() as runtime:
+        self._ordinary_jobs: asyncio.Queue[Job[R, T]] = asyncio.Queue()
+        self._exclusive_jobs: asyncio.Queue[Job[R, T]] = asyncio.Queue()
+        self._unfinished_count = 0
+        self._condition = asyncio.Condition()
+        async with self._open_context() as runtime:
             self._ready.set()
             try:
-                async with asyncio.timeout(self._left_s), asyncio.TaskGroup() as group:
+                async with asyncio.timeout(self._remaining_s), asyncio.TaskGroup() as group:
                     for _ in range(self._workers):
-                        group.create_task(self._lane(runtime))
+                        group.create_task(self._ordinary_lane(runtime))
                     group.create_task(self._exclusive_lane(runtime))
             except TimeoutError:
-                self.stopped = self.stopped or f"the deadline of {self._deadline_s:g} s"
+                self.stop_reason = self.stop_reason or f"the deadline of {self._deadline_s:g} s"
 
     def _queue(self, jobs: list[Job[R, T]]) -> None:
         for job in jobs:
-            self._left += not job.exclusive
-            (self._alone if job.exclusive else self._ordinary).put_nowait(job)
+            self._unfinished_count += not job.exclusive
+            (self._exclusive_jobs if job.exclusive else self._ordinary_jobs).put_nowait(job)
 
-    async def _lane(self, runtime: R) -> None:
+    async def _ordinary_lane(self, runtime: R) -> None:
         while True:
-            job = await self._ordinary.get()
-            async with self._turn:  # held by an exclusive job for as long as it runs
+            job = await self._ordinary_jobs.get()
+            async with self._condition:  # an exclusive job holds this lock while it runs
                 pass
-            await self._one(job, runtime)
-            async with self._turn:
-                self._left -= 1
-                self._turn.notify_all()
+            await self._run_job(job, runtime)
+            async with self._condition:
+                self._unfinished_count -= 1
+                self._condition.notify_all()
 
     async def _exclusive_lane(self, runtime: R) -> None:
         while True:
-            job = await self._alone.get()
-            async with self._turn:
-                await self._turn.wait_for(lambda: not self._left)
-                await self._one(job, runtime)
+            job = await self._exclusive_jobs.get()
+            async with self._condition:
+                await self._condition.wait_for(lambda: not self._unfinished_count)
+                await self._run_job(job, runtime)
 
-    async def _one(self, job: Job[R, T], runtime: R) -> None:
+    async def _run_job(self, job: Job[R, T], runtime: R) -> None:
         future = self._futures[job.key]
         task = asyncio.current_task()
         try:
@@ -199,11 +199,11 @@ class Engine(Generic[R, T]):
         except asyncio.CancelledError:
             if task is None or task.cancelling():
                 raise
-            future.cancel()  # not we were cancelled, but something that the job waited for
-        except Exception as error:  # noqa: BLE001 - the job's own, delivered with its future
-            with contextlib.suppress(InvalidStateError):  # it was given up
+            future.cancel()  # not this task was cancelled, but one that the job awaited
+        except Exception as error:  # noqa: BLE001 - raised by the job, delivered through its future
+            with contextlib.suppress(InvalidStateError):  # already cancelled
                 future.set_exception(error)
         else:
             with contextlib.suppress(InvalidStateError):
                 future.set_result(result)
-        self.done += 1
+        self.completed_count += 1

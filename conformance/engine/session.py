@@ -1,4 +1,4 @@
-"""One run from its first line to its last: profile, journal, engine, reports. What pytest adds is in `plugin`."""
+"""One run from the first line of its journal to the last: profile, journal, engine. pytest's side is in `plugin`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from conformance.core.run_options import RunOptions
 from conformance.engine import check_runner as runner
 from conformance.engine.first_failure import Alarm
 from conformance.engine.open_context import load_sender, open_context
-from conformance.engine.options import RunPart, new_seed, now, run_name, suite_version
+from conformance.engine.options import RunPart, new_seed, run_name, suite_version, utc_timestamp
 from conformance.engine.scheduler import Engine, Job
 from conformance.journal.journal import NAME, Journal, MemoryJournal
 from conformance.journal.lines import (
@@ -51,132 +51,148 @@ from conformance.profile.overrides import override_limits
 from conformance.profile.secrets import resolve_secret
 from conformance.profile.shares import share_of, unspent
 
-_WHOLE: Final = RunPart()
+_WHOLE_RUN: Final = RunPart()
 _SPARE_LANES: Final = 4
-"""Checks that wait for a fixture or a back-off leave their place in flight to these."""
-_OWN_WORD_S: Final = 0.3
-"""So long a check whose exchange violates an invariant may take to say so itself: the row that goes red is then its."""
+"""Lanes in addition to the concurrency, for the time that checks wait for a fixture or a back-off."""
+_CHECK_GRACE_S: Final = 0.3
+"""Seconds that a check may take to fail by itself after its exchange violated an invariant; its row is then red."""
 
 
 class Session:
-    """A run that is being made. `start`, then `result` for each instance, then `finish`."""
+    """A run in progress. Call `start`, then `result` for each instance, then `finish`."""
 
     def __init__(
         self,
         options: RunOptions,
-        part: RunPart = _WHOLE,
+        part: RunPart = _WHOLE_RUN,
         *,
         profile: Profile | None = None,
         journal: Journal | None = None,
     ) -> None:
-        """`profile` stands in for the one in the options' file."""
+        """`profile` replaces the one of `options.profile`."""
         self.options = options
         self.part = part
-        whole = profile or _loaded(options)
-        whole = replace(whole, limits=override_limits(whole.limits, options.limit_overrides))
-        self.earlier = part.earlier
-        self.profile: Profile = share_of(unspent(whole, self.earlier.spent if self.earlier else {}), *self.share)
+        full_profile = profile or _load_profile_of(options)
+        full_profile = replace(full_profile, limits=override_limits(full_profile.limits, options.limit_overrides))
+        self.previous_segments = part.previous_segments
+        self.profile: Profile = share_of(
+            unspent(full_profile, self.previous_segments.spent if self.previous_segments else {}), *self.share
+        )
         self.contract: Contract = load_contract()
         self.seed = self._seed() if options.seed is None else options.seed
-        used = self.earlier.names if self.earlier else ()
-        self.run = part.run or next(name for name in iter(run_name, "") if name not in used)
+        used_names = self.previous_segments.names if self.previous_segments else ()
+        self.run_name = part.run_name or next(name for name in iter(run_name, "") if name not in used_names)
         self.directory = options.report_dir if part.worker and options.report_dir else Path()
         self.alarm = Alarm(self.contract.requirements, self.profile.waivers) if options.fail_fast else None
-        self.planned = 0
-        """How many instances this run is about; 0 until that is known."""
-        self._started_at = now()
-        self._began = time.monotonic()
-        self._made: list[Path] = []
-        credentials = {} if part.dry else self.profile.credentials
-        self.keys = part.keys or {name: resolve_secret(one) for name, one in credentials.items()}
+        self.planned_count = 0
+        """The number of selected instances; 0 until the journal's first line is written."""
+        self._started_at = utc_timestamp()
+        self._start_monotonic = time.monotonic()
+        self._new_directories: list[Path] = []
+        credentials = {} if part.dry_run else self.profile.credentials
+        self.keys = part.keys or {name: resolve_secret(credential) for name, credential in credentials.items()}
         self.secrets = secrets_of(self.profile, self.contract, self.keys)
         self.unreachable: Unreachable | None = None
-        """Why nothing can be sent; the run is reported all the same."""
-        self._scheduled: Sequence[Instance] = ()
+        """Why nothing can be sent; the run is reported nevertheless."""
+        self._scheduled_instances: Sequence[Instance] = ()
         self._engine: Engine[Runtime, Result] | None = None
         self._journal = journal
         self._runtime: Runtime | None = None
 
     @cached_property
     def instances(self) -> list[Instance]:
-        """All that this profile calls for, or what is left of it."""
-        found = instances(all_checks(), self.profile, self.contract)
-        left = set(self.earlier.left) if self.earlier else None
-        return [one for one in found if left is None or (one.check.id, one.operation.id, one.case) in left]
+        """All instances that apply to this profile; of a resumed run, those that are still open."""
+        applicable = instances(all_checks(), self.profile, self.contract)
+        open_keys = set(self.previous_segments.left) if self.previous_segments else None
+        return [
+            instance
+            for instance in applicable
+            if open_keys is None or (instance.check.id, instance.operation.id, instance.case) in open_keys
+        ]
 
     def _seed(self) -> int:
-        """Where none was asked for: any; for shards the same one, which need not know of each other."""
+        """The seed of a run without `--seed`: random; for shards derived from profile and checks, so that all agree."""
         if self.options.shard_index[1] == 1:
             return new_seed()
         return int(sha256(f"{self.profile.digest} {check_set_digest()}".encode()).hexdigest()[:8], 16)
 
     @property
     def share(self) -> tuple[int, int]:
-        """Which of all processes this is, from 0, and how many keep the limits together: the workers of all shards."""
+        """(index, count) of this process among those that share the limits: the workers of all shards."""
         (shard, shards), (worker, workers) = self.options.shard_index, self.part.share
         return shard * workers + worker, shards * workers
 
     @property
     def concurrency(self) -> int:
         _, workers = self.share
-        wanted = self.options.concurrency or self.profile.limits.concurrency or CONCURRENCY
-        return max(1, wanted // workers)
+        total = self.options.concurrency or self.profile.limits.concurrency or CONCURRENCY
+        return max(1, total // workers)
 
     @property
     def deadline_s(self) -> float | None:
-        """For the whole run, from the moment when the session was made; None sets none."""
+        """Seconds for the whole run, from the creation of the session; None: no deadline."""
         return self.options.deadline_s or self.profile.limits.deadline_s
 
     @property
-    def done(self) -> int:
-        return self._engine.done if self._engine else 0
+    def completed_count(self) -> int:
+        return self._engine.completed_count if self._engine else 0
 
     @property
     def runtime(self) -> Runtime | None:
-        """What the engine has open; for progress figures only."""
+        """The engine's open runtime, for progress figures only."""
         return self._runtime
 
     @cached_property
-    def again(self) -> str:
-        """The command that runs this profile against this target once more."""
-        if self.part.again:
-            return self.part.again
+    def rerun_command(self) -> str:
+        """The command that repeats this run: the same profile, target and seed."""
+        if self.part.rerun_command:
+            return self.part.rerun_command
         return replace(self.options, base_url=self.profile.base_url, seed=self.seed).repeat_command()
 
-    # The controller's part
+    # Called by the controller
 
     def claim(self, unreachable: Unreachable | None = None) -> None:
-        """Takes the report folder. `unreachable` says why nothing can be sent; the run is reported all the same."""
+        """Claims the report folder. `unreachable`: why nothing can be sent; the run is reported nevertheless."""
         self.unreachable = unreachable
-        if self.earlier and self.options.report_dir:
+        if self.previous_segments and self.options.report_dir:
             self.directory = self.options.report_dir
         else:
-            self.directory, self._made = claim_directory(self.options.report_dir, self.profile.name)
+            self.directory, self._new_directories = claim_directory(self.options.report_dir, self.profile.name)
 
-    def forget(self) -> None:
-        """Takes back the folder of a run that never began."""
-        claimed = self.directory / NAME
-        if self.directory == Path() or not claimed.is_file() or claimed.stat().st_size:
+    def discard_unused_directory(self) -> None:
+        """Removes the folder of a run that did not begin."""
+        journal_file = self.directory / NAME
+        if self.directory == Path() or not journal_file.is_file() or journal_file.stat().st_size:
             return
-        for path in (claimed, *parts_of(self.directory)):
+        for path in (journal_file, *parts_of(self.directory)):
             path.unlink()
-        remove_empty(self._made)
+        remove_empty(self._new_directories)
 
-    def write_head(self, selected: Sequence[Instance], asked: str = "") -> None:
-        """The journal's first line: which run this is, and all that is going to be judged; or which part of it.
+    def write_head(self, selected: Sequence[Instance], selection: str = "") -> None:
+        """Writes the journal's first line: the run and its planned checks, or the segment of a resumed run.
 
-        `asked`: by what it was selected, as text.
+        `selection`: the selection expressions, as text.
         """
-        if self.earlier:
-            resumed = SegmentResumed(self.earlier.part, self.earlier.ended, len(selected), self.run, self._started_at)
-            self.journal.append(resumed)
+        if self.previous_segments:
+            segment = SegmentResumed(
+                self.previous_segments.part,
+                self.previous_segments.ended,
+                len(selected),
+                self.run_name,
+                self._started_at,
+            )
+            self.journal.append(segment)
         else:
-            self.journal.append(self._head(selected, asked))
-        self.planned = len(selected)
+            self.journal.append(self._run_head(selected, selection))
+        self.planned_count = len(selected)
 
-    def _head(self, selected: Sequence[Instance], asked: str) -> RunStarted:
-        clean, again, path = self.secrets.clean, self.secrets.clean(self.again), _path_of(self.options).absolute()
-        everything = {instance.id for instance in self.instances}
+    def _run_head(self, selected: Sequence[Instance], selection: str) -> RunStarted:
+        clean, rerun_command, path = (
+            self.secrets.clean,
+            self.secrets.clean(self.rerun_command),
+            _profile_path(self.options).absolute(),
+        )
+        all_ids = {instance.id for instance in self.instances}
         number, shards = self.options.shard_index
         return RunStarted(
             schema_version=JOURNAL_VERSION,
@@ -184,21 +200,21 @@ class Session:
             target=clean(self.profile.base_url),
             profile=ProfileInfo(clean(self.profile.name), self.profile.digest, clean(str(path))),
             seed=self.seed,
-            run=self.run,
+            run=self.run_name,
             started_at=self._started_at,
             requirements=tuple(self.contract.requirements.values()),
             operations=tuple(operation.info for operation in self.contract.all),
-            planned=tuple(_planned(instance, self.contract, again) for instance in selected),
+            planned=tuple(_planned_check(instance, self.contract, rerun_command) for instance in selected),
             examples=self.options.examples or EXAMPLES,
-            filtered=everything != {instance.id for instance in selected},
-            again=again,
+            filtered=all_ids != {instance.id for instance in selected},
+            again=rerun_command,
             options=self.secrets.redact_json(self.options.to_json()),
             unreachable={operation.id: unreachable(operation) for operation in self.contract.all},
             exclusions={clean(key): clean(reason) for key, reason in self.profile.exclusions.items()},
             provokes=self.profile.rate_limit.provoke,
             answer_schemas={operation.id: operation.response_schema for operation in self.contract.all},
             waivers=tuple(self.profile.waivers),
-            shard=Shard(number + 1, shards, len(everything), clean(asked)) if shards > 1 else None,
+            shard=Shard(number + 1, shards, len(all_ids), clean(selection)) if shards > 1 else None,
         )
 
     @property
@@ -209,8 +225,8 @@ class Session:
         return self._journal
 
     def join_workers(self) -> None:
-        """The lines of all workers, behind the controller's own, where there is a run that they belong to."""
-        if not self.planned:
+        """Appends the workers' journals to the controller's, unless the run did not begin."""
+        if not self.planned_count:
             return
         for path in parts_of(self.directory):
             for line in read(path):
@@ -218,7 +234,7 @@ class Session:
             path.unlink()
 
     def _redact(self, line: Line) -> Line:
-        """A worker's line without what only the other workers knew for a secret: a target may repeat one to all."""
+        """Redacts the secrets of the other workers in a worker's line: a target may repeat a secret to any worker."""
         clean = self.secrets.clean_word
         match line:
             case ExchangeRecorded(exchange=exchange):
@@ -227,112 +243,121 @@ class Session:
                 return CheckConcluded(runner.redact_result(result, clean))
         return line
 
-    def assembled(self) -> Run:
+    def assemble_run(self) -> Run:
         if isinstance(self._journal, MemoryJournal):
             return assemble(self._journal.lines)
         return load(self.directory)
 
-    # The part of whoever sends
+    # Called in the process that sends
 
     def settings_for(self, chosen: Sequence[Instance]) -> Settings:
-        """What a runtime for these instances is made of."""
+        """The settings of a runtime for these instances."""
         number, shards = self.options.shard_index
-        shard, part = f"s{number + 1}" if shards > 1 else "", f"r{self.earlier.part - 1}" if self.earlier else ""
+        shard, part = (
+            f"s{number + 1}" if shards > 1 else "",
+            f"r{self.previous_segments.part - 1}" if self.previous_segments else "",
+        )
         settings = Settings(
             profile=self.profile,
             contract=self.contract,
             keys=self.keys,
             journal=self.journal,
             secrets=self.secrets,
-            run=f"{self.run}{self.part.worker}",
+            run=f"{self.run_name}{self.part.worker}",
             concurrency=self.concurrency,
             seed=self.seed,
             examples=self.options.examples or EXAMPLES,
             exclusive_operations=tuple(sorted({i.operation.id for i in chosen if i.check.exclusive})),
-            rerun_command=self.again,
+            rerun_command=self.rerun_command,
             prefix=shard + part + (f"{self.part.worker}-" if self.part.worker else "x"),
-            on_exchange=self.alarm.saw if self.alarm else None,
+            on_exchange=self.alarm.examine_exchange if self.alarm else None,
         )
-        return settings if self.earlier is None else self._resumed(settings, self.earlier)
+        return (
+            settings if self.previous_segments is None else self._with_previous_usage(settings, self.previous_segments)
+        )
 
     def start(self, selected: Iterable[Instance]) -> None:
-        """Begins to run everything that need not run alone, in the order given; chains first, unless time is short."""
+        """Starts the engine with all non-exclusive instances in the given order; chains first, but not in fail-fast."""
         load_sender()
         chosen = list(selected)
-        spent_s = time.monotonic() - self._began
-        left_s = None if self.deadline_s is None else max(0.0, self.deadline_s - spent_s)
-        settings = replace(self.settings_for(chosen), remaining_s=left_s, fail_fast=self.options.fail_fast)
+        elapsed_s = time.monotonic() - self._start_monotonic
+        remaining_s = None if self.deadline_s is None else max(0.0, self.deadline_s - elapsed_s)
+        settings = replace(self.settings_for(chosen), remaining_s=remaining_s, fail_fast=self.options.fail_fast)
 
         @contextlib.asynccontextmanager
         async def open_runtime() -> Any:
-            asyncio.get_running_loop().set_exception_handler(_unheard)
+            asyncio.get_running_loop().set_exception_handler(_ignore_reported_error)
             async with open_context(settings) as runtime:
                 self._runtime = runtime
                 yield runtime
 
         chains = [instance for instance in chosen if instance.check.chain]
         lanes = self.concurrency + _SPARE_LANES + len(chains)
-        self._engine = Engine(open_runtime, workers=lanes, deadline_s=self.deadline_s, left_s=left_s)
+        self._engine = Engine(open_runtime, workers=lanes, deadline_s=self.deadline_s, remaining_s=remaining_s)
         self._engine.start()
-        first = () if self.options.fail_fast else chains
-        rest = (one for one in chosen if not one.check.exclusive and (self.options.fail_fast or not one.check.chain))
-        self._engine.submit(self._job(instance) for instance in (*first, *rest))
+        leading = () if self.options.fail_fast else chains
+        others = (
+            candidate
+            for candidate in chosen
+            if not candidate.check.exclusive and (self.options.fail_fast or not candidate.check.chain)
+        )
+        self._engine.submit(self._job(instance) for instance in (*leading, *others))
 
-    def _resumed(self, settings: Settings, earlier: PreviousSegments) -> Settings:
-        """The settings with what of earlier segments counts in this one too."""
-        since = datetime.now(UTC) - datetime.fromisoformat(earlier.began_at)
+    def _with_previous_usage(self, settings: Settings, previous: PreviousSegments) -> Settings:
+        """Adds the requests, the time and the provoked limits of earlier segments to the settings."""
+        elapsed = datetime.now(UTC) - datetime.fromisoformat(previous.began_at)
         return replace(
             settings,
-            requests_before=-(-earlier.requests // self.part.share[1]),  # all of them were sent by this shard
-            since_s=max(0.0, since.total_seconds()),
-            limits_provoked=earlier.limited,
+            requests_before=-(-previous.requests // self.part.share[1]),  # all of them were sent by this shard
+            since_s=max(0.0, elapsed.total_seconds()),
+            limits_provoked=previous.limited,
         )
 
     def schedule(self, instances: Sequence[Instance]) -> None:
-        """These are started when the first result is asked for."""
-        self._scheduled = instances
+        """Sets the instances that are started by the first call of `result`."""
+        self._scheduled_instances = instances
 
     def result(self, instance: Instance) -> Result:
-        """Waits for an instance. Raises engine.Stopped, or whatever broke the suite."""
+        """Waits for an instance. Raises EngineShutdown, or an exception that broke the suite."""
         if self._engine is None:
-            self.start(self._scheduled)
+            self.start(self._scheduled_instances)
         assert self._engine is not None
         self._engine.submit([self._job(instance)])
         return self._engine.result(instance.id)
 
     def wait(self, instance: Instance) -> None:
-        """Until an instance has a result or, sooner, anything failed (see `alarm`), or the engine stops."""
+        """Waits until an instance has a result, anything failed (see `alarm`), or the engine stopped."""
         assert self._engine is not None and self.alarm is not None
         self._engine.submit([self._job(instance)])
         self.alarm.event.clear()
-        if not self.alarm.rung:
+        if not self.alarm.is_triggered:
             self._engine.wait(instance.id, self.alarm.event)
-        if self.alarm.violated and not self.alarm.failed:
+        if self.alarm.violation and not self.alarm.failed_instance:
             self.alarm.event.clear()
-            self._engine.wait(self.alarm.by, self.alarm.event, _OWN_WORD_S)
+            self._engine.wait(self.alarm.violation_sender, self.alarm.event, _CHECK_GRACE_S)
 
     def _job(self, instance: Instance) -> Job[Runtime, Result]:
         async def work(runtime: Runtime) -> Result:
             return await runner.run(instance, runtime)
 
-        heard = self.alarm.heard(instance.id, work) if self.alarm else work
-        return Job(instance.id, heard, instance.check.exclusive)
+        watched_work = self.alarm.wrap(instance.id, work) if self.alarm else work
+        return Job(instance.id, watched_work, instance.check.exclusive)
 
-    def finish(self, interrupted: str = "") -> None:
-        """Ends the engine and, where the run began, writes the journal's last line."""
+    def finish(self, reason: str = "") -> None:
+        """Stops the engine and, if the run began, writes the journal's last line."""
         flow = self._runtime.flow if self._runtime else None
         if self._engine is not None:
-            self._engine.stop(interrupted)
-            interrupted = self._engine.stopped or (flow.limit_reached if flow else "") or interrupted
+            self._engine.stop(reason)
+            reason = self._engine.stop_reason or (flow.limit_reached if flow else "") or reason
             if self._engine.failure is not None:
-                interrupted = interrupted or f"the suite erred: {self._engine.failure}"
-        if not (self.planned or self.part.worker):
+                reason = reason or f"the suite erred: {self._engine.failure}"
+        if not (self.planned_count or self.part.worker):
             return
         with contextlib.suppress(JournalError):
             self.journal.append(
                 SegmentEnded(
-                    finished_at=now(),
-                    interrupted=self.secrets.clean_truncated(interrupted),
+                    finished_at=utc_timestamp(),
+                    interrupted=self.secrets.clean_truncated(reason),
                     worker=self.part.worker,
                     traffic=flow.traffic_stats if flow else TrafficStats(),
                     fixtures=dict(self._runtime.fixtures.issue_counts) if self._runtime else {},
@@ -340,23 +365,23 @@ class Session:
             )
 
 
-def _unheard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What ends a run is told once, by whoever waited for it; not again by each task that nobody waits for any more."""
+def _ignore_reported_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Ignores a ConformanceError of an abandoned task: the thread that waited has reported it."""
     if not isinstance(context.get("exception"), ConformanceError):
         loop.default_exception_handler(context)
 
 
-def _planned(instance: Instance, contract: Contract, again: str) -> PlannedCheck:
+def _planned_check(instance: Instance, contract: Contract, rerun_command: str) -> PlannedCheck:
     level = contract.requirements[instance.check.requirement].level
-    blank = runner.blank_result(instance, level, again)
+    blank = runner.blank_result(instance, level, rerun_command)
     return PlannedCheck(blank.check, blank.requirement, blank.operation, blank.case, blank.level, blank.reproduce)
 
 
-def _loaded(options: RunOptions) -> Profile:
-    return load_profile(_path_of(options), base_url=options.base_url or None, variables=options.variables)
+def _load_profile_of(options: RunOptions) -> Profile:
+    return load_profile(_profile_path(options), base_url=options.base_url or None, variables=options.variables)
 
 
-def _path_of(options: RunOptions) -> Path:
+def _profile_path(options: RunOptions) -> Path:
     """Raises UsageError."""
     if options.profile is None:
         raise UsageError("no profile was given", where="--profile", hint="name the target's TOML file")

@@ -1,4 +1,4 @@
-"""What comes before a run's first line: all that may be wrong with what was asked for is wrong here."""
+"""Prepares a session: errors in options, profile and target are raised before the journal's first line."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ def prepare_session(
     *,
     collect_only: bool = False,
     resumable: ResumableRun | None = None,
-    meanwhile: Callable[[], None] | None = None,
+    preload: Callable[[], None] | None = None,
 ) -> Session:
-    """A session that may begin: the profile is sound, the target was asked, a report folder is claimed.
+    """A session that can start: the profile is valid, the target was contacted, a report folder is claimed.
 
-    Where the target did not answer, the session has that error, and is there to report it. `resumable` is the run that
-    it continues, if any. `meanwhile` is done while the target is waited for. Raises ConformanceError.
+    If the target did not answer, `Session.unreachable` is set and the run is only reported. `resumable`: the run to
+    resume. `preload` is called while the target's answer is pending. Raises ConformanceError.
     """
     part = part or RunPart()
     journal: Journal | None = None if part.keys is None else Outbox()
     if resumable:
-        part, journal = replace(part, earlier=resumable.earlier), resumable.journal
+        part, journal = replace(part, previous_segments=resumable.previous_segments), resumable.journal
     session = Session(options, part, journal=journal)
     if resumable:
         resumable.require_same(session)
-    sends = not (part.worker or collect_only)
-    reached = start_reach(session.profile, session.deadline_s) if sends else None
-    assert session.instances is not None  # whatever is wrong with the checks themselves is wrong now
-    if reached:
-        if meanwhile:
-            meanwhile()
-        session.claim(_unreachable(reached, resumable))
+    contacts_target = not (part.worker or collect_only)
+    await_target = start_reach(session.profile, session.deadline_s) if contacts_target else None
+    assert session.instances is not None  # raises errors in the definitions of the checks now
+    if await_target:
+        if preload:
+            preload()
+        session.claim(_reachability_error(await_target, resumable))
         if resumable:
-            resumable.tidy()
+            resumable.join_journals()
     return session
 
 
-def _unreachable(reached: Callable[[], None], resumable: ResumableRun | None) -> Unreachable | None:
+def _reachability_error(await_target: Callable[[], None], resumable: ResumableRun | None) -> Unreachable | None:
     try:
-        reached()
+        await_target()
     except Unreachable as error:
-        if resumable:  # its folder has a journal, to which nothing is added
+        if resumable:  # nothing is appended to the journal of a resumed run
             raise
         return error
     return None

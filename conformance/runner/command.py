@@ -30,188 +30,190 @@ from conformance.reports import write_reports
 from conformance.reports.terminal import summary
 from conformance.runner import items, plugin
 from conformance.runner.options import pytest_words
-from conformance.runner.progress import ProgressLine, to_a_person
+from conformance.runner.progress import ProgressLine, make_console
 
-_UNUSED: Final = (
+_UNUSED_PLUGINS: Final = (
     *("terminal", "logging", "unraisableexception", "threadexception", "recwarn", "doctest", "pastebin"),
     *("faulthandler", "junitxml", "stepwise", "setuponly", "setupplan", "unittest", "monkeypatch", "debugging"),
     *("warnings", "assertion", "tmpdir", "subtests"),
 )
-"""pytest's own plugins that would look at each item, or at the end, for what no check has."""
-_BEFORE: Final = "interrupted before anything was sent"
-_NO_STORE: Final = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
-"""aiohttp reads the system's certificates as soon as it is imported, which takes 40 ms: for connections that name none.
-All of a run's do, and in the process of a command there are no others."""
+"""pytest's own plugins that do work for each item or at the end, for features that no check uses."""
+_INTERRUPTED_EARLY: Final = "interrupted before the first request"
+_NO_CERTIFICATE_STORE: Final = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
+"""aiohttp reads the system's certificates on import, which takes 40 ms, for connections without an SSL context of their
+own. All connections of a run have one, and the process of a command opens no others."""
 
 
-class Ended(ConformanceError):
-    """The run is over, without a verdict on the target; says why, and how the command ends."""
+class NoVerdict(ConformanceError):
+    """The run ended without a verdict on the target. Has the reason and the exit code of the command."""
 
-    def __init__(self, what: str, exit_code: int, **rest: str) -> None:
-        super().__init__(what, **rest)
+    def __init__(self, problem: str, exit_code: int, **details: str) -> None:
+        super().__init__(problem, **details)
         self.exit_code = exit_code
 
 
 def run(options: RunOptions, console: Console | None = None, *, resume: Path | None = None) -> int:
-    """Runs and reports; the exit code of design. `resume` is the folder of a run that was cut short and goes on.
+    """Runs the checks, writes the reports and returns the exit code. `resume`: the folder of an interrupted run.
 
-    Raises ConformanceError where there is no verdict to report.
+    Raises ConformanceError if there is no verdict to report.
     """
-    console = console or to_a_person()
-    splits = bool(options.workers or options.gateways)
+    console = console or make_console()
+    is_split = bool(options.workers or options.gateways)
     with interrupts.as_exceptions():
         resumable = None
         if resume is not None:
             options.require_changeable()
             resumable = open_resumable(resume)
-            if not resumable.earlier.left:
-                return _closed(resumable, options, console)
+            if not resumable.previous_segments.left:
+                return _report_complete_run(resumable, options, console)
             options = resumable.options(options)
-        _check(options)
-        preload = None if splits else _load_sender
-        session = prepare_session(options, resumable=resumable, meanwhile=preload)
+        _reject_conflicts(options)
+        preload = None if is_split else _load_sender
+        session = prepare_session(options, resumable=resumable, preload=preload)
         if options.workers.isdigit():
             _check_shareable(session, int(options.workers))
-        return _run(session, options, console)
+        return _run_session(session, options, console)
 
 
-def _run(session: Session, options: RunOptions, console: Console) -> int:
+def _run_session(session: Session, options: RunOptions, console: Console) -> int:
     if session.unreachable:
         options = replace(options, workers="", gateways=(), quiet=True)
     progress = ProgressLine(console, session, quiet=options.quiet)
     try:
-        status = int(_through_pytest(arguments(options), progress))
-    except KeyboardInterrupt:  # not where pytest waits for one, but while the end is written
-        if not session.planned:
+        status = int(_through_pytest(pytest_arguments(options), progress))
+    except KeyboardInterrupt:  # while the reports are written, where pytest does not handle it
+        if not session.planned_count:
             raise
-        raise Ended("interrupted", EXIT_INTERRUPTED, hint=resume_hint(session)) from None
+        raise NoVerdict("interrupted", EXIT_INTERRUPTED, hint=resume_hint(session)) from None
     finally:
         progress.close()
-        session.forget()
+        session.discard_unused_directory()
     if progress.run is not None and not session.unreachable:
-        _show(progress.run, session, console, quiet=options.quiet)
-    _judge_the_end(progress, status, f"report: {session.directory}" if session.unreachable else "")
+        _print_summary(progress.run, session, console, quiet=options.quiet)
+    _require_verdict(progress, status, f"report: {session.directory}" if session.unreachable else "")
     return status
 
 
-def _show(run: Run, made: Session, console: Console, *, quiet: bool) -> None:
-    """What a person reads at the end; with `quiet`, only where the report is."""
+def _print_summary(run: Run, session: Session, console: Console, *, quiet: bool) -> None:
+    """Prints the summary and the path of the report; with `quiet`, only the path."""
     if not quiet:
         console.print(summary(run), highlight=False, soft_wrap=True)
-    if (page := made.directory / "report.html").exists():  # a full disk has no room for it
-        _say(console, f"report: {page}")
-    if not quiet and (hint := resume_hint(made, run)):
-        _say(console, hint)
+    if (page := session.directory / "report.html").exists():  # it is missing if the disk is full
+        _print_plain(console, f"report: {page}")
+    if not quiet and (hint := resume_hint(session, run)):
+        _print_plain(console, hint)
 
 
 def plan(options: RunOptions) -> list[str]:
-    """What a run with these options would send, as lines. Sends nothing. Raises ConformanceError."""
+    """The requests that a run with these options would send, as lines of text. Raises ConformanceError."""
     from conformance.setup.plan.plan import lines
     from conformance.setup.plan.plan import plan as made_plan
 
-    _check(options)
-    session = prepare_session(options, RunPart(dry=True), collect_only=True)
+    _reject_conflicts(options)
+    session = prepare_session(options, RunPart(dry_run=True), collect_only=True)
     selection = Selection(session)
-    alone = replace(options, workers="", gateways=(), last_failed=False)
-    _through_pytest([*arguments(alone), "--collect-only"], selection)
-    if not selection.chosen:
-        why = selection.ending.failure if selection.ending else ""
-        raise Ended(why or "no check matches the selection", plugin.USAGE)
-    return list(lines(made_plan(session.profile, session.contract, selection.chosen, session.concurrency)))
+    local_options = replace(options, workers="", gateways=(), last_failed=False)
+    _through_pytest([*pytest_arguments(local_options), "--collect-only"], selection)
+    if not selection.instances:
+        problem = selection.ending.failure if selection.ending else ""
+        raise NoVerdict(problem or "no check matches the selection", plugin.EXIT_USAGE)
+    return list(lines(made_plan(session.profile, session.contract, selection.instances, session.concurrency)))
 
 
 class Selection:
-    """A pytest plugin that keeps what was selected."""
+    """A pytest plugin that records the selected instances."""
 
-    def __init__(self, made: Session) -> None:
-        self.chosen: list[Instance] = []
+    def __init__(self, session: Session) -> None:
+        self.instances: list[Instance] = []
         self.ending: items.Ending | None = None
-        self._made = made
+        self._session = session
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        config.stash[items.session_key] = self._made
+        config.stash[items.session_key] = self._session
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self.chosen = [item.instance for item in session.items if isinstance(item, items.CheckItem)]
+        self.instances = [item.instance for item in session.items if isinstance(item, items.CheckItem)]
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         self.ending = config.stash.get(items.ending_key, None)
 
 
 def _load_sender() -> None:
-    with environment(_NO_STORE):
+    with environment(_NO_CERTIFICATE_STORE):
         load_sender()
 
 
-def _say(console: Console, text: str) -> None:
+def _print_plain(console: Console, text: str) -> None:
     console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def _closed(resumable: ResumableRun, options: RunOptions, console: Console) -> int:
-    """The reports of a run of which nothing is left to be run, and its exit code."""
-    told = "everything was run" if resumable.earlier.ended else "the run is complete"
-    done = resumable.closed()
-    write_reports(done, resumable.directory)
+def _report_complete_run(resumable: ResumableRun, options: RunOptions, console: Console) -> int:
+    """Writes the reports of a run without open checks again, and returns its exit code."""
+    state = "all checks have run" if resumable.previous_segments.ended else "the run is complete"
+    finished_run = resumable.close_run()
+    write_reports(finished_run, resumable.directory)
     if not options.quiet:
-        _say(console, f"{resumable.directory}: {told}; its reports are made again")
-        console.print(summary(done), highlight=False, soft_wrap=True)
-    _say(console, f"report: {resumable.directory / 'report.html'}")
-    return EXIT_CODES[done.verdict]
+        _print_plain(console, f"{resumable.directory}: {state}; its reports are written again")
+        console.print(summary(finished_run), highlight=False, soft_wrap=True)
+    _print_plain(console, f"report: {resumable.directory / 'report.html'}")
+    return EXIT_CODES[finished_run.verdict]
 
 
-def _check_shareable(made: Session, workers: int) -> None:
+def _check_shareable(session: Session, workers: int) -> None:
     try:
-        check_shareable(made.profile, workers)
+        check_shareable(session.profile, workers)
     except UsageError:
-        made.forget()
+        session.discard_unused_directory()
         raise
 
 
-def _check(options: RunOptions) -> None:
+def _reject_conflicts(options: RunOptions) -> None:
     if options.workers and options.gateways:
-        raise UsageError("cannot be given beside -n", where="--tx", hint="processes of this machine are --tx 2*popen")
+        raise UsageError("cannot be combined with -n", where="--tx", hint="use --tx 2*popen for local processes")
 
 
-def _through_pytest(given: list[str], part: ProgressLine | Selection) -> int:
-    """pytest, of whose plugins and options only those take part that are asked for here."""
-    alone = environment({"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None, "PYTEST_PLUGINS": None})
-    with alone, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a cache that cannot be written, for one: it is the run that is told of
-        return int(pytest.main(given, plugins=[part]))
+def _through_pytest(words: list[str], observer: ProgressLine | Selection) -> int:
+    """Runs pytest with no other plugins and options than these, and returns its exit status."""
+    isolation = environment({"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None, "PYTEST_PLUGINS": None})
+    with isolation, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as of a cache that cannot be written
+        return int(pytest.main(words, plugins=[observer]))
 
 
-def _judge_the_end(progress: ProgressLine, status: int, hint: str = "") -> None:
-    """Raises Ended where pytest's status is no verdict; `hint`: where there is something to be read about it."""
-    ending, crash = progress.ending, progress.crash
-    if ending is None or not progress.finished:  # pytest never came to run anything; it has said why
+def _require_verdict(progress: ProgressLine, status: int, hint: str = "") -> None:
+    """Raises NoVerdict if pytest's status is not a verdict. `hint`: where to read more."""
+    ending, crash = progress.ending, progress.crash_file
+    if ending is None or not progress.finished:  # pytest ran no item, and has printed the reason
         if progress.interrupted:
-            raise Ended(_BEFORE, EXIT_INTERRUPTED)
-        raise Ended("nothing was run", plugin.USAGE if status != pytest.ExitCode.INTERNAL_ERROR else items.BROKEN)
+            raise NoVerdict(_INTERRUPTED_EARLY, EXIT_INTERRUPTED)
+        raise NoVerdict(
+            "no check was run", plugin.EXIT_USAGE if status != pytest.ExitCode.INTERNAL_ERROR else items.EXIT_BROKEN
+        )
     if ending.failure:
         hint = f"the traceback is in {crash}" if crash else hint
-        raise Ended(ending.failure, status, hint=hint)
+        raise NoVerdict(ending.failure, status, hint=hint)
     if progress.run is None and (ending.interrupted or progress.interrupted):
-        raise Ended(_BEFORE, EXIT_INTERRUPTED)
+        raise NoVerdict(_INTERRUPTED_EARLY, EXIT_INTERRUPTED)
     if progress.run is None:
-        raise Ended("no check matches the selection", status, hint="`conformance list --checks` shows what there is")
+        raise NoVerdict("no check matches the selection", status, hint="`conformance list --checks` shows all checks")
 
 
-def _cache(profile: Path) -> Path:
-    """Where pytest keeps what failed the last time: for each profile apart."""
-    own = f"{profile.stem}-{sha256(str(profile.resolve()).encode()).hexdigest()[:12]}"
-    return cache_directory() / own
+def _cache_folder(profile: Path) -> Path:
+    """The folder of pytest's cache, with the last failures: one for each profile."""
+    folder_name = f"{profile.stem}-{sha256(str(profile.resolve()).encode()).hexdigest()[:12]}"
+    return cache_directory() / folder_name
 
 
-def arguments(options: RunOptions) -> list[str]:
-    """pytest's command line for a run: nothing of the current folder's configuration takes part.
+def pytest_arguments(options: RunOptions) -> list[str]:
+    """pytest's command line for a run, which ignores the configuration of the current folder.
 
-    The suite's own options are no part of it: the session has them.
+    The suite's own options are not part of it: the session has them.
     """
     assert options.profile is not None
     plugins = "-p conformance.runner.plugin -p conformance.runner.lean_protocol"
     words = [*plugins.split(), "-s", "-c", str(CONFIGURATION)]
-    words += [word for name in _UNUSED for word in ("-p", f"no:{name}")]
-    words += ["--rootdir", str(PACKAGE), "-o", f"cache_dir={_cache(options.profile)}"]
+    words += [word for name in _UNUSED_PLUGINS for word in ("-p", f"no:{name}")]
+    words += ["--rootdir", str(PACKAGE), "-o", f"cache_dir={_cache_folder(options.profile)}"]
     words += ["-p", "xdist.plugin"] if options.workers or options.gateways else []
     words += ["--dist=load"] if options.gateways else []
     return [*words, *pytest_words(options), str(PACKAGE / "checks")]

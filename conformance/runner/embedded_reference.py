@@ -1,4 +1,4 @@
-"""The embedded default target: the reference service as a process of its own, and the profiles beside it."""
+"""The default target of `conformance demo`: the reference service in a process of its own; the bundled profiles."""
 
 from __future__ import annotations
 
@@ -17,32 +17,29 @@ from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.package import PACKAGE
 
 READY_S: Final = 30.0
-_CHILD: Final = "from conformance.reference.__main__ import main; sys.exit(main())"
+_CHILD_SOURCE: Final = "from conformance.reference.__main__ import main; sys.exit(main())"
 
 
 @dataclass(frozen=True)
-class Embedded:
+class EmbeddedReference:
     base_url: str
     control_url: str
     environment: Mapping[str, str]
-    """The variables from which `profiles/reference.toml` takes its keys."""
+    """The environment variables with the keys of `profiles/reference.toml`."""
 
 
 def bundled_profiles() -> Path:
-    """The folder of the profiles that ship with the suite: in the wheel inside the package, in a checkout beside it."""
-    inside = PACKAGE / "profiles"
-    return inside if inside.is_dir() else PACKAGE.parent / "profiles"
+    """The folder of the bundled profiles: inside the package in a wheel, beside it in a checkout."""
+    packaged = PACKAGE / "profiles"
+    return packaged if packaged.is_dir() else PACKAGE.parent / "profiles"
 
 
 @contextmanager
-def reference(*, fault: str = "", variant: str = "", extra: tuple[str, ...] = ()) -> Iterator[Embedded]:
-    """The reference service on free loopback ports, as long as the context lasts.
-
-    Raises ConformanceError where it does not come up.
-    """
-    chosen = [f"--{kind}={name}" for kind, name in (("fault", fault), ("variant", variant)) if name]
+def reference(*, fault: str = "", variant: str = "", extra: tuple[str, ...] = ()) -> Iterator[EmbeddedReference]:
+    """Runs the reference service on free loopback ports. Raises ConformanceError if it does not start."""
+    target_options = [f"--{kind}={name}" for kind, name in (("fault", fault), ("variant", variant)) if name]
     process = subprocess.Popen(
-        child_process.command(_CHILD, *extra, *chosen),
+        child_process.command(_CHILD_SOURCE, *extra, *target_options),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -50,9 +47,11 @@ def reference(*, fault: str = "", variant: str = "", extra: tuple[str, ...] = ()
         start_new_session=True,
     )
     try:
-        told = json.loads(_first_line(process))
-        environment = {f"CONFORMANCE_REFERENCE_{_upper(name)}": key for name, key in told["credentials"].items()}
-        yield Embedded(told["base_url"], told["control_url"], environment)
+        startup_info = json.loads(_first_line(process))
+        variables = {
+            f"CONFORMANCE_REFERENCE_{_variable_suffix(name)}": key for name, key in startup_info["credentials"].items()
+        }
+        yield EmbeddedReference(startup_info["base_url"], startup_info["control_url"], variables)
     finally:
         process.terminate()
         try:
@@ -62,7 +61,7 @@ def reference(*, fault: str = "", variant: str = "", extra: tuple[str, ...] = ()
             process.communicate()
 
 
-def _upper(name: str) -> str:
+def _variable_suffix(name: str) -> str:
     return name.upper().replace("-", "_")
 
 
@@ -72,18 +71,18 @@ def _first_line(process: subprocess.Popen[str]) -> str:
         selector.register(process.stdout, selectors.EVENT_READ)
         line = process.stdout.readline() if selector.select(READY_S) else ""
     if not line:
-        raise _not_started(process)
+        raise _startup_error(process)
     return line
 
 
-def _not_started(process: subprocess.Popen[str]) -> ConformanceError:
-    """Its own exit code tells whose fault it was: 2 for an id that there is not."""
+def _startup_error(process: subprocess.Popen[str]) -> ConformanceError:
+    """The error for a process that did not start. Its exit code is 2 for an unknown fault or variant."""
     assert process.stderr is not None
     try:
         exit_code = process.wait(timeout=1)
     except subprocess.TimeoutExpired:
         process.kill()
         exit_code = ConformanceError.exit_code
-    told = process.stderr.read().strip().splitlines()
-    kind = UsageError if exit_code == UsageError.exit_code else ConformanceError
-    return kind(told[-1] if told else f"the reference service said nothing within {READY_S:g} s")
+    error_lines = process.stderr.read().strip().splitlines()
+    error_class = UsageError if exit_code == UsageError.exit_code else ConformanceError
+    return error_class(error_lines[-1] if error_lines else f"the reference service did not start within {READY_S:g} s")

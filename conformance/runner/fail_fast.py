@@ -1,4 +1,4 @@
-"""`-x`: a run ends at its first failure when that is there, and not when pytest's order comes to it."""
+"""`-x`: the run ends when the first failure occurs, not when pytest's order reaches it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from conformance.runner.items import CheckItem, session_key
 
 
 class FirstFailure:
-    """A pytest plugin, registered where the first failure ends the run. Splits leave each process to its own order."""
+    """A pytest plugin, registered with `-x`. In a split run each process keeps pytest's order."""
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        """As pytest's own, in pytest's order, but for an item that failed while another one is waited for."""
-        own = session.config.stash.get(session_key, None)
-        if own is None or own.alarm is None or session.testsfailed or session.config.option.collectonly:
+        """pytest's own loop, except that an item that failed is reported in place of the one that is awaited."""
+        run_session = session.config.stash.get(session_key, None)
+        if run_session is None or run_session.alarm is None or session.testsfailed or session.config.option.collectonly:
             return None
-        if own.part.worker or session.config.getoption("dist", "no") != "no":
+        if run_session.part.worker or session.config.getoption("dist", "no") != "no":
             return None
         checks = {item.instance.id: item for item in session.items if isinstance(item, CheckItem)}
         for planned, following in zip_longest(session.items, session.items[1:]):
             item = planned
             if isinstance(planned, CheckItem):
-                item = checks[_first_to_tell(planned, own) or planned.instance.id]
-            # a check may be any: whatever was set up for other tests is taken down before
+                item = checks[_failed_check_id(planned, run_session) or planned.instance.id]
+            # the next check is not known, so that fixtures of other tests are torn down before it
             nextitem = None if isinstance(following, CheckItem) else following
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
             if session.shouldfail:
@@ -35,12 +35,12 @@ class FirstFailure:
         return True
 
 
-def _first_to_tell(planned: CheckItem, own: Session) -> str:
-    """The id of the check that has failed, if any. Raises pytest's Failed where an invariant was violated."""
-    alarm = own.alarm
+def _failed_check_id(planned: CheckItem, run_session: Session) -> str:
+    """The id of the check that failed; empty if none did. Raises pytest's Failed if an invariant was violated."""
+    alarm = run_session.alarm
     assert alarm is not None
-    own.wait(planned.instance)
-    if alarm.violated and not alarm.failed:
-        planned.session.shouldfail = f"stopping at the first failure: {alarm.violated}"
+    run_session.wait(planned.instance)
+    if alarm.violation and not alarm.failed_instance:
+        planned.session.shouldfail = f"stopping at the first failure: {alarm.violation}"
         raise planned.session.Failed(planned.session.shouldfail)
-    return alarm.failed
+    return alarm.failed_instance

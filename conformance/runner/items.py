@@ -1,4 +1,4 @@
-"""What pytest sees of a run: files of checks, items, and how an item's result is told."""
+"""The pytest side of a run: files of checks, items, and reports of results."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from conformance.client.redaction.secrets import clean_with_all
 from conformance.core.errors import JournalError
 from conformance.core.exit_codes import EXIT_CODES
 from conformance.core.model import OPEN, Outcome, Result, Run, Verdict
-from conformance.engine.scheduler import Stopped
+from conformance.engine.scheduler import EngineShutdown
 from conformance.engine.session import Session
 
-BROKEN = EXIT_CODES[Verdict.BROKEN]
+EXIT_BROKEN = EXIT_CODES[Verdict.BROKEN]
 
 
-@dataclass(eq=False)  # pytest before 9.1 takes no plugin that has no hash
+@dataclass(eq=False)  # plugins must be hashable for pytest before 9.1
 class Ending:
-    """How a session came to its end, other than by having run what was selected. A pytest plugin of its own."""
+    """Why a pytest session ended before it had run everything selected. A pytest plugin."""
 
     failure: str = ""
-    """Why this is no verdict on the target."""
-    exit_code: int = BROKEN
+    """Why there is no verdict on the target; empty if there is one."""
+    exit_code: int = EXIT_BROKEN
     interrupted: bool = False
     others_failed: bool = False
-    """Tests that are none of the suite's, run in the same session."""
+    """Whether tests that are not part of the suite failed in this session."""
 
-    def fail(self, why: str, exit_code: int = BROKEN) -> None:
-        """The first reason stays."""
+    def fail(self, problem: str, exit_code: int = EXIT_BROKEN) -> None:
+        """Records a failure; the first one is kept."""
         if not self.failure:
-            self.failure, self.exit_code = clean_with_all(why), exit_code
+            self.failure, self.exit_code = clean_with_all(problem), exit_code
 
     def interrupt(self) -> None:
         self.interrupted = True
@@ -55,7 +55,7 @@ class Ending:
             self.fail(f"the suite erred: {_last_line(report.longreprtext)} ({report.nodeid})")
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        self.fail(erred(excinfo.value))
+        self.fail(describe_crash(excinfo.value))
 
 
 session_key = pytest.StashKey[Session]()
@@ -63,12 +63,12 @@ run_key = pytest.StashKey[Run]()
 ending_key = pytest.StashKey[Ending]()
 
 
-class CheckFailed(Exception):
-    """A check failed; the message is all there is to say."""
+class CheckFailure(Exception):
+    """A check failed; the message is the whole report, without a traceback."""
 
 
-def erred(error: BaseException) -> str:
-    """An exception that nobody foresaw, in one line."""
+def describe_crash(error: BaseException) -> str:
+    """An unexpected exception as one line of text, redacted."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -81,13 +81,13 @@ def _last_line(text: str) -> str:
 
 
 class CheckFile(pytest.File):
-    """One `check_<subject>.py`: its items are the instances that the profile calls for."""
+    """One `check_<subject>.py`: its items are the instances that apply to the profile."""
 
     def collect(self) -> Iterator[CheckItem]:
         subject = self.path.stem
         for instance in self.config.stash[session_key].instances:
             if instance.check.subject == subject:
-                # the node's id is said, not left to pytest, whose `--lf` would not know it again
+                # an explicit node id, since `--lf` would not recognise the one that pytest derives
                 nodeid = f"{self.nodeid}::{instance.name}"
                 yield CheckItem.from_parent(self, name=instance.name, nodeid=nodeid, instance=instance)
 
@@ -95,12 +95,12 @@ class CheckFile(pytest.File):
 class CheckItem(pytest.Item):
     """One check on one operation in one case."""
 
-    def __init__(self, *, instance: Instance, **rest: Any) -> None:
-        super().__init__(**rest)
+    def __init__(self, *, instance: Instance, **node_arguments: Any) -> None:
+        super().__init__(**node_arguments)
         self.instance = instance
         self.result: Result | None = None
         level = self.config.stash[session_key].contract.requirements[instance.check.requirement].level
-        for mark in (instance.operation.stability.value, level.value, *_names(instance)):
+        for mark in (instance.operation.stability.value, level.value, *_keywords(instance)):
             self.extra_keyword_matches.add(mark)
         self.add_marker(instance.operation.stability.value)
         self.add_marker(level.value)
@@ -108,26 +108,26 @@ class CheckItem(pytest.Item):
     def runtest(self) -> None:
         try:
             self.result = result = self.config.stash[session_key].result(self.instance)
-        except Stopped as stopped:
+        except EngineShutdown as stop:
             if not self.config.stash[session_key].part.worker:
-                # thousands of items more would only say the same, in seconds that a deadline does not have
-                self.session.shouldstop = str(stopped)
-            pytest.skip(f"not run: {stopped}")
+                # the other items would be skipped for the same reason, which takes seconds after a deadline
+                self.session.shouldstop = str(stop)
+            pytest.skip(f"not run: {stop}")
         except JournalError as error:
             if self.config.stash[session_key].part.worker:
-                raise CheckFailed(str(error)) from None
+                raise CheckFailure(str(error)) from None
             self.config.stash[ending_key].fail(str(error))
-            pytest.exit(str(error), returncode=BROKEN)
+            pytest.exit(str(error), returncode=EXIT_BROKEN)
         if result.outcome in (Outcome.FAILED, Outcome.BROKEN):
-            raise CheckFailed(describe(result))
+            raise CheckFailure(describe(result))
         if result.outcome in (*OPEN, Outcome.INAPPLICABLE):
             pytest.skip(f"{result.outcome.value}: {result.message}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002
-        if isinstance(excinfo.value, CheckFailed):
+        if isinstance(excinfo.value, CheckFailure):
             return str(excinfo.value)
-        # not pytest's own form, which parses source: that fails in Python 3.11 while hypothesis, in another thread,
-        # sets the recursion limit
+        # pytest's own form parses source, which fails in Python 3.11 while hypothesis sets the recursion limit in
+        # another thread
         return clean_with_all("".join(traceback.format_exception(excinfo.value)))
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
@@ -135,16 +135,16 @@ class CheckItem(pytest.Item):
 
     @property
     def location(self) -> tuple[str, int | None, str]:
-        """As pytest's own, which looks at the path of each item anew."""
+        """The value of pytest's own property, which would resolve the path again for each item."""
         return self.nodeid.partition("::")[0], None, self.name
 
 
-def _names(instance: Instance) -> tuple[str, ...]:
+def _keywords(instance: Instance) -> tuple[str, ...]:
     return instance.check.requirement, instance.operation.id
 
 
 def describe(result: Result) -> str:
-    """A failure in a few lines."""
+    """A failure as a few lines of text."""
     lines = [f"{result.requirement}: {result.message}"]
     if result.expected:
         lines.append(f"expected {result.expected}, observed {result.observed or 'something else'}")

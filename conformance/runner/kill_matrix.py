@@ -1,6 +1,6 @@
-"""The kill matrix: every fault and variant of the reference service, and drawn targets, judged like any other.
+"""The kill matrix: judges every fault and variant of the reference service, and random targets, like any other target.
 
-It is the proof behind a green run: what the suite is known to catch, and what it is known not to mind.
+It shows that the suite detects each fault and accepts each legitimate variant.
 """
 
 from __future__ import annotations
@@ -34,101 +34,104 @@ from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.gc_tuning import calm_collector
 from conformance.core.model import Level, Outcome, Result, Run, Verdict
 from conformance.core.run_options import RunOptions
-from conformance.engine.in_process import document_profile, judge, merged, patched_profile, reference_options
+from conformance.engine.in_process import document_profile, judge, merge_patch, patched_profile, reference_options
 from conformance.reference.random_targets.choices import ALL_FACTS, RandomTarget, target_from
 from conformance.reference.random_targets.profile_writer import profile_of, schemas_of
 from conformance.reference.random_targets.strategy import random_targets
 from conformance.reference.registry import Fault, faults, unknown, variants
 from conformance.runner import embedded_reference as embedded
-from conformance.runner import random_target as drawn_profile
+from conformance.runner import random_target as random_profile
 
-_RED = (Outcome.FAILED, Outcome.WARNED)
-DRAWN = 300
-_SOUND = {"incomplete": "sound"}
-"""What a drawn target is called of which nothing failed, and too little was stated for a verdict."""
+_RED_OUTCOMES = (Outcome.FAILED, Outcome.WARNED)
+RANDOM_TARGETS = 300
+_SOUND_WORDS = {"incomplete": "sound"}
+"""The word for a random target that is judged correctly although its profile states too little for a verdict."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one target. `fine`: a fault was killed, a variant or a drawn target is conformant."""
+    """The result for one target. `fine`: the fault was killed, or the variant or random target was judged correctly."""
 
     id: str
     title: str
     requirement: str
-    """Which the fault violates; for a variant, which is at risk."""
+    """The one that the fault violates; for a variant, the one that is at risk."""
     fine: bool
     verdict: str
     by: tuple[str, ...]
-    """The requirements that went red."""
+    """The requirements that failed or warned."""
     collateral: tuple[str, ...]
-    """Required and declared requirements beside the fault's own that failed."""
+    """The required and declared requirements that failed, without the fault's own."""
     inconclusive: int
     requests: int
     seconds: float
     problem: str = ""
     choices: Mapping[str, Any] | None = None
-    """Of a drawn target: all that is not the reference's own, as `conformance faults --draw` takes it."""
+    """Of a random target: the choices that differ from the reference's, as `conformance faults --draw` takes them."""
     failing: tuple[str, ...] = ()
-    """Of a drawn target that is not conformant: the checks that say so, each with how often and its first message."""
+    """Of a random target that is not `fine`: each check that prevents it, with its count and its first message."""
     unjudged: tuple[str, ...] = ()
-    """Requirements of which no result is a judgement: whoever is conformant without one of them proves little by it."""
+    """The requirements without a judged result, about which a conformant run proves nothing."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is to be judged: a fault or variant by its id, or a drawn target under a name of the matrix's own."""
+    """One target to judge: a fault or variant by its id, or a random target with an id of the matrix."""
 
     id: str
-    drawn: RandomTarget | None = None
+    random_target: RandomTarget | None = None
 
 
-def chosen(words: Sequence[str], *, with_variants: bool, only_drawn: bool = False) -> list[Subject]:
-    """What is named, or all faults, and all variants too; nothing by itself where only drawn targets are wanted.
+def select_subjects(ids: Sequence[str], *, with_variants: bool, only_random: bool = False) -> list[Subject]:
+    """The subjects with these ids; without ids, all faults unless `only_random`, and all variants on demand.
 
-    Raises UsageError on an unknown id.
+    Raises UsageError for an unknown id.
     """
-    known = [*faults(), *variants()]
-    for word in words:
-        if word not in known:
-            raise unknown(word)
-    everything = [*(() if only_drawn else faults()), *(variants() if with_variants else ())]
-    return [Subject(name) for name in words or everything]
+    known_ids = [*faults(), *variants()]
+    for subject_id in ids:
+        if subject_id not in known_ids:
+            raise unknown(subject_id)
+    all_ids = [*(() if only_random else faults()), *(variants() if with_variants else ())]
+    return [Subject(name) for name in ids or all_ids]
 
 
-def drawn_subjects(count: int, seed: int, choices: Sequence[str] = ()) -> list[Subject]:
-    """So many drawn targets, the same ones for the same seed, and those whose choices are given as JSON.
+def random_subjects(count: int, seed: int, choices: Sequence[str] = ()) -> list[Subject]:
+    """`count` random targets, which depend on the seed only, and the targets with these choices, each a JSON object.
 
-    Raises UsageError on choices that there are not.
+    Raises UsageError for unknown choices.
     """
-    targets = [*(random_targets(count, seed) if count else ()), *(target_from(_parsed(text)) for text in choices)]
+    targets = [
+        *(random_targets(count, seed) if count else ()),
+        *(target_from(_parse_choices(text)) for text in choices),
+    ]
     return [Subject(f"R{number:03d}", target) for number, target in enumerate(targets, 1)]
 
 
-def woven(some: Sequence[Subject], others: Sequence[Subject]) -> list[Subject]:
-    """Both lists in one, evenly: drawn targets are often slow, and while one is waited for, others can be judged."""
-    places = [((index + 0.5) / len(group), subject) for group in (some, others) for index, subject in enumerate(group)]
+def interleave(first: Sequence[Subject], second: Sequence[Subject]) -> list[Subject]:
+    """Merges two lists evenly, since random targets are often slow and others can be judged meanwhile."""
+    places = [((index + 0.5) / len(group), subject) for group in (first, second) for index, subject in enumerate(group)]
     return [subject for _, subject in sorted(places, key=lambda place: place[0])]
 
 
-def _parsed(text: str) -> object:
+def _parse_choices(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise UsageError(f"the choices are no JSON: {error}", where="--draw") from None
+        raise UsageError(f"the choices are not valid JSON: {error}", where="--draw") from None
 
 
-def rows(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
-    """One row a subject, in order, as they come. Each job is a process with a reference service of its own."""
+def judge_subjects(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
+    """Yields one row for each subject, in order. Each job is a process with its own reference service."""
     if jobs == 1:
-        with _bench() as (service, folder):
-            yield from (_judged(subject, service, folder) for subject in subjects)
+        with _open_bench() as (service, folder):
+            yield from (_judge_subject(subject, service, folder) for subject in subjects)
         return
-    pooled = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent)
-    with own_processes(), pooled as pool:
-        # not `map`: it cancels what is left, and the pool's own thread fails over that when its processes are gone
-        waiting = [pool.submit(_at_our_bench, subject) for subject in subjects]
+    executor = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    with own_processes(), executor as pool:
+        # not `map`: it cancels pending futures, on which the pool's own thread fails when its processes have ended
+        futures = [pool.submit(_judge_in_process_bench, subject) for subject in subjects]
         try:
-            yield from (one.result() for one in waiting)
+            yield from (future.result() for future in futures)
         except KeyboardInterrupt:
             for process in active_children():
                 process.terminate()
@@ -136,14 +139,14 @@ def rows(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
 
 
 def _end_with_parent() -> None:
-    """A process that waits for more work does not see that nobody is left to give it any."""
+    """Ends this process when its parent ends, which a process of the pool does not notice by itself."""
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
 
 
 @contextmanager
-def _bench() -> Iterator[tuple[embedded.Embedded, Path]]:
+def _open_bench() -> Iterator[tuple[embedded.EmbeddedReference, Path]]:
     """A reference service and a folder for the runs against it."""
     with (
         calm_collector(),
@@ -155,68 +158,68 @@ def _bench() -> Iterator[tuple[embedded.Embedded, Path]]:
 
 
 @cache
-def _our_bench() -> tuple[embedded.Embedded, Path]:
-    """The bench of this process, as long as it lives."""
+def _process_bench() -> tuple[embedded.EmbeddedReference, Path]:
+    """The bench of this process, closed when the process exits."""
     bench = ExitStack()
     Finalize(None, bench.close, exitpriority=1)
-    return bench.enter_context(_bench())
+    return bench.enter_context(_open_bench())
 
 
-def _at_our_bench(subject: Subject) -> Row:
-    return _judged(subject, *_our_bench())
+def _judge_in_process_bench(subject: Subject) -> Row:
+    return _judge_subject(subject, *_process_bench())
 
 
-def _judged(subject: Subject, service: embedded.Embedded, folder: Path) -> Row:
-    judged = _drawn_row if subject.drawn else _row
+def _judge_subject(subject: Subject, service: embedded.EmbeddedReference, folder: Path) -> Row:
+    make_row = _random_row if subject.random_target else _seeded_row
     try:
-        return judged(subject, service, folder)
-    except Exception as error:  # noqa: BLE001 - one subject that cannot be judged must not end the other 500
+        return make_row(subject, service, folder)
+    except Exception as error:  # noqa: BLE001 - one subject that cannot be judged must not end the matrix
         problem = f"{type(error).__name__}: {error}"
-        choices = subject.drawn.differences() if subject.drawn else None
+        choices = subject.random_target.differences() if subject.random_target else None
         return Row(subject.id, "", "all", False, "broken", (), (), 0, 0, 0.0, problem, choices)
     finally:
-        gc.collect()  # a run is full of circles: 30 MB a target, each a little slower than the one before
+        gc.collect()  # a run has reference cycles: 30 MB a target, and each target is slower than the last
 
 
-def _row(subject: Subject, service: embedded.Embedded, folder: Path) -> Row:
+def _seeded_row(subject: Subject, service: embedded.EmbeddedReference, folder: Path) -> Row:
     name = subject.id
     seeded: Any = faults().get(name) or variants()[name]
     started = time.monotonic()
-    options = _options(service, name, folder)
+    options = _run_options(service, name, folder)
     profile = None if isinstance(seeded, Fault) else patched_profile(options, seeded.profile)
     try:
-        run = judge(options, profile=profile, keep=False)
+        run = judge(options, profile=profile, keep_journal=False)
     except ConformanceError as error:
         return Row(name, seeded.title, seeded.requirement, False, "broken", (), (), 0, 0, 0.0, str(error))
-    return _told(seeded, run, time.monotonic() - started)
+    return _row_of_run(seeded, run, time.monotonic() - started)
 
 
-def _drawn_row(subject: Subject, service: embedded.Embedded, folder: Path) -> Row:
-    target = subject.drawn
+def _random_row(subject: Subject, service: embedded.EmbeddedReference, folder: Path) -> Row:
+    target = subject.random_target
     assert target is not None
     started = time.monotonic()
     choices = target.differences()
-    title = " ".join(f"{name}={value}" for name, value in choices.items()) or "the reference's own"
+    title = " ".join(f"{name}={value}" for name, value in choices.items()) or "the reference's choices"
     try:
-        run = drawn_run(target, subject.id, service, folder)
+        run = judge_random_target(target, subject.id, service, folder)
     except ConformanceError as error:
         return Row(subject.id, title, "all", False, "broken", (), (), 0, 0, 0.0, str(error), choices)
-    row = _told(_Reading(subject.id, title), run, time.monotonic() - started)
-    row = replace(row, fine=drawn_profile.is_sound(target, run) and not row.problem)
-    return replace(row, choices=choices, failing=() if row.fine else _failing(run))
+    row = _row_of_run(_RandomSubject(subject.id, title), run, time.monotonic() - started)
+    row = replace(row, fine=random_profile.is_sound(target, run) and not row.problem)
+    return replace(row, choices=choices, failing=() if row.fine else _failing_checks(run))
 
 
 @dataclass(frozen=True)
-class _Reading:
-    """What a drawn target has of a variant."""
+class _RandomSubject:
+    """The members of a variant that a row needs, for a random target."""
 
     id: str
     title: str
     requirement: str = "all"
 
 
-def _failing(run: Run) -> tuple[str, ...]:
-    """What keeps a run from being conformant, a line a check."""
+def _failing_checks(run: Run) -> tuple[str, ...]:
+    """The results that prevent a conformant verdict, one line for each outcome and check."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for outcome in (Outcome.FAILED, Outcome.BROKEN, Outcome.UNTESTED, Outcome.INCONCLUSIVE):
         for result in run.results:
@@ -228,12 +231,12 @@ def _failing(run: Run) -> tuple[str, ...]:
     )
 
 
-def drawn_run(
-    target: RandomTarget, name: str, service: embedded.Embedded, folder: Path, examples: int | None = None
+def judge_random_target(
+    target: RandomTarget, name: str, service: embedded.EmbeddedReference, folder: Path, examples: int | None = None
 ) -> Run:
-    """A whole run against a drawn target, with the profile that its owner would write. `name` is new to the service.
+    """A whole run against a random target, with a profile that states its facts. `name` must be new to the service.
 
-    `examples`: so many of each generated request, None: as in any run. Raises ConformanceError as `judge` does.
+    `examples`: the number of examples of each property; None: the default. Raises ConformanceError like `judge`.
     """
     _register(target, name, service)
     profiles = embedded.bundled_profiles()
@@ -241,14 +244,14 @@ def drawn_run(
     schemas = _schemas(profiles / document["schemas"]["file"])
     file = folder / f"{name}.schemas.json"
     file.write_text(json.dumps(schemas_of(target, schemas)), encoding="utf-8")
-    options = replace(_options(service, name, folder), examples=examples)
+    options = replace(_run_options(service, name, folder), examples=examples)
     patch = {**profile_of(target, document), "schemas": {"file": str(file.resolve())}}
-    own = merged(document, patch)
+    stated_document = merge_patch(document, patch)
     if target.silence == "excluded":
-        own = drawn_profile.with_exclusions(target, own, document)
+        stated_document = random_profile.with_exclusions(target, stated_document, document)
     if target.facts != ALL_FACTS:
-        own = drawn_profile.reduced(own, target.facts, options)
-    return judge(options, profile=document_profile(options, own), keep=False)
+        stated_document = random_profile.reduce_facts(stated_document, target.facts, options)
+    return judge(options, profile=document_profile(options, stated_document), keep_journal=False)
 
 
 @cache
@@ -256,7 +259,7 @@ def _schemas(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def _register(target: RandomTarget, name: str, service: embedded.Embedded) -> None:
+def _register(target: RandomTarget, name: str, service: embedded.EmbeddedReference) -> None:
     request = urllib.request.Request(  # noqa: S310 - the embedded service's own address
         f"{service.control_url}/targets/{name}", json.dumps(target.differences()).encode(), method="PUT"
     )
@@ -266,17 +269,17 @@ def _register(target: RandomTarget, name: str, service: embedded.Embedded) -> No
         raise ConformanceError(error.read().decode("utf-8", "replace"), where=name) from error
 
 
-def _options(service: embedded.Embedded, name: str, folder: Path) -> RunOptions:
+def _run_options(service: embedded.EmbeddedReference, name: str, folder: Path) -> RunOptions:
     profile = embedded.bundled_profiles() / "reference.toml"
     return reference_options(service.base_url, service.control_url, name, profile, folder / name)
 
 
-def _told(seeded: Any, run: Run, seconds: float) -> Row:
-    red = {result.requirement for result in run.results if result.outcome in _RED}
+def _row_of_run(seeded: Any, run: Run, seconds: float) -> Row:
+    red = {result.requirement for result in run.results if result.outcome in _RED_OUTCOMES}
     failed = {result.requirement for result in run.results if result.outcome is Outcome.FAILED}
     fine = seeded.requirement in red if isinstance(seeded, Fault) else run.verdict is Verdict.CONFORMANT
     broken = next((result.message for result in run.results if result.outcome is Outcome.BROKEN), "")
-    open_ends = sum(r.outcome is Outcome.INCONCLUSIVE and r.level is Level.REQUIRED for r in run.results)
+    inconclusive_count = sum(r.outcome is Outcome.INCONCLUSIVE and r.level is Level.REQUIRED for r in run.results)
     return Row(
         id=seeded.id,
         title=seeded.title,
@@ -285,79 +288,80 @@ def _told(seeded: Any, run: Run, seconds: float) -> Row:
         verdict=run.verdict.value,
         by=tuple(sorted(red)),
         collateral=tuple(sorted(failed - {seeded.requirement})),
-        inconclusive=open_ends,
-        unjudged=unjudged(run),
+        inconclusive=inconclusive_count,
+        unjudged=unjudged_requirements(run),
         requests=run.traffic.requests,
         seconds=round(seconds, 2),
         problem=broken,
     )
 
 
-def unjudged(run: Run) -> tuple[str, ...]:
-    """The requirements of which a run judged nothing."""
-    judged = {one.requirement for one in run.results if one.outcome in (*_RED, Outcome.PASSED)}
-    return tuple(sorted({one.requirement for one in run.results} - judged))
+def unjudged_requirements(run: Run) -> tuple[str, ...]:
+    """The requirements without a judged result in a run."""
+    judged = {result.requirement for result in run.results if result.outcome in (*_RED_OUTCOMES, Outcome.PASSED)}
+    return tuple(sorted({result.requirement for result in run.results} - judged))
 
 
-def line(row: Row) -> str:
-    """A row as a line of text; below a drawn target that is not conformant, what failed and how to draw it again."""
+def format_row(row: Row) -> str:
+    """A row as a line of text; for a random target that is not `fine` also its failures and its `--draw` option."""
     fault = row.id in faults()
-    word = (
+    label = (
         ("killed" if row.fine else "SURVIVED")
         if fault
-        else (_SOUND.get(row.verdict, row.verdict) if row.fine else row.verdict.upper())
+        else (_SOUND_WORDS.get(row.verdict, row.verdict) if row.fine else row.verdict.upper())
     )
     others = f", also {' '.join(row.collateral)}" if row.collateral else ""
     problem = f" ({row.problem})" if row.problem else ""
-    told = (
-        f"{row.id:6} {word:10} {row.requirement:8} {row.title:58.58} "
+    text = (
+        f"{row.id:6} {label:10} {row.requirement:8} {row.title:58.58} "
         f"{row.requests:6,} requests {row.seconds:6.1f} s{others}{problem}"
     )
     if row.choices is None or row.fine:
-        return told
-    again = f"--draw {shlex.quote(json.dumps(row.choices, ensure_ascii=False))}"
-    return "\n       ".join((told, *row.failing, again))
+        return text
+    draw_option = f"--draw {shlex.quote(json.dumps(row.choices, ensure_ascii=False))}"
+    return "\n       ".join((text, *row.failing, draw_option))
 
 
-def summary(done: Sequence[Row]) -> dict[str, Any]:
-    """The figures that people cite, as a JSON object."""
-    seeded = [row for row in done if row.id in faults()]
-    targets = [row for row in done if row.choices is not None]
-    readings = [row for row in done if row.id not in faults() and row.choices is None]
-    collateral = [len(row.collateral) for row in seeded] or [0]
+def summarize(judged_rows: Sequence[Row]) -> dict[str, Any]:
+    """The figures of a matrix, as a JSON object."""
+    fault_rows = [row for row in judged_rows if row.id in faults()]
+    random_rows = [row for row in judged_rows if row.choices is not None]
+    variant_rows = [row for row in judged_rows if row.id not in faults() and row.choices is None]
+    collateral = [len(row.collateral) for row in fault_rows] or [0]
     return {
-        "faults": len(seeded),
-        "killed": sum(row.fine for row in seeded),
-        "survived": [row.id for row in seeded if not row.fine],
+        "faults": len(fault_rows),
+        "killed": sum(row.fine for row in fault_rows),
+        "survived": [row.id for row in fault_rows if not row.fine],
         "collateral_median": median(collateral),
         "collateral_mean": round(mean(collateral), 3),
-        "variants": len(readings),
-        "conformant": sum(row.fine for row in readings),
-        "drawn": len(targets),
-        "drawn_conformant": sum(row.fine for row in targets),
-        "false_alarms": [row.id for row in (*readings, *targets) if not row.fine],
-        "requests": sum(row.requests for row in done),
-        "seconds": round(sum(row.seconds for row in done), 1),
-        "rows": [asdict(row) for row in done],
+        "variants": len(variant_rows),
+        "conformant": sum(row.fine for row in variant_rows),
+        "random_targets": len(random_rows),
+        "random_targets_sound": sum(row.fine for row in random_rows),
+        "false_alarms": [row.id for row in (*variant_rows, *random_rows) if not row.fine],
+        "requests": sum(row.requests for row in judged_rows),
+        "seconds": round(sum(row.seconds for row in judged_rows), 1),
+        "rows": [asdict(row) for row in judged_rows],
     }
 
 
-def recorded(done: Sequence[Row]) -> dict[str, Any]:
-    """Which requirements each fault turned red, as `conformance list` and `explain` show it, and who was conformant,
-    with what was not judged of him."""
-    seeded = {row.id: row for row in done if row.id in faults()}
-    others = [row for row in done if row.id not in faults() and row.fine]
+def kills_record(judged_rows: Sequence[Row]) -> dict[str, Any]:
+    """The content of `kills.json`, for `conformance list` and `explain`: the requirements that each fault turned red,
+    and the conformant variants with the requirements not judged of them."""
+    fault_rows = {row.id: row for row in judged_rows if row.id in faults()}
+    fine_rows = [row for row in judged_rows if row.id not in faults() and row.fine]
     return {
-        "faults": {name: {"title": row.title, "by": list(row.by)} for name, row in sorted(seeded.items())},
-        "conformant": {row.id: list(row.unjudged) for row in sorted(others, key=lambda row: row.id)},
+        "faults": {name: {"title": row.title, "by": list(row.by)} for name, row in sorted(fault_rows.items())},
+        "conformant": {row.id: list(row.unjudged) for row in sorted(fine_rows, key=lambda row: row.id)},
     }
 
 
-def last_line(told: Mapping[str, Any]) -> str:
+def format_summary(figures: Mapping[str, Any]) -> str:
     """A summary as a line of text."""
     return (
-        f"{told['killed']} of {told['faults']} faults killed, {told['conformant']} of {told['variants']} variants "
-        f"conformant, {told['drawn_conformant']} of {told['drawn']} drawn targets judged soundly; "
-        "other requirements red per fault: "
-        f"median {told['collateral_median']}, mean {told['collateral_mean']}; {told['requests']:,} requests"
+        f"{figures['killed']} of {figures['faults']} faults killed, "
+        f"{figures['conformant']} of {figures['variants']} variants conformant, "
+        f"{figures['random_targets_sound']} of {figures['random_targets']} random targets judged correctly; "
+        "other requirements red for each fault: "
+        f"median {figures['collateral_median']}, mean {figures['collateral_mean']}; {figures['requests']:,} requests"
     )

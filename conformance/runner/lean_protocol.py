@@ -1,5 +1,6 @@
-"""A pytest plugin for the commands, where no other plugin looks on: an item is called and reported, and nothing is set
-up, captured or taken down for what no check has. That is half of what pytest does for each of thousands of items.
+"""A pytest plugin for the commands: calls and reports an item without set-up, capture and teardown.
+
+Checks use none of them. That halves pytest's own work for each of thousands of items.
 """
 
 from __future__ import annotations
@@ -14,21 +15,20 @@ from conformance.runner.items import CheckItem
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """What pytest keeps for the next run is no part of this one: where it cannot be written, pytest before 9.2 would
-    end without a report."""
+    """Makes pytest's cache ignore OSError: pytest before 9.2 would end without a report if it cannot be written."""
     if (cache := getattr(config, "cache", None)) is not None:
-        written = cache.set
+        write = cache.set
 
         def set_if_possible(key: str, value: Any) -> None:
             with contextlib.suppress(OSError):
-                written(key, value)
+                write(key, value)
 
         cache.set = set_if_possible
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
-    """pytest's own for an item that is no check. Raises KeyboardInterrupt, and pytest's Exit, as that does."""
+    """Handles checks; other items are left to pytest. Raises KeyboardInterrupt and pytest's Exit, like pytest."""
     if not isinstance(item, CheckItem):
         return None
     call = pytest.CallInfo.from_call(item.runtest, when="call", reraise=(pytest.exit.Exception, KeyboardInterrupt))

@@ -1,4 +1,4 @@
-"""Several targets side by side, each judged by a `conformance run` process, and one table at the end."""
+"""Runs several targets in parallel, each in a `conformance run` process, and prints one table at the end."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.model import OPEN, Outcome
 from conformance.core.run_options import RunOptions
 from conformance.engine.options import new_seed
-from conformance.runner.progress import to_a_person
+from conformance.runner.progress import make_console
 
-_GRAVEST: Final = (EXIT_INTERRUPTED, 5, 2, 4, 1, 3, 0)
-"""Exit codes, of which the first that any target ended with is that of them all."""
-_AT_ONCE: Final = 16
+_EXIT_CODES_BY_GRAVITY: Final = (EXIT_INTERRUPTED, 5, 2, 4, 1, 3, 0)
+"""Exit codes, the gravest first: several targets end with the gravest code of any of them."""
+_MAX_PARALLEL: Final = 16
 _LINE_EVERY_S: Final = 10.0
 _TEMPLATE: Final = "template.toml"
 _OUTPUT: Final = "output.txt"
 _POLL_S: Final = 0.05
-_RUN: Final = "from conformance.cli import main; main(prog_name='conformance')"
-_OF_ONE_TARGET: Final = ("profile", "base_url")
-"""Options of which there is one for each target."""
-_WORDS: Final = {2: "not run", 4: "unreachable", 5: "broken", EXIT_INTERRUPTED: "interrupted"}
+_CHILD_SOURCE: Final = "from conformance.cli import main; main(prog_name='conformance')"
+_TARGET_OPTIONS: Final = ("profile", "base_url")
+"""Options with a value for each target."""
+_STATE_BY_EXIT_CODE: Final = {2: "not run", 4: "unreachable", 5: "broken", EXIT_INTERRUPTED: "interrupted"}
 
 
 @dataclass(frozen=True)
@@ -41,23 +41,23 @@ class _Target:
     name: str
     options: RunOptions
     output: Path
-    """What its run prints."""
+    """The file with the output of its run."""
 
 
 @dataclass(frozen=True)
-class _Ended:
+class _FinishedRun:
     target: _Target
     code: int
     seconds: float
 
     @property
-    def told(self) -> dict[str, Any]:
-        """Its run.json; empty where there is none."""
+    def run_document(self) -> dict[str, Any]:
+        """The content of its run.json; empty if there is none."""
         try:
-            loaded = json.loads((self.target.output.parent / "report" / "run.json").read_text(encoding="utf-8"))
+            document = json.loads((self.target.output.parent / "report" / "run.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return loaded if isinstance(loaded, dict) else {}
+        return document if isinstance(document, dict) else {}
 
     @property
     def last_line(self) -> str:
@@ -68,155 +68,162 @@ class _Ended:
 
 
 def profiles_in(paths: Sequence[Path]) -> list[Path]:
-    """The profiles that are named: files, and of a folder all that lie in it but the template. Raises UsageError."""
-    found: list[Path] = []
+    """The named files and, of named folders, all profiles except the template. Raises UsageError."""
+    profiles: list[Path] = []
     for path in paths:
-        inside = sorted(one for one in path.glob("*.toml") if one.name != _TEMPLATE) if path.is_dir() else [path]
-        if not inside:
+        files = sorted(file for file in path.glob("*.toml") if file.name != _TEMPLATE) if path.is_dir() else [path]
+        if not files:
             raise UsageError("there is no profile in this folder", where=str(path), hint="profiles end in .toml")
-        found += inside
-    if twice := next((path for path in found if found.count(path) > 1), None):
-        raise UsageError(f"{twice} is named twice", where="--profile")
-    return found
+        profiles += files
+    if duplicate := next((path for path in profiles if profiles.count(path) > 1), None):
+        raise UsageError(f"{duplicate} is named twice", where="--profile")
+    return profiles
 
 
 def run_all(
     profiles: Sequence[Path], options: RunOptions, console: Console | None = None, *, resume: Path | None = None
 ) -> int:
-    """Runs all, says as each ends how it ended, and gives the gravest exit code. Raises ConformanceError."""
+    """Runs all targets, prints how each ended, and returns the gravest exit code. Raises ConformanceError."""
     for option, value in (("--base-url", options.base_url), ("--resume", resume)):
         if value:
-            raise UsageError("there is one for each target", where=option, hint="run that target by itself")
-    console = console or to_a_person()
+            raise UsageError("not available with several targets", where=option, hint="run each target separately")
+    console = console or make_console()
     targets = _targets(profiles, options)
     started = time.monotonic()
     with interrupts.as_exceptions(), interrupts.deferred():
-        ended = list(_side_by_side(targets, console, quiet=options.quiet))
+        finished_runs = list(_run_in_parallel(targets, console, quiet=options.quiet))
     if not options.quiet:
-        _say(console, "")
-        for line in table(ended):
-            _say(console, line)
-        _say(console, f"{len(ended)} targets in {time.monotonic() - started:.1f} s")
-    _say(console, f"reports: {targets[0].output.parent.parent}")
-    return next(code for code in _GRAVEST if any(one.code == code for one in ended))
+        _print_plain(console, "")
+        for line in table(finished_runs):
+            _print_plain(console, line)
+        _print_plain(console, f"{len(finished_runs)} targets in {time.monotonic() - started:.1f} s")
+    _print_plain(console, f"reports: {targets[0].output.parent.parent}")
+    return next(code for code in _EXIT_CODES_BY_GRAVITY if any(finished.code == code for finished in finished_runs))
 
 
 def _targets(profiles: Sequence[Path], options: RunOptions) -> list[_Target]:
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    folder = options.report_dir or Path("reports") / f"targets-{stamp}"
+    timestamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    folder = options.report_dir or Path("reports") / f"targets-{timestamp}"
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError("the report directory is not empty", where=str(folder), hint="name another with --report-dir")
     targets, names = [], set[str]()
-    if options.seed is None and not options.shard:  # shards have one of their own
-        options = replace(options, seed=new_seed())  # what one target is asked, all are: they may be compared
+    if options.seed is None and not options.shard:  # shards derive their seed
+        options = replace(options, seed=new_seed())  # one for all targets, so that their runs can be compared
     for profile in profiles:
         name = next(n for n in (profile.stem, *(f"{profile.stem}-{i}" for i in range(2, 999))) if n not in names)
         names.add(name)
-        place = folder / name
-        own = replace(options, profile=profile, report_dir=place / "report")
-        targets.append(_Target(name, own, place / _OUTPUT))
+        target_folder = folder / name
+        target_options = replace(options, profile=profile, report_dir=target_folder / "report")
+        targets.append(_Target(name, target_options, target_folder / _OUTPUT))
     return targets
 
 
 @dataclass(frozen=True)
-class _Running:
+class _RunningTarget:
     target: _Target
     process: subprocess.Popen[bytes]
-    began: float
+    started: float
 
 
-def _side_by_side(targets: Sequence[_Target], console: Console, *, quiet: bool) -> Iterator[_Ended]:
-    """Each as it ends. A signal ends all of them, and they are waited for: each leaves a report of what it did."""
-    left, running, last_line_at = list(targets), list[_Running](), time.monotonic()
+def _run_in_parallel(targets: Sequence[_Target], console: Console, *, quiet: bool) -> Iterator[_FinishedRun]:
+    """Yields each target when it has ended. A signal is sent on to all; each then ends with a report of what it ran."""
+    queue, running, last_line_at = list(targets), list[_RunningTarget](), time.monotonic()
     stopping = False
-    while left or running:
+    while queue or running:
         try:
-            while left and len(running) < _AT_ONCE:
-                running.append(_start(left.pop(0)))
+            while queue and len(running) < _MAX_PARALLEL:
+                running.append(_start(queue.pop(0)))
             with interrupts.taken():
                 time.sleep(_POLL_S)
-            for one in [one for one in running if one.process.poll() is not None]:
-                running.remove(one)
-                yield _told(_ended(one, stopping=stopping), console, quiet=quiet)
+            for active in [active for active in running if active.process.poll() is not None]:
+                running.remove(active)
+                yield _print_end(_finish_target(active, stopping=stopping), console, quiet=quiet)
             if not quiet and running and time.monotonic() - last_line_at > _LINE_EVERY_S:
                 last_line_at = time.monotonic()
-                _say(console, f"  under way: {', '.join(one.target.name for one in running)}")
-        except KeyboardInterrupt as signalled:
-            left, stopping = [], True
-            for one in running:
-                one.process.send_signal(signal.Signals[str(signalled)])
+                _print_plain(console, f"  running: {', '.join(active.target.name for active in running)}")
+        except KeyboardInterrupt as interrupt:
+            queue, stopping = [], True
+            for active in running:
+                active.process.send_signal(signal.Signals[str(interrupt)])
 
 
-def _start(target: _Target) -> _Running:
-    """In a session of its own: a signal for the whole group reaches the command only, which sends it on."""
+def _start(target: _Target) -> _RunningTarget:
+    """Starts a run in its own process session: a signal to the group reaches this command only, which sends it on."""
     target.output.parent.mkdir(parents=True, exist_ok=True)
     with target.output.open("wb") as output:
         process = subprocess.Popen(
-            child_process.command(_RUN, "run", "--profile", target.options.profile, *arguments(target.options)),
+            child_process.command(
+                _CHILD_SOURCE, "run", "--profile", target.options.profile, *shared_arguments(target.options)
+            ),
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    return _Running(target, process, time.monotonic())
+    return _RunningTarget(target, process, time.monotonic())
 
 
-def arguments(options: RunOptions) -> list[str]:
-    """The options that all targets share, as on the command line."""
-    shared = [option for option in options.explicit_options() if option.flags and option.name not in _OF_ONE_TARGET]
+def shared_arguments(options: RunOptions) -> list[str]:
+    """The options that all targets share, as words of the command line."""
+    shared = [option for option in options.explicit_options() if option.flags and option.name not in _TARGET_OPTIONS]
     return [word for option in shared for word in option.words(getattr(options, option.name))]
 
 
-def _ended(one: _Running, *, stopping: bool) -> _Ended:
-    assert one.process.stdin is not None
-    one.process.stdin.close()
-    ended = _Ended(one.target, one.process.returncode, time.monotonic() - one.began)
-    return replace(ended, code=_code(ended.code, str(ended.told.get("verdict", "")), stopping=stopping))
+def _finish_target(running: _RunningTarget, *, stopping: bool) -> _FinishedRun:
+    assert running.process.stdin is not None
+    running.process.stdin.close()
+    finished = _FinishedRun(running.target, running.process.returncode, time.monotonic() - running.started)
+    return replace(
+        finished,
+        code=_verdict_exit_code(finished.code, str(finished.run_document.get("verdict", "")), stopping=stopping),
+    )
 
 
-def _code(exit_code: int, verdict: str, *, stopping: bool) -> int:
-    """What a run ended with, which is a verdict only if its report has the same: Python itself ends with 1 on an error.
+def _verdict_exit_code(exit_code: int, verdict: str, *, stopping: bool) -> int:
+    """The exit code of a run. It is a verdict only if the report has the same: Python ends with 1 on any error.
 
-    `stopping`: all runs were sent a signal.
+    `stopping`: a signal was sent to all runs.
     """
-    if exit_code in _WORDS or EXIT_CODES.get(verdict) == exit_code:  # type: ignore[call-overload]
+    if exit_code in _STATE_BY_EXIT_CODE or EXIT_CODES.get(verdict) == exit_code:  # type: ignore[call-overload]
         return exit_code
     return EXIT_INTERRUPTED if stopping else ConformanceError.exit_code
 
 
-def _told(one: _Ended, console: Console, *, quiet: bool) -> _Ended:
+def _print_end(finished: _FinishedRun, console: Console, *, quiet: bool) -> _FinishedRun:
     if not quiet:
-        why = "" if one.told and one.code != Unreachable.exit_code else f": {one.last_line}"
-        _say(console, f"{one.target.name}: {_word(one)} in {one.seconds:.1f} s{why}")
-    return one
+        why = "" if finished.run_document and finished.code != Unreachable.exit_code else f": {finished.last_line}"
+        _print_plain(console, f"{finished.target.name}: {_state(finished)} in {finished.seconds:.1f} s{why}")
+    return finished
 
 
-def _word(one: _Ended) -> str:
-    verdict = "" if one.code == Unreachable.exit_code else str(one.told.get("verdict", ""))
-    return verdict or _WORDS.get(one.code, "broken")
+def _state(finished: _FinishedRun) -> str:
+    verdict = "" if finished.code == Unreachable.exit_code else str(finished.run_document.get("verdict", ""))
+    return verdict or _STATE_BY_EXIT_CODE.get(finished.code, "broken")
 
 
-def table(ended: Sequence[_Ended]) -> list[str]:
-    """A line a target, and a head."""
-    head = ("target", "verdict", "failed", "warned", "open", "passed", "requests", "seconds", "scope")
-    rows: list[tuple[str, ...]] = [head]
-    for one in sorted(ended, key=lambda one: one.target.name):
-        told = one.told
-        counts = told.get("counts", {})
-        requests = told.get("traffic", {}).get("requests", 0)
-        still_open = sum(counts.get(outcome, 0) for outcome in (*OPEN, Outcome.BROKEN))
-        scope = str(told.get("scope", {}).get("summary", ""))
-        figures = (counts.get("failed", 0), counts.get("warned", 0), still_open, counts.get("passed", 0), requests)
-        rows.append((one.target.name, _word(one), *(f"{n:,}" for n in figures), f"{one.seconds:.1f}", scope))
+def table(finished_runs: Sequence[_FinishedRun]) -> list[str]:
+    """A header and a line for each target."""
+    header = ("target", "verdict", "failed", "warned", "open", "passed", "requests", "seconds", "scope")
+    rows: list[tuple[str, ...]] = [header]
+    for finished in sorted(finished_runs, key=lambda item: item.target.name):
+        document = finished.run_document
+        counts = document.get("counts", {})
+        requests = document.get("traffic", {}).get("requests", 0)
+        open_count = sum(counts.get(outcome, 0) for outcome in (*OPEN, Outcome.BROKEN))
+        scope = str(document.get("scope", {}).get("summary", ""))
+        figures = (counts.get("failed", 0), counts.get("warned", 0), open_count, counts.get("passed", 0), requests)
+        rows.append(
+            (finished.target.name, _state(finished), *(f"{n:,}" for n in figures), f"{finished.seconds:.1f}", scope)
+        )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(
-            cell.ljust(width) if column < 2 or column == len(head) - 1 else cell.rjust(width)
+            cell.ljust(width) if column < 2 or column == len(header) - 1 else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]
 
 
-def _say(console: Console, text: str) -> None:
+def _print_plain(console: Console, text: str) -> None:
     console.print(text, highlight=False, markup=False, soft_wrap=True)

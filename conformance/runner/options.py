@@ -1,6 +1,6 @@
-"""The table of options in pytest: its options are made of the rows, and read back from a configuration.
+"""The run's options in pytest: added to its parser from the table of options, and read from its configuration.
 
-The commands and the workers of pytest-xdist are given the value itself, and only pytest's own options as words.
+Commands and workers of pytest-xdist receive the `RunOptions` value; only pytest's own options are words for it.
 """
 
 from __future__ import annotations
@@ -22,57 +22,63 @@ from conformance.journal.segments import PreviousSegments
 
 _PREFIX: Final = "--conformance-"
 WORKER_INPUT: Final = "conformance"
-"""The name, in the input of a worker of pytest-xdist, of what `worker_input` gives."""
+"""The key of `worker_input` in the input of a worker of pytest-xdist."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance", "conformance of a Commerce Service implementation")
-    for option in _own():
-        told: dict[str, Any] = {"help": f"{option.help} [env var: {option.environment}]"}
+    for option in _suite_options():
+        help_argument: dict[str, Any] = {"help": f"{option.help} [env var: {option.environment}]"}
         if option.kind is Kind.FLAG:
-            group.addoption(option.pytest_flag, action="store_true", **told)
+            group.addoption(option.pytest_flag, action="store_true", **help_argument)
         elif option.repeatable:
-            group.addoption(option.pytest_flag, action="append", default=[], metavar=option.metavar, **told)
+            group.addoption(option.pytest_flag, action="append", default=[], metavar=option.metavar, **help_argument)
         else:
-            group.addoption(option.pytest_flag, metavar=option.metavar, **told)
+            group.addoption(option.pytest_flag, metavar=option.metavar, **help_argument)
 
 
-def options_of(config: pytest.Config) -> tuple[RunOptions, RunPart]:
-    """What pytest was asked for, here or in the process that started this worker. Raises UsageError."""
-    if told := getattr(config, "workerinput", {}).get(WORKER_INPUT):
-        return _options_of_worker(told, config.workerinput["workerid"])  # type: ignore[attr-defined]
-    given = {option.name: config.getoption(option.pytest_flag) for option in _own()}
-    found = RunOptions.read({name: value for name, value in given.items() if value}, lambda option: option.pytest_flag)
-    unset = {option.name: option.from_environment(os.environ) for option in _own() if not given[option.name]}
-    if not found.profile and not unset.get("profile"):
+def read_options(config: pytest.Config) -> tuple[RunOptions, RunPart]:
+    """The options of this process or, in a worker, of the controller. Raises UsageError."""
+    if worker_data := getattr(config, "workerinput", {}).get(WORKER_INPUT):
+        return _read_worker_options(worker_data, config.workerinput["workerid"])  # type: ignore[attr-defined]
+    values = {option.name: config.getoption(option.pytest_flag) for option in _suite_options()}
+    options = RunOptions.read(
+        {name: value for name, value in values.items() if value}, lambda option: option.pytest_flag
+    )
+    environment_values = {
+        option.name: option.from_environment(os.environ) for option in _suite_options() if not values[option.name]
+    }
+    if not options.profile and not environment_values.get("profile"):
         raise UsageError("no profile was given", where="--conformance-profile", hint="name the target's TOML file")
     expressions = {"keyword": config.option.keyword, "markers": config.option.markexpr}
-    return replace(found, **unset, **expressions, fail_fast=config.getvalue("maxfail") == 1), RunPart()
+    return replace(options, **environment_values, **expressions, fail_fast=config.getvalue("maxfail") == 1), RunPart()
 
 
 def pytest_words(options: RunOptions) -> list[str]:
-    """What of the options is pytest's own, as words of its command line."""
-    theirs = [option for option in options.explicit_options() if option.pytest]
+    """The options that are pytest's own, as words of its command line."""
+    pytest_options = [option for option in options.explicit_options() if option.pytest]
     return [
         word
-        for option in theirs
+        for option in pytest_options
         for word in replace(option, flags=(str(option.pytest),)).words(getattr(options, option.name))
     ]
 
 
 def worker_input(session: Session, share: tuple[int, int]) -> dict[str, Any]:
-    """What a worker needs to know of the run, as plain values that execnet sends."""
+    """The part of the run for a worker, as plain values that execnet can send."""
     options = replace(session.options, report_dir=session.directory, seed=session.seed)
-    part = RunPart(share=share, run=session.run, again=session.again)
-    earlier = msgspec.to_builtins(session.earlier) if session.earlier else None
-    return {"options": options.to_json(), "part": {**asdict(part), "earlier": earlier}}
+    part = RunPart(share=share, run_name=session.run_name, rerun_command=session.rerun_command)
+    previous_segments = msgspec.to_builtins(session.previous_segments) if session.previous_segments else None
+    return {"options": options.to_json(), "part": {**asdict(part), "previous_segments": previous_segments}}
 
 
-def _options_of_worker(told: Mapping[str, Any], worker: str) -> tuple[RunOptions, RunPart]:
-    part = RunPart(**{**told["part"], "worker": worker, "share": tuple(told["part"]["share"])})
-    earlier = msgspec.convert(told["part"]["earlier"], PreviousSegments) if part.earlier else None
-    return RunOptions.from_json(told["options"]), replace(part, earlier=earlier)
+def _read_worker_options(data: Mapping[str, Any], worker: str) -> tuple[RunOptions, RunPart]:
+    part = RunPart(**{**data["part"], "worker": worker, "share": tuple(data["part"]["share"])})
+    previous_segments = (
+        msgspec.convert(data["part"]["previous_segments"], PreviousSegments) if part.previous_segments else None
+    )
+    return RunOptions.from_json(data["options"]), replace(part, previous_segments=previous_segments)
 
 
-def _own() -> list[Option]:
+def _suite_options() -> list[Option]:
     return [option for option in OPTIONS if option.pytest_flag.startswith(_PREFIX)]

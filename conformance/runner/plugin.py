@@ -1,7 +1,7 @@
 """The pytest plugin: `pytest -p conformance.runner.plugin --pyargs conformance.checks --conformance-profile P`.
 
-Each check on each operation in each case is one item. The engine runs what was selected concurrently, and an item only
-waits for its own result. Loaded only when asked for; every option begins with `--conformance-`.
+Each check on each operation in each case is one item. The engine runs the selected ones concurrently, and an item waits
+only for its own result. pytest does not load it by itself; every option begins with `--conformance-`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.mark.expression import Expression  # there is no public way to tell a wrong expression from a right one
+from _pytest.mark.expression import Expression  # no public function validates an expression
 
 import conformance.checks
 from conformance.checks.support.registry import Instance
@@ -28,24 +28,31 @@ from conformance.journal.outbox import Outbox
 from conformance.runner.distributed.worker import LINES
 from conformance.runner.fail_fast import FirstFailure
 from conformance.runner.items import (
-    BROKEN,
+    EXIT_BROKEN,
     CheckFile,
     CheckItem,
     Ending,
+    describe_crash,
     ending_key,
-    erred,
     report_invariant,
     run_key,
     session_key,
 )
-from conformance.runner.options import options_of
 from conformance.runner.options import pytest_addoption as pytest_addoption
-from conformance.runner.priority import ordered
-from conformance.runner.sharding import in_shard, selection_of
+from conformance.runner.options import read_options
+from conformance.runner.priority import sort_by_priority
+from conformance.runner.sharding import describe_selection, split_items
 
 _CHECKS = Path(conformance.checks.__path__[0])
-_SHORT = {"warned": "W", "inconclusive": "I", "inapplicable": "-", "unstated": "?", "untested": "U", "broken": "B"}
-USAGE = UsageError.exit_code
+_STATUS_LETTERS = {
+    "warned": "W",
+    "inconclusive": "I",
+    "inapplicable": "-",
+    "unstated": "?",
+    "untested": "U",
+    "broken": "B",
+}
+EXIT_USAGE = UsageError.exit_code
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,38 +65,38 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(FirstFailure(), "conformance-first-failure")
     if config.pluginmanager.hasplugin("xdist") or config.pluginmanager.hasplugin("xdist.plugin"):
         from conformance.runner.distributed.controller import Gateways
-        from conformance.runner.distributed.xdist_scheduling import Sharing
+        from conformance.runner.distributed.xdist_scheduling import WorkerShares
 
-        config.option.maxworkerrestart = "0"  # a process that crashed has spoilt the run: nobody takes its place
+        config.option.maxworkerrestart = "0"  # a crashed worker breaks the run: it is not replaced
         gateways = Gateways(config)
         config.pluginmanager.register(gateways, "conformance-gateways")
-        config.pluginmanager.register(Sharing(config, gateways), "conformance-sharing")
+        config.pluginmanager.register(WorkerShares(config, gateways), "conformance-sharing")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
-    if session_key in config.stash:  # the commands bring their own
+    if session_key in config.stash:  # the commands have set theirs
         return
     try:
-        own = prepare_session(*options_of(config), collect_only=config.option.collectonly)
-        if own.unreachable:
-            _report_unreachable(own, own.unreachable)
-            raise own.unreachable
-        config.stash[session_key] = own
+        run_session = prepare_session(*read_options(config), collect_only=config.option.collectonly)
+        if run_session.unreachable:
+            _report_unreachable(run_session, run_session.unreachable)
+            raise run_session.unreachable
+        config.stash[session_key] = run_session
     except ConformanceError as error:
         pytest.exit(clean_with_all(str(error)), returncode=error.exit_code)
     except Exception as error:  # noqa: BLE001 a crash of the suite has an exit status of its own
-        pytest.exit(erred(error), returncode=BROKEN)
+        pytest.exit(describe_crash(error), returncode=EXIT_BROKEN)
 
 
-def _report_unreachable(own: Session, why: Unreachable) -> None:
-    """The reports of a run of which nothing was sent, before any item is collected or a worker starts."""
+def _report_unreachable(run_session: Session, problem: Unreachable) -> None:
+    """Writes the reports of a run without requests, before items are collected or workers started."""
     from conformance.reports import write_reports
 
-    own.write_head(own.instances)
-    own.finish(str(why))
-    write_reports(own.assembled(), own.directory)
+    run_session.write_head(run_session.instances)
+    run_session.finish(str(problem))
+    write_reports(run_session.assemble_run(), run_session.directory)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -100,15 +107,17 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    own = config.stash[session_key]
-    only = set(own.options.only)
-    if only:
-        dropped = [item for item in items if item.name not in only]
-        items[:] = [item for item in items if item.name in only]
+    run_session = config.stash[session_key]
+    only_names = set(run_session.options.only)
+    if only_names:
+        dropped = [item for item in items if item.name not in only_names]
+        items[:] = [item for item in items if item.name in only_names]
         config.hook.pytest_deselected(items=dropped)
-    if own.options.shard and not own.earlier:  # of what is resumed the rest is known
-        items[:], others = in_shard(items, *own.options.shard_index)
-        config.hook.pytest_deselected(items=others)
+    if (
+        run_session.options.shard and not run_session.previous_segments
+    ):  # a resumed run has the open checks of its shard only
+        items[:], other_shards = split_items(items, *run_session.options.shard_index)
+        config.hook.pytest_deselected(items=other_shards)
     items.sort(key=lambda item: isinstance(item, CheckItem) and item.instance.check.exclusive)
 
 
@@ -116,24 +125,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     try:
         if not hasattr(session.config, "workerinput"):
-            _read_expressions(session.config)
+            _validate_expressions(session.config)
         return (yield)
     except (UsageError, pytest.UsageError) as error:  # pytest's own status for it means "unreachable" here
-        session.config.stash[ending_key].fail(str(error), USAGE)
-        pytest.exit(str(error), returncode=USAGE)
+        session.config.stash[ending_key].fail(str(error), EXIT_USAGE)
+        pytest.exit(str(error), returncode=EXIT_USAGE)
 
 
-def _read_expressions(config: pytest.Config) -> None:
-    """Before any worker trips over them. Raises UsageError."""
+def _validate_expressions(config: pytest.Config) -> None:
+    """Validates -k, -m and --lf before a worker reads them. Raises UsageError."""
     if config.stash[session_key].options.shard and config.getoption("lf", False):
-        raise UsageError("only this machine knows what failed: no other makes shards of that", where="--lf")
+        raise UsageError("not available with shards, which do not know the last failures", where="--lf")
     for option, text in (("-k", config.option.keyword), ("-m", config.option.markexpr)):
         try:
             if text:
                 Expression.compile(text)
         except Exception as error:  # noqa: BLE001 - SyntaxError from pytest 9 on, one of pytest's own before
-            told = f"{error.msg} at column {error.offset}" if isinstance(error, SyntaxError) else str(error)
-            raise UsageError(f"{text!r} is no expression: {told}", where=option) from None
+            description = f"{error.msg} at column {error.offset}" if isinstance(error, SyntaxError) else str(error)
+            raise UsageError(f"{text!r} is not a valid expression: {description}", where=option) from None
 
 
 # Running
@@ -142,106 +151,108 @@ def _read_expressions(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
     config = session.config
-    own = config.stash.get(session_key, None)
-    if own is None or config.option.collectonly:
+    run_session = config.stash.get(session_key, None)
+    if run_session is None or config.option.collectonly:
         return (yield)
     checks = [item.instance for item in session.items if isinstance(item, CheckItem)]
-    if own.part.worker:
-        return (yield from _as_worker(own, checks, config))
-    splits = bool(config.getoption("dist", "no") != "no")
-    if not checks and not splits:
+    if run_session.part.worker:
+        return (yield from _as_worker(run_session, checks, config))
+    is_split = bool(config.getoption("dist", "no") != "no")
+    if not checks and not is_split:
         return (yield)
-    return (yield from _as_controller(own, None if splits else checks, session))
+    return (yield from _as_controller(run_session, None if is_split else checks, session))
 
 
-def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.Session) -> Iterator[None]:
+def _as_controller(run_session: Session, checks: list[Instance] | None, session: pytest.Session) -> Iterator[None]:
     """`checks` is None where workers run them; the scheduler then writes the journal's first line."""
     ending = session.config.stash[ending_key]
-    stopped = ""
+    stop_reason = ""
     try:
         if checks is not None:
             with interrupts.deferred():
-                own.write_head(checks, selection_of(own, session.config))
-                if own.unreachable:
-                    raise own.unreachable
-                own.start(ordered(checks) if own.options.fail_fast else checks)
+                run_session.write_head(checks, describe_selection(run_session, session.config))
+                if run_session.unreachable:
+                    raise run_session.unreachable
+                run_session.start(sort_by_priority(checks) if run_session.options.fail_fast else checks)
                 outcome = yield
         else:
             outcome = yield
-        stopped = str(session.shouldfail or session.shouldstop or "")
+        stop_reason = str(session.shouldfail or session.shouldstop or "")
         return outcome
-    except (pytest.Session.Interrupted, pytest.Session.Failed) as stop:  # -x and its kin
-        stopped = str(stop)
+    except (pytest.Session.Interrupted, pytest.Session.Failed) as stop:  # -x and similar options
+        stop_reason = str(stop)
         raise
     except KeyboardInterrupt as signal:
         ending.interrupt()
-        stopped = str(signal) or "SIGINT"
+        stop_reason = str(signal) or "SIGINT"
         raise
-    except pytest.exit.Exception as left:
-        stopped = str(left)
+    except pytest.exit.Exception as exit_request:
+        stop_reason = str(exit_request)
         raise
     except ConformanceError as error:
-        ending.fail(str(error), BROKEN if isinstance(error, JournalError) else error.exit_code)
-        stopped = str(error)
+        ending.fail(str(error), EXIT_BROKEN if isinstance(error, JournalError) else error.exit_code)
+        stop_reason = str(error)
         pytest.exit(str(error), returncode=ending.exit_code)
     except Exception as error:
-        stopped = erred(error)
+        stop_reason = describe_crash(error)
         raise
     finally:
         interrupts.finish()
-        _conclude(session, own, stopped)
+        _assemble_and_report(session, run_session, stop_reason)
 
 
-def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> Iterator[None]:
-    from conformance.runner.distributed.xdist_scheduling import SECRETS, share_of
+def _as_worker(run_session: Session, checks: list[Instance], config: pytest.Config) -> Iterator[None]:
+    from conformance.runner.distributed.xdist_scheduling import SECRETS, worker_checks
 
-    share = share_of(checks, config)
-    own.schedule(ordered(share) if own.options.fail_fast else share)  # the controller asks for the first
+    share = worker_checks(checks, config)
+    run_session.schedule(
+        sort_by_priority(share) if run_session.options.fail_fast else share
+    )  # started by the first item
     try:
         with interrupts.in_a_process_of_its_own():
             return (yield)
     finally:
-        own.finish()
-        last_word: dict[str, Any] = config.workeroutput  # type: ignore[attr-defined]
-        last_word[SECRETS] = sorted(own.secrets.values)
-        if isinstance(own.journal, Outbox):
-            last_word[LINES] = own.journal.drain()
+        run_session.finish()
+        worker_output: dict[str, Any] = config.workeroutput  # type: ignore[attr-defined]
+        worker_output[SECRETS] = sorted(run_session.secrets.values)
+        if isinstance(run_session.journal, Outbox):
+            worker_output[LINES] = run_session.journal.drain()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable(config: pytest.Config) -> Iterator[None]:
-    """A process elsewhere sends what it wrote along with its reports."""
+    """A worker on another machine sends its new journal lines with each report."""
     data: Any = yield
-    own = config.stash.get(session_key, None)
-    if own is not None and own.part.keys is not None and isinstance(own.journal, Outbox):
-        data[LINES] = own.journal.drain()
+    run_session = config.stash.get(session_key, None)
+    if run_session is not None and run_session.part.keys is not None and isinstance(run_session.journal, Outbox):
+        data[LINES] = run_session.journal.drain()
     return data  # type: ignore[no-any-return]
 
 
-def _conclude(session: pytest.Session, own: Session, stopped: str) -> None:
-    """The run out of its journal; the invariants, which are judged on all of it, reported as items of their own."""
+def _assemble_and_report(session: pytest.Session, run_session: Session, stop_reason: str) -> None:
+    """Assembles the run from its journal, and reports its invariants as items."""
     try:
         try:
-            if sharing := session.config.pluginmanager.getplugin("conformance-sharing"):
-                sharing.end_workers(stopped)
-            own.join_workers()
+            if worker_shares := session.config.pluginmanager.getplugin("conformance-sharing"):
+                worker_shares.end_workers(stop_reason)
+            run_session.join_workers()
         finally:
-            own.finish(stopped)
-        if not own.planned:
+            run_session.finish(stop_reason)
+        if not run_session.planned_count:
             return
-        run = own.assembled()
+        run = run_session.assemble_run()
     except JournalError as error:
         session.config.stash[ending_key].fail(str(error))
         return
     session.config.stash[run_key] = run
-    shown = [result for result in run.results if _is_shown(result, run)]
-    session.testscollected += len(shown)
-    for result in shown:
+    reported = [result for result in run.results if _is_reported(result, run)]
+    session.testscollected += len(reported)
+    for result in reported:
         report_invariant(session.config, result)
 
 
-def _is_shown(result: Result, run: Run) -> bool:
-    """Invariants; in a filtered run, of what was sent only."""
+def _is_reported(result: Result, run: Run) -> bool:
+    """Whether a result is an invariant's; in a filtered run, untested ones are left out."""
     untested = result.outcome is Outcome.UNTESTED
     return result.check.startswith("invariant::") and not (run.filtered and untested)
 
@@ -250,53 +261,53 @@ def _is_shown(result: Result, run: Run) -> bool:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     report: Any = yield
     if isinstance(item, CheckItem) and (call.when == "call" or report.failed):
-        told = item.result if call.when == "call" else None
-        report.conformance_outcome = told.outcome.value if told else "untested" if report.skipped else "crashed"
+        result = item.result if call.when == "call" else None
+        report.conformance_outcome = result.outcome.value if result else "untested" if report.skipped else "crashed"
     return report  # type: ignore[no-any-return]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
     outcome = getattr(report, "conformance_outcome", "")
-    if report.when == "call" and outcome in _SHORT and outcome != "broken":
-        return outcome, _SHORT[outcome], outcome.upper()
+    if report.when == "call" and outcome in _STATUS_LETTERS and outcome != "broken":
+        return outcome, _STATUS_LETTERS[outcome], outcome.upper()
     return None
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Reports are written, and the exit status becomes the suite's own (design, Exit codes)."""
+    """Writes the reports and sets the suite's own exit status (design, Exit codes)."""
     run = session.config.stash.get(run_key, None)
-    own = session.config.stash.get(session_key, None)
-    if own is None or own.part.worker or session.config.option.collectonly:
+    run_session = session.config.stash.get(session_key, None)
+    if run_session is None or run_session.part.worker or session.config.option.collectonly:
         return
     if run is None:
-        own.forget()
+        run_session.discard_unused_directory()
     else:
-        _write_reports(run, own, session.config.stash[ending_key])
+        _write_reports(run, run_session, session.config.stash[ending_key])
     session.exitstatus = _status(session, run)
 
 
-def _write_reports(run: Run, own: Session, ending: Ending) -> None:
+def _write_reports(run: Run, run_session: Session, ending: Ending) -> None:
     from conformance.reports import write_reports
 
     try:
-        write_reports(run, own.directory)
+        write_reports(run, run_session.directory)
     except ConformanceError as error:
-        ending.fail(f"{error}; `conformance report {own.directory}` makes them from the journal")
+        ending.fail(f"{error}; `conformance report {run_session.directory}` writes them from the journal")
 
 
 def _status(session: pytest.Session, run: Run | None) -> int:
     ending = session.config.stash[ending_key]
-    told = session.exitstatus
+    pytest_status = session.exitstatus
     if ending.failure:
         return ending.exit_code
-    if ending.interrupted or (run is None and told is pytest.ExitCode.INTERRUPTED):
+    if ending.interrupted or (run is None and pytest_status is pytest.ExitCode.INTERRUPTED):
         return EXIT_INTERRUPTED
     if run is not None:
         code = EXIT_CODES[run.verdict]
         return int(pytest.ExitCode.TESTS_FAILED) if ending.others_failed and not code else code
-    return USAGE if told is pytest.ExitCode.NO_TESTS_COLLECTED else int(told)
+    return EXIT_USAGE if pytest_status is pytest.ExitCode.NO_TESTS_COLLECTED else int(pytest_status)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -309,9 +320,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
         for line in summary_lines(run):
             terminalreporter.write_line(line)
-        own = config.stash[session_key]
-        terminalreporter.write_line(f"report: {own.directory / 'report.html'}")
-        if hint := resume_hint(own, run):
+        run_session = config.stash[session_key]
+        terminalreporter.write_line(f"report: {run_session.directory / 'report.html'}")
+        if hint := resume_hint(run_session, run):
             terminalreporter.write_line(hint)
     if failure:
         terminalreporter.write_line(f"error: {failure}", red=True)

@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a live line on a terminal, a line now and then elsewhere."""
+"""The progress of a run: a live line on a terminal, otherwise a line every few seconds."""
 
 from __future__ import annotations
 
@@ -17,62 +17,62 @@ from conformance.core.model import Run
 from conformance.engine.session import Session
 from conformance.runner import items
 
-_CRASH: Final = "suite-error.txt"
+_CRASH_FILE: Final = "suite-error.txt"
 _FIRST_LINE_S: Final = 2.0
 _LINE_EVERY_S: Final = 5.0
 
 
 class ProgressLine:
-    """A pytest plugin that says how far the run is: a live line on a terminal, a line now and then elsewhere."""
+    """A pytest plugin that prints progress, and keeps the assembled run and the ending of the session."""
 
-    def __init__(self, console: Console, made: Session, *, quiet: bool) -> None:
+    def __init__(self, console: Console, session: Session, *, quiet: bool) -> None:
         self.run: Run | None = None
         self.ending: items.Ending | None = None
-        self.crash: Path | None = None
+        self.crash_file: Path | None = None
         self.finished = False
         self.interrupted = False
-        self._made = made
+        self._session = session
         self._console = console
         self._quiet = quiet
-        self._reported = 0
-        self._failed = 0
-        self._ended = threading.Event()
-        self._ticker: threading.Thread | None = None
+        self._reported_count = 0
+        self._failed_count = 0
+        self._stop_event = threading.Event()
+        self._thread: threading.Thread | None = None
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        config.stash[items.session_key] = self._made
+        config.stash[items.session_key] = self._session
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        splits = session.config.getoption("dist", "no") != "no"
-        if self._quiet or not (session.items or splits):
+        is_split = session.config.getoption("dist", "no") != "no"
+        if self._quiet or not (session.items or is_split):
             return
         checks = f"{len(session.items):,} checks, " if session.items else ""
-        told = f"conformance of {self._made.profile.base_url}, profile {self._made.profile.name}: "
+        target = f"target {self._session.profile.base_url}, profile {self._session.profile.name}: "
         self._console.print(
-            self._made.secrets.clean(f"{told}{checks}{self._made.concurrency} requests at once"),
+            self._session.secrets.clean(f"{target}{checks}at most {self._session.concurrency} concurrent requests"),
             highlight=False,
             markup=False,
             soft_wrap=True,
         )
-        self._ticker = threading.Thread(target=self._tick, daemon=True)
-        self._ticker.start()
+        self._thread = threading.Thread(target=self._print_progress, daemon=True)
+        self._thread.start()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" and "invariants.py" not in report.nodeid:
-            self._reported += 1
-            self._failed += report.failed
+            self._reported_count += 1
+            self._failed_count += report.failed
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self.interrupted = isinstance(excinfo.value, KeyboardInterrupt)
 
     def pytest_internalerror(self, excrepr: object) -> bool:
-        """Kept for whoever mends the suite; nobody else wants to read it."""
-        text = self._made.secrets.clean(f"{excrepr}\n")
+        """Writes the traceback to a file in place of the terminal."""
+        text = self._session.secrets.clean(f"{excrepr}\n")
         try:
-            path = self._made.directory / _CRASH
+            path = self._session.directory / _CRASH_FILE
             path.write_text(text)
-            self.crash = path
+            self.crash_file = path
         except OSError:
             sys.stderr.write(text)
         return True
@@ -87,50 +87,50 @@ class ProgressLine:
         self.ending = config.stash.get(items.ending_key, None)
 
     def close(self) -> None:
-        self._ended.set()
-        if self._ticker is not None:
-            self._ticker.join()
-            self._ticker = None
+        self._stop_event.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
 
-    def _state(self) -> tuple[int, str]:
-        runtime = self._made.runtime
-        done = max(self._made.done, self._reported)
-        told = [f"{runtime.flow.requests:,} requests"] if runtime else []
-        told += [f"{self._failed} failed"] if self._failed else []
-        waiting = runtime.flow.wait_stats if runtime else None
-        told += [f"waited {waiting.clock_s:.0f} s for the target"] if waiting and waiting.clock_s >= 1 else []
-        told += [waiting.description] if waiting and waiting.description else []
-        return done, ", ".join(told)
+    def _figures(self) -> tuple[int, str]:
+        runtime = self._session.runtime
+        completed = max(self._session.completed_count, self._reported_count)
+        parts = [f"{runtime.flow.requests:,} requests"] if runtime else []
+        parts += [f"{self._failed_count} failed"] if self._failed_count else []
+        wait_stats = runtime.flow.wait_stats if runtime else None
+        parts += [f"waited {wait_stats.clock_s:.0f} s for the target"] if wait_stats and wait_stats.clock_s >= 1 else []
+        parts += [wait_stats.description] if wait_stats and wait_stats.description else []
+        return completed, ", ".join(parts)
 
-    def _tick(self) -> None:
+    def _print_progress(self) -> None:
         if self._console.is_terminal:
-            self._bar()
+            self._show_bar()
             return
         started, wait_s = time.monotonic(), _FIRST_LINE_S
-        while not self._ended.wait(wait_s):
+        while not self._stop_event.wait(wait_s):
             wait_s = _LINE_EVERY_S
-            done, text = self._state()
-            total = f"/{self._made.planned:,}" if self._made.planned else ""
-            told = [f"{done:,}{total} checks", text, f"{time.monotonic() - started:.0f} s"]
-            self._console.print(f"  {', '.join(filter(None, told))}", highlight=False)
+            completed, text = self._figures()
+            total = f"/{self._session.planned_count:,}" if self._session.planned_count else ""
+            parts = [f"{completed:,}{total} checks", text, f"{time.monotonic() - started:.0f} s"]
+            self._console.print(f"  {', '.join(filter(None, parts))}", highlight=False)
 
-    def _bar(self) -> None:
+    def _show_bar(self) -> None:
         columns = (TextColumn("{task.completed}/{task.total}"), BarColumn(), TextColumn("{task.description}"))
         with Progress(*columns, TimeElapsedColumn(), console=self._console, transient=True) as bar:
             task = bar.add_task("", total=None)
-            while not self._ended.wait(0.1):
-                done, text = self._state()
-                bar.update(task, completed=done, total=self._made.planned or None, description=text)
+            while not self._stop_event.wait(0.1):
+                completed, text = self._figures()
+                bar.update(task, completed=completed, total=self._session.planned_count or None, description=text)
 
 
 class _Console(Console):
-    """Goes on silently when nobody reads: `conformance run | head` must not end the run."""
+    """Discards its output after a broken pipe: `conformance run | head` must not end the run."""
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def to_a_person() -> Console:
-    """Where a run talks to a person."""
+def make_console() -> Console:
+    """The console of a run, on standard output."""
     return _Console(file=sys.stdout, soft_wrap=True)

@@ -1,7 +1,7 @@
-"""The profile of a drawn target as its owner would write it: of what is left out, with an exclusion or in silence.
+"""The profile of a random target: each omitted fact is either excluded or left unstated.
 
-A silent owner may state any number of facts, from the three that every profile has to all: whatever is left out, no
-check may fail a conforming target for it.
+A profile may state any number of facts, from the three required ones to all: no check may fail a conforming target
+for a fact that is not stated.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from conformance.engine.in_process import document_profile
 from conformance.reference.random_targets.choices import ALL_FACTS, RandomTarget
 
 Document = dict[str, Any]
-Path = tuple[str, ...]
-_REASON = {"none": "its owner gives no access to it"}
-_BASE = ("name", "base_url", "description", "variables", "limits", "authorization")
-_DEEP = ("fixtures", "operations", "search", "effects", "rate_limit", "credentials")
-"""Tables of which a profile may state any part. Another is stated as a whole: half of one may say something else."""
+FactPath = tuple[str, ...]
+_EXCLUSION = {"none": "its owner gives no access to it"}
+_BASE_TABLES = ("name", "base_url", "description", "variables", "limits", "authorization")
+_PARTIAL_TABLES = ("fixtures", "operations", "search", "effects", "rate_limit", "credentials")
+"""Tables that a profile may state in part. Any other is stated whole: half of it may mean something else."""
 
 
-_FACTS = ("idempotency", "identity", "search", "webhooks", "hosted", "rate_limit", "oauth")
+_FACT_TABLES = ("idempotency", "identity", "search", "webhooks", "hosted", "rate_limit", "oauth")
 """Tables whose facts can be excluded one by one."""
 
 
 def with_exclusions(target: RandomTarget, document: Document, reference: Mapping[str, Any]) -> Document:
-    """The document with an exclusion for each fact that the reference's profile has and this one leaves out."""
-    made = {name: dict(value) if isinstance(value, Mapping) else value for name, value in document.items()}
+    """The document with an exclusion for each fact of the reference's profile that the target omits."""
+    patched = {name: dict(value) if isinstance(value, Mapping) else value for name, value in document.items()}
     for fact in target.omitted_facts:
-        _exclude(made, fact, reference)
+        _exclude(patched, fact, reference)
     if target.limiter == "never":
-        made["rate_limit"] = dict(_REASON)
-    for name in set(reference["operations"]) & set(reference["effects"]) - set(made.get("effects", {})):
-        if "none" not in made.setdefault("effects", {}):
-            made["effects"][name] = dict(_REASON)
-    made["schemas"] = {**made["schemas"], "names": {name: dict(_REASON) for name in _omitted_schemas(target)}}
-    return made
+        patched["rate_limit"] = dict(_EXCLUSION)
+    for name in set(reference["operations"]) & set(reference["effects"]) - set(patched.get("effects", {})):
+        if "none" not in patched.setdefault("effects", {}):
+            patched["effects"][name] = dict(_EXCLUSION)
+    patched["schemas"] = {**patched["schemas"], "names": {name: dict(_EXCLUSION) for name in _omitted_schemas(target)}}
+    return patched
 
 
 def _omitted_schemas(target: RandomTarget) -> Iterator[str]:
@@ -47,65 +47,65 @@ def _omitted_schemas(target: RandomTarget) -> Iterator[str]:
 
     groups = {"every request": "Request", "every response": "Response"}
     for name in load_contract().schema_names:
-        if any(name == left_out or name.endswith(groups.get(left_out, "\0")) for left_out in target.omitted_schemas):
+        if any(name == omitted or name.endswith(groups.get(omitted, "\0")) for omitted in target.omitted_schemas):
             yield name
 
 
-def _exclude(made: Document, fact: str, reference: Mapping[str, Any]) -> None:
+def _exclude(document: Document, fact: str, reference: Mapping[str, Any]) -> None:
     table, _, key = fact.partition(".")
     if fact == "bodies":
-        made["operations"] = {
-            name: {**facts, "bodies": dict(_REASON)} if "body" in facts else facts
-            for name, facts in made["operations"].items()
+        document["operations"] = {
+            name: {**facts, "bodies": dict(_EXCLUSION)} if "body" in facts else facts
+            for name, facts in document["operations"].items()
         }
     elif fact == "fixtures.foreign":
         foreign = {kind for kind, states in reference["fixtures"].items() if "foreign" in states}
-        for kind in foreign & set(made["fixtures"]):
-            made["fixtures"][kind] = {**made["fixtures"][kind], "foreign": dict(_REASON)}
+        for kind in foreign & set(document["fixtures"]):
+            document["fixtures"][kind] = {**document["fixtures"][kind], "foreign": dict(_EXCLUSION)}
     elif table == "credentials":
-        own = reference["credentials"][key]
-        sort = {name: value for name, value in own.items() if name != "secret"}
-        made["credentials"][key] = {**sort, **_REASON}
+        credential = reference["credentials"][key]
+        members = {name: value for name, value in credential.items() if name != "secret"}
+        document["credentials"][key] = {**members, **_EXCLUSION}
     elif fact in ("transitions", "effects", "rate_limit"):
-        made[table] = dict(_REASON)
-    elif key and table in _FACTS and "none" not in made.setdefault(table, {}):
-        made[table][key] = dict(_REASON)
+        document[table] = dict(_EXCLUSION)
+    elif key and table in _FACT_TABLES and "none" not in document.setdefault(table, {}):
+        document[table][key] = dict(_EXCLUSION)
         if fact == "rate_limit.limit":
-            made[table]["window_s"] = dict(_REASON)
+            document[table]["window_s"] = dict(_EXCLUSION)
 
 
-def reduced(document: Document, facts: int, options: RunOptions) -> Document:
-    """The document with at most that many facts of its own, always the same ones, as far as they make a profile."""
-    every = [path for name, value in document.items() if name not in _BASE for path in _paths((name,), value)]
-    chosen = set(random.Random(facts).sample(every, min(facts, len(every))))
-    kept: list[Path] = []
-    for path in every:  # in the document's order: what refers to another fact comes after it
-        if path in chosen and _loads(_only(document, [*kept, path]), options):
-            kept.append(path)
-    return _only(document, kept)
+def reduce_facts(document: Document, facts: int, options: RunOptions) -> Document:
+    """The document with at most `facts` of its facts, chosen by that number as the seed, that form a valid profile."""
+    paths = [path for name, value in document.items() if name not in _BASE_TABLES for path in _paths((name,), value)]
+    sample = set(random.Random(facts).sample(paths, min(facts, len(paths))))
+    kept_paths: list[FactPath] = []
+    for path in paths:  # in the document's order: a fact comes after those that it refers to
+        if path in sample and _is_valid(_select_paths(document, [*kept_paths, path]), options):
+            kept_paths.append(path)
+    return _select_paths(document, kept_paths)
 
 
-def _paths(path: Path, value: Any) -> Iterator[Path]:
-    deep = 1 + (path[0] in _DEEP) + (path[0] == "fixtures")
-    if not isinstance(value, Mapping) or len(path) >= deep:
+def _paths(path: FactPath, value: Any) -> Iterator[FactPath]:
+    depth = 1 + (path[0] in _PARTIAL_TABLES) + (path[0] == "fixtures")
+    if not isinstance(value, Mapping) or len(path) >= depth:
         yield path
         return
     for name, item in value.items():
         yield from _paths((*path, name), item)
 
 
-def _only(document: Document, paths: list[Path]) -> Document:
-    made: Document = {name: document[name] for name in _BASE if name in document}
+def _select_paths(document: Document, paths: list[FactPath]) -> Document:
+    selected: Document = {name: document[name] for name in _BASE_TABLES if name in document}
     for path in paths:
         source: Any = document
-        place = made
+        table = selected
         for name in path[:-1]:
-            source, place = source[name], place.setdefault(name, {})
-        place[path[-1]] = source[path[-1]]
-    return made
+            source, table = source[name], table.setdefault(name, {})
+        table[path[-1]] = source[path[-1]]
+    return selected
 
 
-def _loads(document: Document, options: RunOptions) -> bool:
+def _is_valid(document: Document, options: RunOptions) -> bool:
     try:
         document_profile(options, document)
     except ProfileError:
@@ -114,10 +114,10 @@ def _loads(document: Document, options: RunOptions) -> bool:
 
 
 def is_sound(target: RandomTarget, run: Run) -> bool:
-    """Whether a run judged a conforming target rightly.
+    """Whether a run judged a conforming target correctly.
 
-    Where everything is stated or excluded it is conformant. Where the owner is silent nothing fails, and the verdict
-    is open for want of facts alone; with few facts, for want of what could be seen with them, too.
+    With every fact stated or excluded it must be conformant. Otherwise nothing may fail, and the verdict may be
+    incomplete because of unstated facts only; if few facts are stated, also because of inconclusive results.
     """
     if run.verdict is Verdict.CONFORMANT:
         return True

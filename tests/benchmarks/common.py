@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any, Final
 
 from conformance.runner import embedded_reference as embedded
-from conformance.runner.embedded_reference import Embedded
+from conformance.runner.embedded_reference import EmbeddedReference
 
 ROOT: Final = Path(__file__).parents[2]
 PROFILE: Final = embedded.bundled_profiles() / "reference.toml"
@@ -141,7 +141,7 @@ def ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
 
 
 @contextmanager
-def service(latency_ms: int = 0, fault: str = "", variant: str = "") -> Iterator[Embedded]:
+def service(latency_ms: int = 0, fault: str = "", variant: str = "") -> Iterator[EmbeddedReference]:
     """The reference as a process of its own; with `latency_ms` each answer takes so much longer."""
     if not latency_ms:
         with embedded.reference(fault=fault, variant=variant) as running:
@@ -153,13 +153,13 @@ def service(latency_ms: int = 0, fault: str = "", variant: str = "") -> Iterator
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
         names = {f"CONFORMANCE_REFERENCE_{n.upper().replace('-', '_')}": key for n, key in told["credentials"].items()}
-        yield Embedded(told["base_url"], told["control_url"], names)
+        yield EmbeddedReference(told["base_url"], told["control_url"], names)
     finally:
         process.terminate()
         process.wait(10)
 
 
-def run_command(running: Embedded, folder: Path, *more: object, prefix: str = "") -> list[object]:
+def run_command(running: EmbeddedReference, folder: Path, *more: object, prefix: str = "") -> list[object]:
     """`conformance run` against a service, or against one of the targets that it serves by prefix."""
     place = f"/{prefix}" if prefix else ""
     target = ["--base-url", running.base_url + place, "--var", f"control={running.control_url}{place}"]
@@ -167,7 +167,7 @@ def run_command(running: Embedded, folder: Path, *more: object, prefix: str = ""
     return [*run, "--report-dir", folder, *more]
 
 
-def recorded(running: Embedded, file: Path) -> Path:
+def recorded(running: EmbeddedReference, file: Path) -> Path:
     """The file, with every request that a run sends to a service."""
     recording = [sys.executable, "-m", "tests.benchmarks.recording", file, running.base_url, running.control_url]
     done = ran(recording, running.environment, ROOT)
@@ -175,7 +175,7 @@ def recorded(running: Embedded, file: Path) -> Path:
     return file
 
 
-def sent_bare(wires: Path, running: Embedded, concurrency: int) -> Ran:
+def sent_bare(wires: Path, running: EmbeddedReference, concurrency: int) -> Ran:
     """What a bare client takes that sends recorded requests to a service."""
     done = ran([sys.executable, "-m", "tests.benchmarks.bare", wires, running.base_url, concurrency], cwd=ROOT)
     assert done.code == 0, done.err

@@ -20,7 +20,7 @@ from conformance.engine.in_process import judge, reference_options
 from conformance.judge.invariant_results import is_binding
 from conformance.reference.registry import faults
 from conformance.runner import embedded_reference as embedded
-from conformance.runner.embedded_reference import Embedded
+from conformance.runner.embedded_reference import EmbeddedReference
 from tests.benchmarks.common import PROFILE, Figure, at_least, ran, run_command, seen, service
 
 SOON_S = 2.0
@@ -38,11 +38,11 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> 
     return [*_of_whole_runs(whole), *_of_gates(gates)]
 
 
-def judged(running: Embedded, folder: Path, name: str) -> dict[str, Any]:
+def judged(running: EmbeddedReference, folder: Path, name: str) -> dict[str, Any]:
     """A whole run against one fault."""
     options = reference_options(running.base_url, running.control_url, name, PROFILE, folder / name)
     began = perf_counter()
-    run = judge(options, keep=False)
+    run = judge(options, keep_journal=False)
     red = {result.requirement for result in run.results if result.outcome in (Outcome.FAILED, Outcome.WARNED)}
     return {
         "killed": faults()[name].requirement in red,
@@ -70,7 +70,7 @@ def first_red(run: Run) -> int | None:
     return min([*of_checks, *of_invariants], default=None)
 
 
-def gated(running: Embedded, folder: Path, name: str, rounds: int) -> dict[str, Any]:
+def gated(running: EmbeddedReference, folder: Path, name: str, rounds: int) -> dict[str, Any]:
     """`conformance run --fail-fast` against one fault: its exit codes, and the medians of wall and processor time."""
     runs = []
     for number in range(rounds):

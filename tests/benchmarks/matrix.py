@@ -22,13 +22,15 @@ MINUTES: Final = 25.0
 
 def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> list[Figure]:
     """`rounds` changes nothing: a matrix is judged once."""
-    seeded = matrix.chosen([], with_variants=True)
-    subjects = matrix.woven(seeded, matrix.drawn_subjects(matrix.DRAWN, 0))[:: EACH_QUICK if quick else 1]
+    seeded = matrix.select_subjects([], with_variants=True)
+    subjects = matrix.interleave(seeded, matrix.random_subjects(matrix.RANDOM_TARGETS, 0))[
+        :: EACH_QUICK if quick else 1
+    ]
     began = perf_counter()
-    rows = list(matrix.rows(subjects, JOBS))
+    rows = list(matrix.judge_subjects(subjects, JOBS))
     minutes = (perf_counter() - began) / 60
     if details is not None:
-        details["matrix"] = matrix.summary(rows)
+        details["matrix"] = matrix.summarize(rows)
     return [*compared(json.loads(KILLS.read_text(encoding="utf-8")), rows), _time(minutes, quick, len(rows))]
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.runner.embedded_reference import Embedded
+from conformance.runner.embedded_reference import EmbeddedReference
 from tests.benchmarks import peer_document
 from tests.benchmarks.common import ROOT
 from tests.benchmarks.peer_hooks import proof
@@ -53,7 +53,7 @@ class Told:
 class Place:
     """One target, and where its run may write. `answers` are examples of a 200 by operation."""
 
-    service: Embedded
+    service: EmbeddedReference
     prefix: str
     folder: Path
     answers: Mapping[str, Any]
@@ -75,7 +75,7 @@ class Place:
         (self.folder / "openapi.yaml").write_text(json.dumps(told), encoding="utf-8")
 
 
-def recorded(service: Embedded) -> dict[str, Any]:
+def recorded(service: EmbeddedReference) -> dict[str, Any]:
     """A 200 of each operation of the fault-free service."""
     told = peer_document.document(service.base_url, peer_document.made(service.control_url))
     headers = {"ApiKey": lambda: f"Bearer {service.environment[KEY]}", "DPoP": lambda: proof(service.base_url)}

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from conformance.reference.registry import faults, variants
 from conformance.runner import kill_matrix as matrix
-from conformance.runner.embedded_reference import Embedded, environment
+from conformance.runner.embedded_reference import EmbeddedReference, environment
 from tests.benchmarks.common import Figure, at_least, at_most, in_turn, ran, ratios, run_command, seen, service
 from tests.benchmarks.peer_runs import ERROR, LONGEST_S, SEED, Place, Schemathesis, Specmatic, Told, recorded
 
@@ -81,7 +81,7 @@ class Ours:
 
     name = "conformance"
 
-    def command(self, running: Embedded, folder: Path, prefix: str = "") -> list[str]:
+    def command(self, running: EmbeddedReference, folder: Path, prefix: str = "") -> list[str]:
         return [str(word) for word in run_command(running, folder, prefix=prefix)]
 
     def run(self, place: Place) -> Told:
@@ -139,10 +139,10 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None, eve
     return [*_speed(records, by_name), *_kills(records), *_alarms(records), *missing]
 
 
-def _vary_ours(record: Record, running: Embedded, folder: Path, names: Sequence[str]) -> None:
+def _vary_ours(record: Record, running: EmbeddedReference, folder: Path, names: Sequence[str]) -> None:
     """Each variant with its own profile patch, as the kill matrix judges it."""
     with environment(running.environment):
-        for row in matrix.rows([matrix.Subject(name) for name in names], 1):
+        for row in matrix.judge_subjects([matrix.Subject(name) for name in names], 1):
             alarms = frozenset() if row.fine else frozenset(row.by or (row.verdict,))
             record.varied[row.id] = Told(row.seconds, 0 if row.fine else 1, row.requests, alarms, row.problem)
 
@@ -239,7 +239,7 @@ def _printed(*command: str) -> str:
     return done.stdout
 
 
-def _commands(details: dict[str, Any], running: Embedded, sides: Sequence[Ours | Peer]) -> None:
+def _commands(details: dict[str, Any], running: EmbeddedReference, sides: Sequence[Ours | Peer]) -> None:
     details["seed"] = SEED
     details["commands"] = {
         side.name: side.command(running, Path("report")) if isinstance(side, Ours) else side.command(running.base_url)

@@ -25,7 +25,7 @@ def main() -> None:
     Transport.send = _keeping  # type: ignore[method-assign]
     file, url, control = sys.argv[1:4]
     with tempfile.TemporaryDirectory() as folder:
-        judge(reference_options(url, control, "", PROFILE, Path(folder) / "run"), keep=False)
+        judge(reference_options(url, control, "", PROFILE, Path(folder) / "run"), keep_journal=False)
     Path(file).write_bytes(pickle.dumps(_kept))
 
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from conformance.runner.embedded_reference import Embedded
+from conformance.runner.embedded_reference import EmbeddedReference
 from tests.benchmarks.common import PROFILE, ROOT, Figure, at_most, in_turn, ran, ratios, run_command, seen, service
 
 TARGETS = 10
@@ -40,7 +40,7 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> 
     ]
 
 
-def _processes(running: Embedded, folder: Path, number: itertools.count[int], count: int) -> Any:
+def _processes(running: EmbeddedReference, folder: Path, number: itertools.count[int], count: int) -> Any:
     def timed() -> float:
         which = next(number)
         split = () if count == 1 else ("-n", count)
@@ -52,7 +52,7 @@ def _processes(running: Embedded, folder: Path, number: itertools.count[int], co
     return timed
 
 
-def _shards(running: Embedded, folder: Path, number: itertools.count[int], count: int) -> Any:
+def _shards(running: EmbeddedReference, folder: Path, number: itertools.count[int], count: int) -> Any:
     def timed() -> float:
         which = next(number)
         places = [folder / f"s{which}-{shard}" for shard in range(1, count + 1)]
@@ -71,7 +71,7 @@ def _shards(running: Embedded, folder: Path, number: itertools.count[int], count
     return timed
 
 
-def _targets(running: Embedded, folder: Path, count: int) -> Any:
+def _targets(running: EmbeddedReference, folder: Path, count: int) -> Any:
     def timed() -> float:
         stamp = f"{count}-{time.monotonic_ns()}"
         profiles = folder / f"profiles{stamp}"

@@ -17,7 +17,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import load_contract
 from conformance.core import strict_json as strictjson
-from conformance.engine.scheduler import Engine, Job, Stopped
+from conformance.engine.scheduler import Engine, EngineShutdown, Job
 from conformance.judge.invariants import Invariants
 from conformance.judge.leaks import find_leaks
 from conformance.judge.validators import Validators
@@ -142,11 +142,11 @@ def test_a_loop_that_is_busy_does_not_keep_a_run_beyond_its_deadline() -> None:
     engine.submit([Job("stuck", stuck), Job("next", stuck)])
     started = time.monotonic()
     for key in ("stuck", "next"):
-        with pytest.raises(Stopped, match=r"deadline of 0.2 s"):
+        with pytest.raises(EngineShutdown, match=r"deadline of 0.2 s"):
             engine.result(key)
     engine.stop()
     assert time.monotonic() - started < 2
-    assert engine.stopped == "the deadline of 0.2 s"
+    assert engine.stop_reason == "the deadline of 0.2 s"
     busy = [thread for thread in threading.enumerate() if thread.name == "engine"]
     for thread in busy:
         thread.join(10)

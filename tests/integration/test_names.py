@@ -23,10 +23,8 @@ PACKAGE: Final = Path(conformance.__file__).parent
 ROOMS_TO_DO: Final[Mapping[str, str]] = {
     "cli": "its options move into one table",
     "core": "its second process goes",
-    "engine": "its start-up becomes one composition root",
     "journal": "its lines become typed values",
     "profile": "its model replaces the schema",
-    "runner": "its options move into one table",
     "setup": "its probe gets the run's composition root",
     "checks/support/context.py": "it holds the second process",
     "checks/support/properties.py": "it speaks to the second process",
@@ -84,6 +82,7 @@ ALLOWED: Final[Mapping[str, str]] = {
     "need": "an imperative verb",
     "feed": "an imperative verb",
     "hosted": "hosted checkout, a term of the interface",
+    "distributed": "distributed testing, as in the documentation of pytest-xdist",
     "excluded": "an outcome of a cell, as in design.md",
     "judged": "an outcome of a cell, as in design.md",
 }

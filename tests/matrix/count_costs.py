@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance.checks.support.costs import FILE, Cost, Costs
 from conformance.core.model import Run
-from conformance.engine.in_process import complete, patched_profile, reference_options
+from conformance.engine.in_process import patched_profile, reference_options, run_instances
 from conformance.engine.session import Session
 from conformance.journal.journal import MemoryJournal
 from conformance.reference.registry import variants
@@ -68,14 +68,14 @@ def to_table(costs: Costs) -> dict[str, Any]:
     return table
 
 
-def counted_all(service: embedded.Embedded, folder: Path) -> Iterator[Costs]:
+def counted_all(service: embedded.EmbeddedReference, folder: Path) -> Iterator[Costs]:
     profile = embedded.bundled_profiles() / "reference.toml"
     for name in ("", *variants()):
         options = reference_options(service.base_url, service.control_url, name, profile, folder / (name or "plain"))
         own = patched_profile(options, variants()[name].profile) if name else None
         session = Session(options, profile=own, journal=MemoryJournal())
         session.claim()
-        run = complete(session, session.instances)
+        run = run_instances(session, session.instances)
         assert session.runtime is not None
         print(name or "reference", run.verdict, f"{run.traffic.requests:,} requests", flush=True)
         yield counted(run, session.runtime.fixtures.use_counts)

@@ -59,7 +59,9 @@ def counted(faults: Mapping[str, frozenset[str]], known: Mapping[str, Instance])
         for name, by in faults.items():
             options = reference_options(service.base_url, service.control_url, name, PROFILE, Path(folder) / name)
             whole = bool(by & set(INVARIANTS))
-            run = judge(options, lambda one, by=by, whole=whole: whole or one.check.requirement in by, keep=False)  # type: ignore[misc]
+            run = judge(
+                options, lambda one, by=by, whole=whole: whole or one.check.requirement in by, keep_journal=False
+            )  # type: ignore[misc]
             found = killers(run, known)
             print(name, len(found), f"{run.traffic.requests:,} requests", flush=True)
             yield name, found
@@ -85,9 +87,9 @@ def cover(killers: Mapping[str, Iterable[str]], prices: Mapping[str, float]) -> 
 
 def main() -> None:
     everything = known()
-    prices = {name: ordering.price(one) for name, one in everything.items()}
+    prices = {name: ordering.expected_cost(one) for name, one in everything.items()}
     chosen = cover(dict(counted(recorded(), everything)), prices)
-    ordering.FILE.write_text(json.dumps(chosen, indent=0) + "\n", encoding="utf-8")
+    ordering.LEADERS_FILE.write_text(json.dumps(chosen, indent=0) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

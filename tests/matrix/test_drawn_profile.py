@@ -9,7 +9,7 @@ import pytest
 
 from conformance.core.model import Outcome, Result, Run
 from conformance.core.run_options import RunOptions
-from conformance.engine.in_process import document_profile, merged
+from conformance.engine.in_process import document_profile, merge_patch
 from conformance.journal.lines import CheckConcluded
 from conformance.judge.assemble import assemble
 from conformance.profile.exclusions import exclusion_of
@@ -18,7 +18,7 @@ from conformance.reference.random_targets.profile_writer import profile_of
 from conformance.reference.random_targets.strategy import random_targets
 from conformance.runner import kill_matrix as matrix
 from conformance.runner.embedded_reference import bundled_profiles
-from conformance.runner.random_target import is_sound, reduced, with_exclusions
+from conformance.runner.random_target import is_sound, reduce_facts, with_exclusions
 from tests.support.journals import END, conformant_lines
 
 REFERENCE = bundled_profiles() / "reference.toml"
@@ -27,7 +27,7 @@ OPTIONS = RunOptions(profile=REFERENCE, base_url="http://127.0.0.1:1", variables
 
 
 def written(target: RandomTarget) -> dict[str, Any]:
-    return with_exclusions(target, merged(DOCUMENT, profile_of(target, DOCUMENT)), DOCUMENT)
+    return with_exclusions(target, merge_patch(DOCUMENT, profile_of(target, DOCUMENT)), DOCUMENT)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_every_drawn_profile_with_exclusions_loads(target: RandomTarget) -> None
 @pytest.mark.parametrize("facts", [size for size in CHOICES["facts"] if size != ALL_FACTS])
 def test_a_small_profile_has_so_many_facts_and_loads(facts: int) -> None:
     """The same ones each time; three facts are left where none is kept."""
-    small = reduced(DOCUMENT, facts, OPTIONS)
+    small = reduce_facts(DOCUMENT, facts, OPTIONS)
     profile = document_profile(OPTIONS, small)
-    assert small == reduced(DOCUMENT, facts, OPTIONS)
+    assert small == reduce_facts(DOCUMENT, facts, OPTIONS)
     own = set(small) - {"name", "base_url", "description", "variables", "limits", "authorization"}
     assert len(own) <= facts
     assert bool(profile.credentials or profile.operations or profile.fixtures or own) == bool(facts)
@@ -107,4 +107,4 @@ def test_what_counts_as_a_false_alarm(choices: dict[str, Any], outcome: Outcome,
 def test_a_sound_row_that_is_no_verdict_is_not_called_conformant() -> None:
     """Nothing failed, and too little was stated."""
     row = matrix.Row("R001", "t", "all", True, "incomplete", (), (), 0, 9, 1.0, "", {"facts": 0})
-    assert " sound " in matrix.line(row)
+    assert " sound " in matrix.format_row(row)

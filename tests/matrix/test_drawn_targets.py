@@ -17,7 +17,7 @@ from conformance.core.model import Outcome
 from conformance.reference.random_targets.choices import RandomTarget, target_from
 from conformance.reference.random_targets.strategy import random_targets
 from conformance.runner import kill_matrix as matrix
-from conformance.runner.embedded_reference import Embedded
+from conformance.runner.embedded_reference import EmbeddedReference
 from conformance.runner.random_target import is_sound
 
 pytestmark = pytest.mark.e2e
@@ -40,9 +40,9 @@ EXAMPLES = 4
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS, ids=range(len(TARGETS)))
-def test_a_drawn_target_is_judged_soundly(target: RandomTarget, served: Embedded, tmp_path: Path) -> None:
+def test_a_drawn_target_is_judged_soundly(target: RandomTarget, served: EmbeddedReference, tmp_path: Path) -> None:
     """Whatever it chose and however much its profile states: no check fails, and what stays open lacks a fact."""
-    run = matrix.drawn_run(target, f"R{TARGETS.index(target) + 900}", served, tmp_path, EXAMPLES)
+    run = matrix.judge_random_target(target, f"R{TARGETS.index(target) + 900}", served, tmp_path, EXAMPLES)
     bad = [r for r in run.results if r.outcome in (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.BROKEN)]
     shown = [(r.requirement, r.operation, r.outcome.value, r.message) for r in bad[:10]]
     assert is_sound(target, run), (target.differences(), shown)
@@ -50,17 +50,19 @@ def test_a_drawn_target_is_judged_soundly(target: RandomTarget, served: Embedded
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limiter", ["steady", "switched"])
-def test_every_operation_of_a_target_that_limits_is_limited(limiter: str, served: Embedded, tmp_path: Path) -> None:
+def test_every_operation_of_a_target_that_limits_is_limited(
+    limiter: str, served: EmbeddedReference, tmp_path: Path
+) -> None:
     """Whether its limit is met by the first requests of a burst or by four times as many, and for each.
 
     Of a target that takes its time: a burst must not be drawn out over more than the limit's window.
     """
     target = target_from({"limiter": limiter, "latency_ms": 30})
-    run = matrix.drawn_run(target, f"R{len(limiter)}90", served, tmp_path, 1)
+    run = matrix.judge_random_target(target, f"R{len(limiter)}90", served, tmp_path, 1)
     told = [one for one in run.results if one.requirement in ("RATE-1", "RATE-3")]
     assert len(told) == 2 * len(run.operations)
     assert {one.outcome for one in told} == {Outcome.PASSED}
-    assert not {"RATE-1", "RATE-3", "RATE-4", "IDEM-8"} & set(matrix.unjudged(run))
+    assert not {"RATE-1", "RATE-3", "RATE-4", "IDEM-8"} & set(matrix.unjudged_requirements(run))
 
 
 def _row(name: str, *, fine: bool, choices: dict[str, object]) -> matrix.Row:
@@ -71,35 +73,37 @@ def _row(name: str, *, fine: bool, choices: dict[str, object]) -> matrix.Row:
 
 def test_a_red_row_says_what_failed_and_how_to_draw_it_again() -> None:
     choices = {"authorization": "it's {key}", "nonce": True}
-    told = matrix.line(_row("R002", fine=False, choices=choices)).split("\n")
+    told = matrix.format_row(_row("R002", fine=False, choices=choices)).split("\n")
     assert told[0].startswith("R002   NONCONFORMANT")
     assert told[1].strip().startswith("failed 2 x check_search::pages")
     assert told[2].strip() == """--draw '{"authorization": "it'"'"'s {key}", "nonce": true}'"""
-    assert "\n" not in matrix.line(_row("R003", fine=True, choices={}))
+    assert "\n" not in matrix.format_row(_row("R003", fine=True, choices={}))
 
 
 def test_drawn_targets_are_counted_by_themselves() -> None:
-    told = matrix.summary([_row("R001", fine=True, choices={}), _row("R002", fine=False, choices={"nonce": True})])
-    assert (told["drawn"], told["drawn_conformant"], told["false_alarms"]) == (2, 1, ["R002"])
+    told = matrix.summarize([_row("R001", fine=True, choices={}), _row("R002", fine=False, choices={"nonce": True})])
+    assert (told["random_targets"], told["random_targets_sound"], told["false_alarms"]) == (2, 1, ["R002"])
     assert (told["faults"], told["variants"]) == (0, 0)
     assert [row["choices"] for row in json.loads(json.dumps(told))["rows"]] == [{}, {"nonce": True}]
-    assert "1 of 2 drawn targets judged soundly" in matrix.last_line(told)
+    assert "1 of 2 random targets judged correctly" in matrix.format_summary(told)
 
 
 def test_what_is_drawn_follows_from_the_seed() -> None:
-    one, again, other = (matrix.drawn_subjects(5, seed) for seed in (1, 1, 2))
+    one, again, other = (matrix.random_subjects(5, seed) for seed in (1, 1, 2))
     assert one == again != other
     assert [subject.id for subject in one] == ["R001", "R002", "R003", "R004", "R005"]
-    assert matrix.drawn_subjects(0, 0, ['{"nonce": true}']) == [matrix.Subject("R001", target_from({"nonce": True}))]
+    assert matrix.random_subjects(0, 0, ['{"nonce": true}']) == [matrix.Subject("R001", target_from({"nonce": True}))]
 
 
 def test_nothing_else_is_judged_where_targets_are_drawn() -> None:
-    assert matrix.chosen((), with_variants=False, only_drawn=True) == []
-    assert [subject.id for subject in matrix.chosen(("D07",), with_variants=False, only_drawn=True)] == ["D07"]
+    assert matrix.select_subjects((), with_variants=False, only_random=True) == []
+    assert [subject.id for subject in matrix.select_subjects(("D07",), with_variants=False, only_random=True)] == [
+        "D07"
+    ]
 
 
 @pytest.mark.parametrize("choices", ["{", "[]", '{"colour": "red"}', '{"nonce": "yes"}'])
 def test_choices_that_there_are_not_are_refused(choices: str) -> None:
     with pytest.raises(UsageError):
-        matrix.drawn_subjects(0, 0, [choices])
+        matrix.random_subjects(0, 0, [choices])
     assert CliRunner().invoke(main, ["faults", "--draw", choices]).exit_code == 2

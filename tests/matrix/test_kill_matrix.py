@@ -15,7 +15,7 @@ from conformance.core.model import Outcome, Verdict
 from conformance.engine.in_process import judge, patched_profile, reference_options
 from conformance.judge.invariant_results import INVARIANTS
 from conformance.reference.registry import Fault, Variant, faults, variants
-from conformance.runner.embedded_reference import Embedded, bundled_profiles
+from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -43,12 +43,14 @@ def _shown(fault: Fault, instance: Instance) -> bool:
 
 
 @pytest.mark.parametrize("fault", faults().values(), ids=lambda fault: fault.id)
-def test_a_fault_is_killed_by_the_requirement_that_it_violates(fault: Fault, served: Embedded, tmp_path: Path) -> None:
+def test_a_fault_is_killed_by_the_requirement_that_it_violates(
+    fault: Fault, served: EmbeddedReference, tmp_path: Path
+) -> None:
     """One seeded defect, its requirement red, and nothing broken in the suite itself."""
     options = reference_options(
         served.base_url, served.control_url, fault.id, bundled_profiles() / "reference.toml", tmp_path / "run"
     )
-    run = judge(options, lambda instance: _shown(fault, instance), keep=False)
+    run = judge(options, lambda instance: _shown(fault, instance), keep_journal=False)
     red = {result.requirement for result in run.results if result.outcome in RED}
     assert fault.requirement in red, [(r.requirement, r.operation, r.outcome.value, r.message) for r in run.results][
         :20
@@ -57,13 +59,13 @@ def test_a_fault_is_killed_by_the_requirement_that_it_violates(fault: Fault, ser
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_a_legitimate_variant_is_conformant(name: str, served: Embedded, tmp_path: Path) -> None:
+def test_a_legitimate_variant_is_conformant(name: str, served: EmbeddedReference, tmp_path: Path) -> None:
     """Another way to fill in what the interface leaves open is certified like the first, with nothing inconclusive."""
     variant: Variant = variants()[name]
     options = reference_options(
         served.base_url, served.control_url, name, bundled_profiles() / "reference.toml", tmp_path / "run"
     )
-    run = judge(options, profile=patched_profile(options, variant.profile), keep=False)
+    run = judge(options, profile=patched_profile(options, variant.profile), keep_journal=False)
     bad = [
         result for result in run.results if result.outcome not in (Outcome.PASSED, Outcome.INAPPLICABLE, Outcome.WARNED)
     ]

@@ -13,7 +13,7 @@ def test_a_row_leaves_nothing_of_its_run_behind() -> None:
     """A run's objects refer to each other in circles; they are gone when its row is told, and not some time later."""
     gc.collect()
     before = _held()
-    (row,) = matrix.rows([matrix.Subject("F003")], jobs=1)
+    (row,) = matrix.judge_subjects([matrix.Subject("F003")], jobs=1)
     assert row.fine
     assert _held() <= before
 

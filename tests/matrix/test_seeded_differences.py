@@ -11,7 +11,7 @@ from conformance.core.model import Run
 from conformance.decisions.comparison import CONFORM, Kind, compare
 from conformance.engine.in_process import judge, patched_profile, reference_options
 from conformance.reference.registry import faults, variants
-from conformance.runner.embedded_reference import Embedded, bundled_profiles
+from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -29,20 +29,22 @@ def _shown(instance: Instance) -> bool:
     return instance.check.requirement in ASKED and instance.check.subject not in _SLOW
 
 
-def _run(name: str, served: Embedded, folder: Path) -> Run:
+def _run(name: str, served: EmbeddedReference, folder: Path) -> Run:
     profile = bundled_profiles() / "reference.toml"
     options = reference_options(served.base_url, served.control_url, name, profile, folder / (name or "reference"))
     patch = variants()[name].profile if name in variants() else {}
-    return judge(options, _shown, profile=patched_profile(options, patch), keep=False)
+    return judge(options, _shown, profile=patched_profile(options, patch), keep_journal=False)
 
 
 @pytest.fixture(scope="module")
-def reference(served: Embedded, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def reference(served: EmbeddedReference, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return _run("", served, tmp_path_factory.mktemp("reference"))
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_a_regression_in_its_row(name: str, served: Embedded, reference: Run, tmp_path: Path) -> None:
+def test_a_fault_is_a_regression_in_its_row(
+    name: str, served: EmbeddedReference, reference: Run, tmp_path: Path
+) -> None:
     """Requirement and operation are the fault's."""
     fault = faults()[name]
     comparison = compare([reference, _run(name, served, tmp_path)], ["reference", name])
@@ -54,14 +56,14 @@ def test_a_fault_is_a_regression_in_its_row(name: str, served: Embedded, referen
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_a_variant_is_no_regression(name: str, served: Embedded, reference: Run, tmp_path: Path) -> None:
+def test_a_variant_is_no_regression(name: str, served: EmbeddedReference, reference: Run, tmp_path: Path) -> None:
     """Whatever differs is free, or the profile's doing, or how long it takes."""
     comparison = compare([reference, _run(name, served, tmp_path)], ["reference", name])
     odd = [one for one in comparison.differences if not (CONFORM[one.kind] or one.kind in (Kind.PROFILE, Kind.LATENCY))]
     assert not odd, [(one.kind, one.requirement, one.operation, one.text) for one in odd][:20]
 
 
-def test_the_reference_does_not_differ_from_itself(served: Embedded, reference: Run, tmp_path: Path) -> None:
+def test_the_reference_does_not_differ_from_itself(served: EmbeddedReference, reference: Run, tmp_path: Path) -> None:
     """Two runs of one service: nothing to tell, but perhaps the time that it took."""
     comparison = compare([reference, _run("", served, tmp_path)], ["reference", "again"])
     odd = [one for one in comparison.differences if one.kind is not Kind.LATENCY]

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from conformance.runner.embedded_reference import Embedded, bundled_profiles, reference
+from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles, reference
 
 REFERENCE = bundled_profiles() / "reference.toml"
 TIMEOUT_S = 300
@@ -25,7 +25,7 @@ TIMEOUT_S = 300
 
 
 @cache
-def shared_reference() -> Embedded:
+def shared_reference() -> EmbeddedReference:
     """One reference service for all tests; it serves any fault and variant by path prefix, so one is enough."""
     stack = ExitStack()
     atexit.register(stack.close)
@@ -57,7 +57,7 @@ class Desk:
     """A folder to work in, and a reference service that runs as long as the tests do."""
 
     place: Path
-    service: Embedded
+    service: EmbeddedReference
     extra: Mapping[str, str] = field(default_factory=dict)
 
     @property

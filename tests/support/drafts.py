@@ -12,7 +12,7 @@ from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import judge
 from conformance.profile.loader import load_profile
 from conformance.reference.registry import variants
-from conformance.runner.embedded_reference import Embedded, bundled_profiles
+from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles
 from conformance.setup.probe.draft import value_text
 from conformance.setup.probe.options import ProbeOptions, key_source
 from conformance.setup.probe.probe import Drafted, probe
@@ -61,7 +61,7 @@ def _patched(value: Any, patch: Any) -> Any:
     return {name: below for name, below in kept.items() if patch.get(name, below) is not None}
 
 
-def drafted(service: Embedded, place: Path, target: str = "", *, schemas: bool = True) -> Drafted:
+def drafted(service: EmbeddedReference, place: Path, target: str = "", *, schemas: bool = True) -> Drafted:
     """The draft for one target of the reference. Its keys must be in the environment."""
     stated = fragment(place / f"{target or 'plain'}.fixtures.toml", target)
     own = bool(target) and "names" in variants()[target].profile.get(
@@ -70,7 +70,7 @@ def drafted(service: Embedded, place: Path, target: str = "", *, schemas: bool =
     return probed(service, place, target, stated, openapi=str(SCHEMAS) if schemas and not own else "")
 
 
-def probed(service: Embedded, place: Path, target: str, stated: Path, openapi: str = "") -> Drafted:
+def probed(service: EmbeddedReference, place: Path, target: str, stated: Path, openapi: str = "") -> Drafted:
     prefix = f"/{target}" if target else ""
     asked = ProbeOptions(
         base_url=service.base_url + prefix,
@@ -90,7 +90,7 @@ def variable(key: str) -> str:
 def verdict(draft: Drafted, place: Path) -> Run:
     """A run with the drafted profile as it stands, nothing added."""
     options = RunOptions(profile=draft.profile, seed=0, report_dir=place / f"{draft.profile.stem}-run", examples=4)
-    return judge(options, profile=load_profile(draft.profile), keep=False)
+    return judge(options, profile=load_profile(draft.profile), keep_journal=False)
 
 
 def bad(run: Run) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.model import Run
-from conformance.runner.embedded_reference import Embedded, environment
+from conformance.runner.embedded_reference import EmbeddedReference, environment
 from tests.support import runs
 from tests.support.commands import Desk, shared_reference
 from tests.support.scripted_target import ScriptedTarget, reply
@@ -41,7 +41,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Embedded]:
+def served() -> Iterator[EmbeddedReference]:
     """The reference service, with its secrets in the environment of this process."""
     service = shared_reference()
     with environment(service.environment):

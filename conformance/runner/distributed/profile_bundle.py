@@ -1,4 +1,4 @@
-"""A profile with the files that it names, and the variables that it takes from the environment: for another machine."""
+"""A profile with the files and environment variables that it names, to be sent to another machine."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _ENV: Final = re.compile(r"\{env\.([^{}]*)\}")
 
 @dataclass(frozen=True)
 class Bundle:
-    """Plain data. Secrets are no part of it, but for variables that the profile itself fills into its texts."""
+    """Plain data. Has no secrets, except in variables that the profile inserts into its own texts."""
 
     profile: str
-    """Its path, from the folder that `files` are written to."""
+    """Its path, relative to the folder that `files` are written to."""
     files: Mapping[str, bytes]
     programs: tuple[str, ...]
-    """Those of `files` that are to be run."""
+    """Those of `files` that are made executable."""
     environment: Mapping[str, str]
 
     def unpack(self, folder: Path) -> Path:
-        """Writes the files into an empty folder, and gives the profile's place there."""
+        """Writes the files into an empty folder and returns the path of the profile."""
         for name, content in self.files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,18 +37,18 @@ class Bundle:
 
 
 def bundle_of(path: Path) -> Bundle:
-    """Whatever a profile names by a relative path, and is there. Raises ProfileError where one cannot be read."""
+    """A profile with the existing files that it names by relative paths. Raises ProfileError if one is unreadable."""
     text, document = read_toml(path)
-    found = {path.resolve()}
+    existing_files = {path.resolve()}
     programs = set()
-    for name, is_program in _named(document):
+    for name, is_program in _named_files(document):
         file = (path.parent / name).resolve()
         if not PurePosixPath(name).is_absolute() and file.is_file():
-            found.add(file)
+            existing_files.add(file)
             programs |= {file} if is_program else set()
-    base = Path(os.path.commonpath([file.parent for file in found]))
+    base = Path(os.path.commonpath([file.parent for file in existing_files]))
     try:
-        files = {file.relative_to(base).as_posix(): file.read_bytes() for file in sorted(found)}
+        files = {file.relative_to(base).as_posix(): file.read_bytes() for file in sorted(existing_files)}
     except OSError as error:
         raise ProfileError(f"cannot be read: {error.strerror}", where=str(error.filename)) from None
     return Bundle(
@@ -59,8 +59,8 @@ def bundle_of(path: Path) -> Bundle:
     )
 
 
-def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Paths in a profile, each with whether it is a program. Not those of secrets: they are told by themselves."""
+def _named_files(document: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """(path, whether it is a program) of files in a profile. Not files of secrets: their values are sent separately."""
     for table, member in (("schemas", "file"), ("tls", "ca_file")):
         if isinstance(name := document.get(table, {}).get(member), str):
             yield name, False

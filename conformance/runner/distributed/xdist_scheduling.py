@@ -1,6 +1,6 @@
-"""pytest-xdist: each worker gets its share of the items at once, so that its engine can run them concurrently.
+"""Scheduling for pytest-xdist: each worker receives all its items at the start, so that its engine runs them together.
 
-Exclusive items go to one worker, when all the others have ended.
+Exclusive items are sent to one worker after all other workers have ended.
 """
 
 from __future__ import annotations
@@ -23,56 +23,60 @@ from conformance.profile.shares import check_shareable
 from conformance.runner.distributed.controller import Gateways
 from conformance.runner.items import session_key
 from conformance.runner.options import WORKER_INPUT, worker_input
-from conformance.runner.sharding import dealt, selection_of
+from conformance.runner.sharding import describe_selection, split_checks
 
 SECRETS = "conformance_secrets"
-"""Under this name a worker tells the controller, through their pipe alone, what it knows for a secret."""
+"""The key of the secrets that a worker knows, in its output to the controller, which is sent through a pipe."""
 _INTERRUPTED = "keyboard-interrupt"
-"""What pytest-xdist says of a worker that was ended by Ctrl-C."""
+"""The error that pytest-xdist reports for a worker ended by Ctrl-C."""
 
 
-def share_of(checks: Sequence[Instance], config: pytest.Config) -> list[Instance]:
-    """The ordinary checks that this worker will be sent, and all exclusive ones: those run when they are asked for."""
-    ordinary, exclusive = dealt(checks, *config.stash[session_key].part.share)
+def worker_checks(checks: Sequence[Instance], config: pytest.Config) -> list[Instance]:
+    """The ordinary checks of this worker, and all exclusive ones, since any worker may be sent those."""
+    ordinary, exclusive = split_checks(checks, *config.stash[session_key].part.share)
     return [*ordinary, *exclusive]
 
 
 class SharedScheduling(LoadScheduling):
-    """Deals the ordinary items out in turn, and the exclusive ones to whoever is left last."""
+    """Distributes the ordinary items round robin; the last running worker gets the exclusive ones."""
 
     def __init__(
-        self, config: pytest.Config, log: Any, begin: Callable[[Sequence[str]], None], numbers: Mapping[str, int]
+        self,
+        config: pytest.Config,
+        log: Any,
+        write_head: Callable[[Sequence[str]], None],
+        worker_numbers: Mapping[str, int],
     ) -> None:
         super().__init__(config, log)
-        self._numbers = numbers
+        self._worker_numbers = worker_numbers
         self._exclusive: list[int] = []
-        self._begun = False
-        self._begin = begin
+        self._is_started = False
+        self._write_head = write_head
 
     def schedule(self) -> None:
-        if self._begun:
+        if self._is_started:
             for node in self.nodes:
                 self.check_schedule(node)
             return
         if len(set(map(tuple, self.node2collection.values()))) > 1:
-            what = "the processes found different checks"
-            report = pytest.CollectReport(nodeid="", outcome="failed", longrepr=what, result=[])
+            problem = "the workers collected different checks"
+            report = pytest.CollectReport(nodeid="", outcome="failed", longrepr=problem, result=[])
             self.config.hook.pytest_collectreport(report=report)
             return
         collection: list[str] = next(iter(self.node2collection.values()))
-        self.collection, self._begun = collection, True
-        self._begin(collection)
+        self.collection, self._is_started = collection, True
+        self._write_head(collection)
         names = {check.name for check in all_checks() if check.exclusive}
-        alone = [i for i, nodeid in enumerate(collection) if nodeid.partition("::")[2].split("[")[0] in names]
-        ordinary = [i for i in range(len(collection)) if i not in set(alone)]
-        self._exclusive = alone
-        nodes = sorted(self.nodes, key=lambda node: self._numbers[node.gateway.id])
+        exclusive = [i for i, nodeid in enumerate(collection) if nodeid.partition("::")[2].split("[")[0] in names]
+        ordinary = [i for i in range(len(collection)) if i not in set(exclusive)]
+        self._exclusive = exclusive
+        nodes = sorted(self.nodes, key=lambda node: self._worker_numbers[node.gateway.id])
         for index, node in enumerate(nodes):
             share = ordinary[index :: len(nodes)]
             self.node2pending[node].extend(share)
             if share:
                 node.send_runtest_some(share)
-            if index or not alone:
+            if index or not exclusive:
                 node.shutdown()
         self._maybe_send_exclusive()
 
@@ -81,48 +85,50 @@ class SharedScheduling(LoadScheduling):
             super().check_schedule(node, duration)
 
     def remove_node(self, node: WorkerController) -> str | None:
-        crashed: str | None = super().remove_node(node)
+        crashed_item: str | None = super().remove_node(node)
         self._maybe_send_exclusive()
-        return crashed
+        return crashed_item
 
     def _maybe_send_exclusive(self) -> None:
         if self._exclusive and len(self.nodes) == 1:
-            last = self.nodes[0]
-            self.node2pending[last].extend(self._exclusive)
-            last.send_runtest_some(self._exclusive)
+            last_node = self.nodes[0]
+            self.node2pending[last_node].extend(self._exclusive)
+            last_node.send_runtest_some(self._exclusive)
             self._exclusive = []
-            last.shutdown()
+            last_node.shutdown()
 
     @property
     def tests_finished(self) -> bool:
         return not self._exclusive and super().tests_finished
 
 
-class Sharing:
-    """Registered only where pytest-xdist is."""
+class WorkerShares:
+    """A pytest plugin, registered with pytest-xdist only: starts the workers' parts of the run, and ends them."""
 
     def __init__(self, config: pytest.Config, gateways: Gateways) -> None:
         self._config = config
         self._gateways = gateways
-        self._numbers: dict[str, int] = {}
-        """Which of the processes each gateway is, by its id."""
+        self._worker_numbers: dict[str, int] = {}
+        """The worker's number from 0, by gateway id."""
         self._nodes: list[WorkerController] = []
-        """Those that are up."""
+        """The running workers."""
 
     def pytest_configure_node(self, node: WorkerController) -> None:
-        own = self._session
+        run_session = self._session
         workers = int(node.workerinput["workercount"])
         try:
-            check_shareable(own.profile, workers)
+            check_shareable(run_session.profile, workers)
         except UsageError as error:
             pytest.exit(str(error), returncode=error.exit_code)
-        share = (self._numbers.setdefault(node.gateway.id, len(self._numbers)), workers)
-        node.workerinput[WORKER_INPUT] = self._gateways.complete_input(node.gateway.id, worker_input(own, share))
+        share = (self._worker_numbers.setdefault(node.gateway.id, len(self._worker_numbers)), workers)
+        node.workerinput[WORKER_INPUT] = self._gateways.complete_input(
+            node.gateway.id, worker_input(run_session, share)
+        )
 
     def end_workers(self, signal_name: str) -> None:
-        """Ends all processes, so that nobody writes any more when their journals are joined.
+        """Ends all workers, so that none writes while their journals are joined.
 
-        Ctrl-C in a terminal has reached them already; another signal reached only this one.
+        Ctrl-C in a terminal has reached them already; any other signal reached this process only.
         """
         if signal_name != signal.SIGINT.name:
             for node in self._nodes:
@@ -137,26 +143,26 @@ class Sharing:
         self._nodes.append(node)
 
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
-        """What a worker knew for a secret is one to all. Of one that crashed, what it was to judge is not judged."""
+        """Adds the worker's secrets to those of the run. The checks of a crashed worker are not run."""
         self._nodes = [other for other in self._nodes if other is not node]
-        last_word = getattr(node, "workeroutput", None) or {}
-        self._session.secrets.add_ephemeral_secrets("worker", last_word.pop(SECRETS, ()))
-        self._gateways.received(node.gateway.id, last_word)
+        worker_output = getattr(node, "workeroutput", None) or {}
+        self._session.secrets.add_ephemeral_secrets("worker", worker_output.pop(SECRETS, ()))
+        self._gateways.store_lines(node.gateway.id, worker_output)
         if error and error != _INTERRUPTED:
             from conformance.runner.items import ending_key
 
-            told = " ".join(str(error).split())
-            self._config.stash[ending_key].fail(f"the suite erred: the process {node.gateway.id} ended: {told}")
+            error_text = " ".join(str(error).split())
+            self._config.stash[ending_key].fail(f"the suite erred: worker {node.gateway.id} ended: {error_text}")
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> SharedScheduling:
-        return SharedScheduling(config, log, self._begin, self._numbers)
+        return SharedScheduling(config, log, self._write_head, self._worker_numbers)
 
-    def _begin(self, nodeids: Sequence[str]) -> None:
-        """The journal's first line, now that the workers have told what was selected."""
-        parts = (nodeid.partition("::") for nodeid in nodeids)
-        told = {f"{PurePosixPath(file).stem}::{name}" for file, _, name in parts}
-        if selected := [instance for instance in self._session.instances if instance.id in told]:
-            self._session.write_head(selected, selection_of(self._session, self._config))
+    def _write_head(self, nodeids: Sequence[str]) -> None:
+        """Writes the journal's first line when the workers have collected their items."""
+        split_ids = (nodeid.partition("::") for nodeid in nodeids)
+        selected_ids = {f"{PurePosixPath(file).stem}::{name}" for file, _, name in split_ids}
+        if selected := [instance for instance in self._session.instances if instance.id in selected_ids]:
+            self._session.write_head(selected, describe_selection(self._session, self._config))
 
     @property
     def _session(self) -> Session:

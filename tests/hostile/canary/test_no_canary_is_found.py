@@ -164,7 +164,7 @@ main(sys.argv[1:])
     ("module", "name"),
     [
         ("conformance.engine.session", "open_context"),
-        ("conformance.engine.session", "Session.assembled"),
+        ("conformance.engine.session", "Session.assemble_run"),
         ("conformance.engine.session", "instances"),
         ("conformance.runner.plugin", "_write_reports"),
         ("conformance.client.transport", "Transport.send"),

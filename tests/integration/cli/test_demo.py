@@ -80,7 +80,7 @@ def test_it_says_how_far_it_is_and_where_the_report_lies(demo: Demo) -> None:
     lines = demo.done.out.splitlines()
     number = f"{len(checks(demo.run)):,}"
     assert re.fullmatch(
-        rf"conformance of http://127\.0\.0\.1:\d+, profile reference: {number} checks, 16 requests at once", lines[0]
+        rf"target http://127\.0\.0\.1:\d+, profile reference: {number} checks, at most 16 concurrent requests", lines[0]
     )
     assert any(re.fullmatch(rf"  [\d,]+/{number} checks, [\d,]+ requests.*, \d+ s", line) for line in lines)
     assert any(line.startswith("✓ CONFORMANT") for line in lines)

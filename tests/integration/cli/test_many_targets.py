@@ -17,7 +17,7 @@ from conformance.cli.options import options_from
 from conformance.core.errors import UsageError
 from conformance.core.option import Kind, Option
 from conformance.core.run_options import OPTIONS, RunOptions
-from conformance.runner.many_targets import _code, arguments, profiles_in
+from conformance.runner.many_targets import _verdict_exit_code, profiles_in, shared_arguments
 from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, run_json, wait_until
 
 pytestmark = pytest.mark.e2e
@@ -100,14 +100,14 @@ def test_an_exit_code_is_a_verdict_if_the_report_has_the_same(
     exit_code: int, verdict: str, *, stopping: bool, expected: int
 ) -> None:
     """Python ends with 1 on an error, and a killed process with its signal: no run was judged there."""
-    assert _code(exit_code, verdict, stopping=stopping) == expected
+    assert _verdict_exit_code(exit_code, verdict, stopping=stopping) == expected
 
 
 def test_every_option_of_a_run_reaches_each_target(tmp_path: Path) -> None:
     """All that `conformance run` takes, but for what there is one of for each target."""
     given: dict[str, Any] = {option.name: value_for(option, tmp_path) for option in OPTIONS if option.flags}
     del given["base_url"], given["profile"]
-    words = arguments(RunOptions(**given))
+    words = shared_arguments(RunOptions(**given))
     read = main.commands["run"].make_context("run", ["--profile", "x", *words]).params
     assert options_from({**read, "profile": None}) == RunOptions(**given)
 
@@ -175,11 +175,11 @@ def test_a_signal_ends_all_of_them_with_a_report_each(desk: Desk, number: signal
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        (("--base-url", "http://127.0.0.1:9"), "--base-url: there is one for each target"),
+        (("--base-url", "http://127.0.0.1:9"), "--base-url: not available with several targets"),
         (("--profile", "profiles/a.toml"), "is named twice"),
         (("--profile", "empty"), "empty: there is no profile in this folder"),
         (("--report-dir", "profiles"), "the report directory is not empty"),
-        (("--resume", "profiles"), "--resume: there is one for each target"),
+        (("--resume", "profiles"), "--resume: not available with several targets"),
     ],
 )
 def test_what_makes_no_sense_for_several_is_said(desk: Desk, given: tuple[str, ...], what: str) -> None:

@@ -93,8 +93,8 @@ def test_its_last_line_says_how_to_go_on_and_that_works(desk: Desk, whole: dict[
     """Without the profile's path, which the run has, wherever the profile lies."""
     out, _ = cut_short(desk, number=signal.SIGTERM)
     last = out.splitlines()[-1]
-    assert last == "go on: conformance run --resume out"
-    assert desk.conformance(*last.split()[3:]).code == 3
+    assert last == "resume: conformance run --resume out"
+    assert desk.conformance(*last.split()[2:]).code == 3
     assert same(run_json(desk.place / "out"), whole)
 
 
@@ -112,7 +112,7 @@ def inside(desk: Desk, change: Callable[[str], str] = lambda text: text) -> list
 def test_a_profile_in_reach_need_not_be_named(desk: Desk, whole: dict[str, Any]) -> None:
     """Base URL and variables are those of the run."""
     out, _ = cut_short(desk, *inside(desk), number=signal.SIGINT)
-    assert out.splitlines()[-1] == "go on: conformance run --resume out"
+    assert out.splitlines()[-1] == "resume: conformance run --resume out"
     done = desk.conformance("run", "--resume", "out", "-q")
     assert (done.code, done.out.splitlines()) == (3, ["report: out/report.html"])
     assert same(run_json(desk.place / "out"), whole)
@@ -170,7 +170,7 @@ def test_a_complete_run_is_only_told_again(desk: Desk) -> None:
     (desk.place / "out" / "report.html").unlink()
     done = desk.conformance("run", "--resume", "out")
     assert done.code == 1
-    assert "out: the run is complete; its reports are made again" in done.out
+    assert "out: the run is complete; its reports are written again" in done.out
     assert {path.name for path in (desk.place / "out").iterdir()} == names
     assert journals(desk)[0].read_bytes() == before[journals(desk)[0]]
 
@@ -185,7 +185,7 @@ def test_a_run_that_lacks_only_its_end_is_closed(desk: Desk, whole: dict[str, An
     sent = len(lines_of(path, "exchange"))
     done = desk.conformance("run", "--resume", "out")
     assert done.code == 3, done.text
-    assert "everything was run" in done.out
+    assert "all checks have run" in done.out
     assert same(run_json(desk.place / "out"), whole)
     assert len(lines(desk, "exchange")) == sent
 
@@ -262,7 +262,7 @@ def test_what_pytest_began_the_command_goes_on_with(desk: Desk, whole: dict[str,
     wait_until(lambda: sum(path.read_bytes().count(b'"kind":"result"') for path in journals(desk)) > 10, process)
     os.killpg(process.pid, signal.SIGINT)
     out, _ = process.communicate(timeout=TIMEOUT_S)
-    assert "go on: conformance run --resume out" in out.splitlines()
+    assert "resume: conformance run --resume out" in out.splitlines()
     assert resume(desk).code == 3
     assert same(run_json(desk.place / "out"), whole)
 

@@ -114,7 +114,7 @@ def _pipeline(file: str, place: Path, environment: dict[str, str]) -> tuple[bool
 @pytest.mark.parametrize("file", ["github.yml", "github-shards.yml", "gitlab.yml"])
 @pytest.mark.parametrize("facts", ["few", "broken"])
 def test_no_example_is_green_without_a_conformant_run(
-    file: str, facts: str, served: embedded.Embedded, tmp_path: Path
+    file: str, facts: str, served: embedded.EmbeddedReference, tmp_path: Path
 ) -> None:
     """Neither with an incomplete run of a small profile, nor where no run came about at all."""
     profile = f'name = "mine"\nbase_url = "{served.base_url}"\n[authorization]\nformat = "Bearer {{key}}"\n'

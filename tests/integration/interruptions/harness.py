@@ -132,7 +132,7 @@ def cut_short(
         assert again or "Traceback" not in out + err, (code, out, err)  # a process that just starts up is Python's own
         if stage == CHECKS and not again and number is not signal.SIGKILL and code == 130:
             last = [line for line in (out + err).splitlines() if line.strip()][-1]
-            assert "go on: conformance run --resume" in last, out + err
+            assert "resume: conformance run --resume" in last, out + err
         assert isinstance(next(read(folder / NAME)), RunStarted)
         load(folder)
         return stage

@@ -44,5 +44,5 @@ def test_what_was_ended_before_its_first_line_has_sent_nothing_to_go_on_with(ben
     before = sorted(folder.rglob("*"))
     done = bench.desk.conformance("run", "--resume", folder.name, "--profile", REFERENCE)
     assert done.code == 2
-    assert "nothing to go on with" in done.one_line() or "there is no run here" in done.one_line()
+    assert "nothing to resume" in done.one_line() or "there is no run here" in done.one_line()
     assert sorted(folder.rglob("*")) == before

@@ -64,9 +64,9 @@ conformance.reports.junit.write_file = write_file
 
 ASSEMBLY_RAISES = """
 from conformance.engine.session import Session
-def assembled(self):
+def assemble_run(self):
     raise KeyError("a bug of ours")
-Session.assembled = assembled
+Session.assemble_run = assemble_run
 """
 
 
@@ -115,7 +115,7 @@ def test_whatever_crashes_is_exit_5(desk: Desk, source: str, prefix: str) -> Non
     [
         ("conformance.engine.session", "instances"),
         ("conformance.engine.session", "open_context"),
-        ("conformance.engine.session", "Session.assembled"),
+        ("conformance.engine.session", "Session.assemble_run"),
     ],
 )
 def test_a_crash_under_the_command_is_one_line(desk: Desk, module: str, name: str) -> None:

@@ -102,13 +102,13 @@ def test_only_what_will_fail_a_row_rings() -> None:
     """Not a recommendation, not a shape that is only kept, not an operation that the invariant is not about."""
     bare = Finding("ENV-2", "no-data", "the body has no data member")
     own = alarm()
-    own.saw(exchange("getApiKeyIdentity", Finding("ENV-1", "no-media-type", "none", Level.RECOMMENDED)))
-    own.saw(exchange("getApiKeyIdentity", Finding("ERR-1", SHAPE_CODE, "[]")))
-    own.saw(exchange("searchPublicProducts", bare))
-    assert not own.rung
-    own.saw(exchange("getApiKeyIdentity", bare))
-    assert own.rung
-    assert own.violated == "ENV-2 on getApiKeyIdentity: the body has no data member"
+    own.examine_exchange(exchange("getApiKeyIdentity", Finding("ENV-1", "no-media-type", "none", Level.RECOMMENDED)))
+    own.examine_exchange(exchange("getApiKeyIdentity", Finding("ERR-1", SHAPE_CODE, "[]")))
+    own.examine_exchange(exchange("searchPublicProducts", bare))
+    assert not own.is_triggered
+    own.examine_exchange(exchange("getApiKeyIdentity", bare))
+    assert own.is_triggered
+    assert own.violation == "ENV-2 on getApiKeyIdentity: the body has no data member"
 
 
 def test_what_a_waiver_may_be_for_does_not_ring() -> None:
@@ -116,8 +116,8 @@ def test_what_a_waiver_may_be_for_does_not_ring() -> None:
     bare = Finding("ENV-2", "no-data", "the body has no data member")
     for operation in ("", "getApiKeyIdentity"):
         own = alarm(waiver("ENV-2", operation))
-        own.saw(exchange("getApiKeyIdentity", bare))
-        assert not own.rung
+        own.examine_exchange(exchange("getApiKeyIdentity", bare))
+        assert not own.is_triggered
     other = alarm(waiver("ENV-2", "getPublicRuntimeConfig"))
-    other.saw(exchange("getApiKeyIdentity", bare))
-    assert other.rung
+    other.examine_exchange(exchange("getApiKeyIdentity", bare))
+    assert other.is_triggered

@@ -130,11 +130,11 @@ def test_a_profile_goes_with_its_files(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        (("--tx", "socket=127.0.0.1:9"), "a gateway cannot be had"),
-        (("--tx", "popen//python=/nowhere/python"), "a gateway cannot be had"),
+        (("--tx", "socket=127.0.0.1:9"), "a gateway cannot be opened"),
+        (("--tx", "popen//python=/nowhere/python"), "a gateway cannot be opened"),
         (("--tx", "nonsense"), "--tx"),
-        (("--tx", "2*popen", "-n", "2"), "cannot be given beside -n"),
-        (("--tx", "popen//chdir=.", "--lf"), "no gateway knows what failed here"),
+        (("--tx", "2*popen", "-n", "2"), "cannot be combined with -n"),
+        (("--tx", "popen//chdir=.", "--lf"), "the last failures are unknown to gateways"),
     ],
 )
 def test_a_gateway_that_is_none_is_said_in_one_line(desk: Desk, given: tuple[str, ...], what: str) -> None:
@@ -154,4 +154,4 @@ def test_a_gateway_without_the_suite_is_said(desk: Desk) -> None:
     spec = f"popen//python={bare / 'bin' / 'python'} -I//chdir={desk.place}"
     done = desk.conformance("run", *desk.target(), "-q", "--tx", spec)
     assert done.code == 2, done.text
-    assert "the suite is not there" in done.text or "a gateway cannot be had" in done.text
+    assert "the suite is not installed there" in done.text or "a gateway cannot be opened" in done.text

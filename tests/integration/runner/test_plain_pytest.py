@@ -248,8 +248,8 @@ def test_an_unreachable_target_is_one_line_and_leaves_reports(desk: Desk, more: 
     ("given", "words"),
     [
         (["-k", "no_such_check"], "deselected"),
-        (["-k", "and and"], "is no expression"),
-        (["-m", "(("], "is no expression"),
+        (["-k", "and and"], "is not a valid expression"),
+        (["-m", "(("], "is not a valid expression"),
     ],
     ids=["matches nothing", "no keyword expression", "no marker expression"],
 )

@@ -14,7 +14,7 @@ import yaml
 from conformance.core.model import Verdict
 from conformance.reference.random_targets.choices import target_from
 from conformance.reference.random_targets.profile_writer import profile_of
-from conformance.runner.embedded_reference import Embedded, bundled_profiles
+from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles
 from tests.support.drafts import SCHEMAS, STATED, bad, probed, verdict, written
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=20)]
@@ -54,7 +54,7 @@ DOCUMENT = tomllib.loads((bundled_profiles() / "reference.toml").read_text(encod
 
 @pytest.mark.parametrize("choices", TARGETS.values(), ids=TARGETS)
 def test_what_a_target_chose_is_found_and_its_draft_gives_a_conformant_run(
-    choices: dict[str, Any], served: Embedded, tmp_path: Path
+    choices: dict[str, Any], served: EmbeddedReference, tmp_path: Path
 ) -> None:
     """Without any schema: the format of keys, the carrier, replays, pages and scopes are seen in the answers."""
     target = target_from(choices)

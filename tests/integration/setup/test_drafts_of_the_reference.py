@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from conformance.core.model import Verdict
-from conformance.runner.embedded_reference import Embedded
+from conformance.runner.embedded_reference import EmbeddedReference
 from tests.support.drafts import CONFORMANT, bad, drafted, verdict
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=20)]
 
 
 @pytest.mark.parametrize("target", CONFORMANT[: len(CONFORMANT) // 2], ids=lambda target: target or "reference")
-def test_the_draft_of_a_target_gives_a_conformant_run(target: str, served: Embedded, tmp_path: Path) -> None:
+def test_the_draft_of_a_target_gives_a_conformant_run(target: str, served: EmbeddedReference, tmp_path: Path) -> None:
     """All 20 operations are proven by the probe, and the run with its draft as it stands is conformant."""
     draft = drafted(served, tmp_path, target)
     assert draft.proven == draft.operations == 20

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from conformance.core.model import Verdict
-from conformance.runner.embedded_reference import Embedded
+from conformance.runner.embedded_reference import EmbeddedReference
 from tests.support.drafts import CONFORMANT, OPEN, bad, drafted, verdict
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=20)]
 
 
 @pytest.mark.parametrize("target", CONFORMANT[len(CONFORMANT) // 2 :], ids=lambda target: target or "reference")
-def test_the_draft_of_a_target_gives_a_conformant_run(target: str, served: Embedded, tmp_path: Path) -> None:
+def test_the_draft_of_a_target_gives_a_conformant_run(target: str, served: EmbeddedReference, tmp_path: Path) -> None:
     """All 20 operations are proven by the probe, and the run with its draft as it stands is conformant."""
     draft = drafted(served, tmp_path, target)
     assert draft.proven == draft.operations == 20
@@ -28,7 +28,7 @@ def test_the_draft_of_a_target_gives_a_conformant_run(target: str, served: Embed
 
 @pytest.mark.parametrize(("target", "requirement"), OPEN.items(), ids=list(OPEN))
 def test_a_draft_leaves_open_what_only_a_person_can_exclude(
-    target: str, requirement: str, served: Embedded, tmp_path: Path
+    target: str, requirement: str, served: EmbeddedReference, tmp_path: Path
 ) -> None:
     """No draft states an exclusion, for example that scopes are shown by other names."""
     draft = drafted(served, tmp_path, target)
@@ -37,7 +37,9 @@ def test_a_draft_leaves_open_what_only_a_person_can_exclude(
 
 
 @pytest.mark.parametrize("target", ["", "D11", "D12", "D17", "D19", "D20"], ids=lambda target: target or "reference")
-def test_a_draft_without_any_schema_gives_a_conformant_run(target: str, served: Embedded, tmp_path: Path) -> None:
+def test_a_draft_without_any_schema_gives_a_conformant_run(
+    target: str, served: EmbeddedReference, tmp_path: Path
+) -> None:
     """What is inferred of answers never fails the service that gave them, whichever answers the run then meets."""
     draft = drafted(served, tmp_path, target, schemas=False)
     inferred = draft.schema_document["components"]["schemas"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.profile.loader import load_profile
-from conformance.runner.embedded_reference import Embedded
+from conformance.runner.embedded_reference import EmbeddedReference
 from conformance.setup.probe.options import ProbeOptions, key_source
 from conformance.setup.probe.probe import probe
 from tests.support.drafts import SCHEMAS
@@ -17,7 +17,9 @@ pytestmark = pytest.mark.e2e
 
 @pytest.mark.parametrize("document", ["", str(SCHEMAS)], ids=["no document", "its schemas"])
 @pytest.mark.parametrize("keys", [("env:CONFORMANCE_REFERENCE_FULL",), ()], ids=["a key", "no key"])
-def test_a_draft_without_fixtures_loads(document: str, keys: tuple[str, ...], served: Embedded, tmp_path: Path) -> None:
+def test_a_draft_without_fixtures_loads(
+    document: str, keys: tuple[str, ...], served: EmbeddedReference, tmp_path: Path
+) -> None:
     """With the schemas webhook endpoints can be made, and updated: then the draft says where they come from."""
     asked = ProbeOptions(served.base_url, tmp_path / "mine.toml", keys=tuple(map(key_source, keys)), openapi=document)
     drafted = probe(asked, lambda _: None)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.runner.embedded_reference import Embedded
+from conformance.runner.embedded_reference import EmbeddedReference
 from tests.support.commands import TIMEOUT_S, Desk, listening
 from tests.support.drafts import KEYS, SCHEMAS, fragment, variable
 
@@ -181,7 +181,7 @@ def test_a_probe_keeps_to_its_requests(desk: Desk) -> None:
 
 
 @pytest.mark.slow
-def test_a_limit_is_only_provoked_with_permission(served: Embedded, desk: Desk, tmp_path: Path) -> None:
+def test_a_limit_is_only_provoked_with_permission(served: EmbeddedReference, desk: Desk, tmp_path: Path) -> None:
     """Then the draft allows it too."""
     done = desk.conformance("probe", *_given(desk, "--provoke-429", 50))
     assert done.code == 0, done.text

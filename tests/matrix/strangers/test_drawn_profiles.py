@@ -18,7 +18,7 @@ from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Profile
 from conformance.reports import write_reports
 from conformance.reports.terminal import summary_lines
-from conformance.runner.embedded_reference import Embedded, bundled_profiles
+from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles
 from tests.matrix.strangers.drawn_profiles import Drawing
 from tests.matrix.strangers.random_target import answering
 
@@ -76,7 +76,7 @@ def ended(profile: Profile, place: Path, number: int) -> Run | None:
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_no_profile_that_loads_ends_a_run_with_5(batch: int, served: Embedded, place: Path) -> None:
+def test_no_profile_that_loads_ends_a_run_with_5(batch: int, served: EmbeddedReference, place: Path) -> None:
     """Neither against the reference nor against what answers at random; every report is written."""
     verdicts: Counter[str] = Counter()
     for number in range(batch * BATCH, (batch + 1) * BATCH):

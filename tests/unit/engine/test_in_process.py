@@ -40,7 +40,7 @@ def test_evidence_changes_no_judgement(name: str, tmp_path: Path) -> None:
             options = reference_options(
                 service.base_url, service.control_url, f"{name}~{folder}", profile, tmp_path / folder
             )
-            return judge(options, _some, keep=keep)
+            return judge(options, _some, keep_journal=keep)
 
         kept, let_go = run("kept", keep=True), run("gone", keep=False)
     assert _told(kept) == _told(let_go)

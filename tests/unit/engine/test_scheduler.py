@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.core import interrupts
-from conformance.engine.scheduler import Engine, Job, Stopped
+from conformance.engine.scheduler import Engine, EngineShutdown, Job
 
 Runtime = list[str]
 
@@ -72,7 +72,7 @@ def test_jobs_run_together(start: Any) -> None:
     engine = start(workers=10)
     engine.submit(map(meeting, range(20)))
     assert [engine.result(str(number)) for number in range(20)] == list(range(20))
-    assert engine.done == 20
+    assert engine.completed_count == 20
 
 
 def test_lanes_bound_how_many_run(start: Any) -> None:
@@ -161,7 +161,7 @@ def test_a_job_whose_awaitable_was_cancelled_has_an_end(start: Any) -> None:
 
     engine = start(workers=1)
     engine.submit([Job("bad", cancelled), Job("good", sleeper(0, 7))])
-    with pytest.raises(Stopped, match="cancelled"):
+    with pytest.raises(EngineShutdown, match="cancelled"):
         engine.result("bad")
     assert engine.result("good") == 7
 
@@ -182,7 +182,7 @@ def test_stop_ends_everything_at_once(start: Any) -> None:
     engine.stop("another reason")
     assert time.perf_counter() - started < 5
     for name in ("running", "queued", "alone"):
-        with pytest.raises(Stopped, match="SIGINT"):
+        with pytest.raises(EngineShutdown, match="SIGINT"):
             engine.result(name)
     assert engine.result("done") == 1
     assert engine.failure is None
@@ -193,7 +193,7 @@ def test_stop_wakes_whoever_waits(start: Any) -> None:
     engine = start()
     engine.submit([Job("a", sleeper(30))])
     threading.Timer(0.05, engine.stop, ["enough"]).start()
-    with pytest.raises(Stopped, match="enough"):
+    with pytest.raises(EngineShutdown, match="enough"):
         engine.result("a")
 
 
@@ -202,9 +202,9 @@ def test_the_deadline_ends_the_run(start: Any) -> None:
     engine = start(deadline_s=0.1)
     engine.submit([Job("quick", sleeper(0, 1)), Job("slow", sleeper(30))])
     assert engine.result("quick") == 1
-    with pytest.raises(Stopped, match=r"deadline of 0.1 s"):
+    with pytest.raises(EngineShutdown, match=r"deadline of 0.1 s"):
         engine.result("slow")
-    assert engine.stopped == "the deadline of 0.1 s"
+    assert engine.stop_reason == "the deadline of 0.1 s"
 
 
 def test_submitting_after_the_end(start: Any) -> None:
@@ -212,7 +212,7 @@ def test_submitting_after_the_end(start: Any) -> None:
     engine = start()
     engine.stop("over")
     engine.submit([Job("late", sleeper(0))])
-    with pytest.raises(Stopped, match="over"):
+    with pytest.raises(EngineShutdown, match="over"):
         engine.result("late")
 
 
@@ -259,7 +259,7 @@ def test_many_submissions_race_with_the_end(start: Any) -> None:
 def _end(engine: Engine[Runtime, Any], key: str) -> str:
     try:
         engine.result(key)
-    except Stopped:
+    except EngineShutdown:
         return "stopped"
     return "done"
 
@@ -306,4 +306,4 @@ def test_an_engine_whose_start_is_interrupted_ends_when_it_is_stopped(after_s: f
 def test_an_engine_that_never_began_may_be_stopped() -> None:
     engine: Engine[Runtime, Any] = Engine(opened, workers=1)
     engine.stop("no more")
-    assert engine.stopped == "no more"
+    assert engine.stop_reason == "no more"

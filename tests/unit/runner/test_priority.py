@@ -16,7 +16,9 @@ from conformance.runner.embedded_reference import bundled_profiles
 from tests.matrix.count_kills import cover
 
 PROFILE = bundled_profiles() / "reference.toml"
-TOLD = "from tests.unit.runner.test_priority import *\nprint([one.id for one in ordering.ordered(everything())])"
+TOLD = (
+    "from tests.unit.runner.test_priority import *\nprint([one.id for one in ordering.sort_by_priority(everything())])"
+)
 
 
 @cache
@@ -34,7 +36,7 @@ def test_the_order_loses_nothing_and_adds_nothing() -> None:
     """Of all that a profile calls for, and of any part of it."""
     part = random.Random(1).sample(everything(), 100)
     for given in (everything(), part, ()):
-        assert sorted(ids(ordering.ordered(given))) == sorted(ids(given))
+        assert sorted(ids(ordering.sort_by_priority(given))) == sorted(ids(given))
 
 
 def test_the_order_is_the_same_in_every_process() -> None:
@@ -50,11 +52,11 @@ def test_the_order_is_the_same_in_every_process() -> None:
         ).stdout
         for seed in ("1", "2")
     ]
-    assert told[0] == told[1] == f"{ids(ordering.ordered(everything()))}\n"
+    assert told[0] == told[1] == f"{ids(ordering.sort_by_priority(everything()))}\n"
 
 
 def test_what_must_run_alone_comes_last() -> None:
-    alone = [one.check.exclusive for one in ordering.ordered(everything())]
+    alone = [one.check.exclusive for one in ordering.sort_by_priority(everything())]
     assert any(alone)
     assert alone == sorted(alone)
 
@@ -63,12 +65,12 @@ def test_the_instances_that_lead_are_there_and_come_first() -> None:
     """Each of them is an instance of today's checks; `first.json` is made anew when it is not."""
     lead = list(ordering.leaders())
     assert lead
-    assert ids(ordering.ordered(everything()))[: len(lead)] == lead
+    assert ids(ordering.sort_by_priority(everything()))[: len(lead)] == lead
 
 
 def test_every_requirement_and_every_operation_has_its_turn_in_the_first_third() -> None:
     """A fault that nobody foresaw may be anywhere."""
-    ordinary = [one for one in ordering.ordered(everything()) if not one.check.exclusive]
+    ordinary = [one for one in ordering.sort_by_priority(everything()) if not one.check.exclusive]
     early = ordinary[: len(ordinary) // 3]
     assert {one.operation.id for one in early} == {one.operation.id for one in ordinary}
     assert {one.check.requirement for one in early} == {one.check.requirement for one in ordinary}

@@ -15,7 +15,7 @@ from conformance.profile.exclusions import exclusion_of
 from conformance.profile.loader import profile_from_document
 from conformance.profile.published import published_schema
 from conformance.runner.embedded_reference import bundled_profiles
-from conformance.runner.random_target import reduced
+from conformance.runner.random_target import reduce_facts
 from conformance.setup.plan.applicability import applicability
 
 REFERENCE = bundled_profiles() / "reference.toml"
@@ -38,7 +38,7 @@ def test_no_check_asks_for_what_is_stated_or_excluded(facts: int) -> None:
     """Of a profile of any size; a qualifier in the key says what a stated fact would have to be."""
     document = tomllib.loads(REFERENCE.read_text(encoding="utf-8"))
     options = RunOptions(profile=REFERENCE, base_url="http://127.0.0.1:1", variables=VARIABLES)
-    small = reduced(document, facts, options)
+    small = reduce_facts(document, facts, options)
     profile = profile_from_document(small, directory=REFERENCE.parent, path=REFERENCE, variables=VARIABLES)
     contract = load_contract()
     asked = applicability(profile, contract, instances(all_checks(), profile, contract)).lacking
