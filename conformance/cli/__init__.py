@@ -1,4 +1,4 @@
-"""The command line: commands and nothing else. What they do is imported when they are called."""
+"""The command line. A command imports its implementation when it is called."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ Exit codes:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="commerce-conformance", prog_name="conformance")
 def main() -> None:
-    """Certifies implementations of the Commerce Service public interface.
+    """Certify implementations of the Commerce Service public interface.
 
     \b
     Try it on the embedded reference service:
       conformance demo
-    Then on your own, described by a profile:
-      conformance init                               # asks, probes and drafts profiles/mine.toml
+    Then on your own implementation, described by a profile:
+      conformance init        # prompts for the base URL and a key, then drafts profiles/mine.toml
       conformance run --profile profiles/mine.toml --base-url http://127.0.0.1:8080
     """
-    # or hypothesis would keep its own in the current folder, and load what any other package has for it
+    # keeps hypothesis from writing to the current folder and from loading plugins of other packages
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache_directory() / "hypothesis"))
     os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")
-    atexit.register(gc.freeze)  # or Python looks through all that a run has made before it ends
+    atexit.register(gc.freeze)  # skips the last collection, which would visit every object of a run
 
 
 @main.command(epilog=_EXIT_CODES)
 @target_options(required=False, several=True)
-@click.option("--plan", is_flag=True, help="Print what would be sent, and send nothing.")
+@click.option("--plan", is_flag=True, help="Print what the run would send, without sending it.")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
     metavar="RUN_DIR",
-    help="Go on with a run that was cut short, in its folder.",
+    help="Continue an interrupted run in its folder.",
 )
 @run_options
 @click.pass_context
@@ -67,13 +67,13 @@ def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[P
     Examples:
       conformance run --profile profiles/mine.toml
       conformance run --profile profiles/mine.toml --base-url https://staging.example/shop
-      conformance run --profile profiles/mine.toml --plan      # what it would send
+      conformance run --profile profiles/mine.toml --plan      # sends nothing
       conformance run --profile profiles/mine.toml --read-only --rate 5
       conformance run --profile profiles/mine.toml -m stable --fail-fast
       conformance run --profile profiles/mine.toml -k "AUTH-1 and getApiKeyIdentity"
-      conformance run --resume reports/mine-20260102-030405   # what has a result keeps it, the rest is run
-      conformance run --profile eu.toml --profile us.toml     # side by side, one table at the end
-      conformance run --profile profiles/mine.toml --shard 2/4 -q   # one of the parts that `merge` joins
+      conformance run --resume reports/mine-20260102-030405   # runs the checks without a result
+      conformance run --profile eu.toml --profile us.toml     # two targets, one table at the end
+      conformance run --profile profiles/mine.toml --shard 2/4 -q   # one of the shards that `merge` joins
       conformance run --profile profiles/mine.toml --tx ssh=one.example --tx ssh=two.example
     """
     if resume is not None:
@@ -81,7 +81,7 @@ def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[P
         profile = given.pop("profile") or ()
     if not profile and resume is None:
         raise click.UsageError("Missing option '--profile'.")
-    with calm_collector():  # what is imported now, and collected, lives as long as the process
+    with calm_collector():  # what is imported from here on lives as long as the process
         _run(plan, resume, profile, options_from(given))
 
 
@@ -105,9 +105,9 @@ def _run(plan: bool, resume: Path | None, profile: tuple[Path, ...], options: Ru
 
 @main.command(epilog=_EXIT_CODES)
 @click.option(
-    "--variant", default="", metavar="ID", help="Let the reference read the interface in this other legitimate way."
+    "--variant", default="", metavar="ID", help="Use this variant: another legitimate reading of the interface."
 )
-@click.option("--fault", default="", metavar="ID", help="Seed this fault, to see what a failure looks like.")
+@click.option("--fault", default="", metavar="ID", help="Seed this fault in the reference service.")
 @run_options
 def demo(variant: str, fault: str, **given: Any) -> None:
     """Certify the embedded reference service, on free loopback ports.
@@ -115,7 +115,7 @@ def demo(variant: str, fault: str, **given: Any) -> None:
     \b
     Examples:
       conformance demo
-      conformance demo --fault F031          # what a broken service looks like
+      conformance demo --fault F031          # shows a failing run
       conformance demo --report-dir /tmp/demo
     """
     from conformance.core import interrupts
@@ -145,8 +145,8 @@ def demo(variant: str, fault: str, **given: Any) -> None:
 
 @main.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8765, show_default=True, help="The public interface; 0 takes a free one.")
-@click.option("--control-port", default=8766, show_default=True, help="Fixtures and ground truth; 0 takes a free one.")
+@click.option("--port", default=8765, show_default=True, help="Port of the public interface; 0 selects a free one.")
+@click.option("--control-port", default=8766, show_default=True, help="Port of the control app; 0 selects a free one.")
 @click.option("--database", metavar="URL", help="A SQLAlchemy URL, such as sqlite:///shop.db [SQLite in memory].")
 @click.option(
     "--workers",
@@ -154,7 +154,7 @@ def demo(variant: str, fault: str, **given: Any) -> None:
     default=1,
     show_default=True,
     metavar="N",
-    help="So many processes, which share the ports and the database.",
+    help="Number of processes, which share the ports and the database.",
 )
 @click.option("--variant", multiple=True, metavar="ID", help="Another legitimate reading of the interface; repeatable.")
 @click.option("--fault", multiple=True, metavar="ID", help="A seeded defect; repeatable.")
@@ -167,10 +167,11 @@ def serve(
     variant: tuple[str, ...],
     fault: tuple[str, ...],
 ) -> None:
-    """Run the reference service by itself, until Ctrl-C.
+    """Run the reference service until Ctrl-C.
 
     Prints its addresses and the environment variables that profiles/reference.toml reads its keys from. Every variant
-    and fault is also served below a path prefix of its own: http://127.0.0.1:8765/F031.
+    and fault is also served below its own path prefix, such as http://127.0.0.1:8765/F031. The control app provides
+    fixtures and ground truth.
 
     \b
     Examples:
@@ -189,20 +190,20 @@ def serve(
 @click.option(
     "--level", type=click.Choice(["required", "declared", "recommended", "observed"]), help="Only this level."
 )
-@click.option("--operation", metavar="ID", help="Only what applies to this operation.")
-@click.option("--checks", is_flag=True, help="Also the checks of each requirement.")
-@click.option("--faults", "seeded", is_flag=True, help="The faults and variants of the reference instead.")
+@click.option("--operation", metavar="ID", help="Only requirements of this operation.")
+@click.option("--checks", is_flag=True, help="List the checks of each requirement too.")
+@click.option("--faults", "seeded", is_flag=True, help="List the faults and variants of the reference service.")
 def list_(words: tuple[str, ...], level: str | None, operation: str | None, checks: bool, seeded: bool) -> None:
     """List requirements, and the checks that judge them.
 
-    WORDS filter by id or text; all must occur.
+    WORDS select the entries whose id or text contains all of them.
 
     \b
     Examples:
       conformance list
       conformance list IDEM --checks
       conformance list --level required --operation checkoutPublicCart
-      conformance list --faults IDEM-4     # what `demo` and `faults` take
+      conformance list --faults IDEM-4     # the ids that `demo` and `faults` take
     """
     if seeded:
         from conformance.reference.registry import listing as seeded_listing
@@ -219,14 +220,14 @@ def list_(words: tuple[str, ...], level: str | None, operation: str | None, chec
 @main.command()
 @click.argument("name", metavar="ID")
 @click.option(
-    "--run", "run_dir", type=click.Path(path_type=Path), metavar="RUN_DIR", help="What failed of it in that run."
+    "--run", "run_dir", type=click.Path(path_type=Path), metavar="RUN_DIR", help="Show its failures in this run."
 )
 def explain(name: str, run_dir: Path | None) -> None:
     """Explain a requirement or a check: statement, section, level, how it is checked, the facts that it needs.
 
-    With profile.KEY: a fact of the profile, its type, bounds and default.
+    The ID profile.KEY explains a fact of the profile: its type, bounds and default.
 
-    With --run: what of it did not pass there, with clause, exchanges, a curl line and the command to see it again.
+    With --run: its results that did not pass, with clause, exchanges, a curl line and the command that repeats them.
     ID may then also be a row's id or a failure's signature from the report.
 
     \b
@@ -250,14 +251,14 @@ def explain(name: str, run_dir: Path | None) -> None:
 
 @main.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--all", "everything", is_flag=True, help="All faults, all variants and 300 drawn targets.")
-@click.option("--variants", is_flag=True, help="Also every legitimate variant, which must be conformant.")
-@click.option("--drawn", "count", type=click.IntRange(0, 10_000), default=0, metavar="N", help="N drawn targets.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="For --drawn.")
-@click.option("--draw", "choices", multiple=True, metavar="JSON", help="The target of these choices; repeatable.")
-@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1, 64), help="So many at once.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the table there too.")
-@click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write which requirement kills what.")
+@click.option("--all", "everything", is_flag=True, help="All faults, all variants and 300 random targets.")
+@click.option("--variants", is_flag=True, help="Every variant too; each must be conformant.")
+@click.option("--drawn", "count", type=click.IntRange(0, 10_000), default=0, metavar="N", help="N random targets.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The seed of --drawn.")
+@click.option("--draw", "choices", multiple=True, metavar="JSON", help="A random target by its choices; repeatable.")
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1, 64), help="Targets judged in parallel.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the table as JSON.")
+@click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write what kills each fault, as JSON.")
 def faults(
     ids: tuple[str, ...],
     everything: bool,
@@ -271,11 +272,11 @@ def faults(
 ) -> None:
     """Run the kill matrix: the suite against every seeded fault of the reference service.
 
-    Says of each fault whether it was killed, by which requirements, at what cost, and what else went red. Exits 1
-    where a fault survived, or a variant was not conformant.
+    Prints for each fault whether it was killed, the requests and seconds, and which other requirements failed. Exits 1
+    if a fault survived or a variant was not conformant.
 
-    A drawn target mixes legitimate readings at random, each with the profile that its owner would write: it must be
-    conformant too. With --drawn or --draw nothing else is judged but what is named.
+    A random target combines legitimate readings, with the profile that its owner would write; it must be conformant
+    too. With --drawn or --draw, faults are judged only if they are named.
 
     \b
     Examples:

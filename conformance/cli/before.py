@@ -14,12 +14,12 @@ from conformance.cli.options import options_from, table_options, target_options
 @target_options(required=True)
 @table_options("limits")
 @click.option("--spend", is_flag=True, help="Also send calls that use up a listed fixture.")
-@click.option("--json", "as_json", is_flag=True, help="The facts as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
 def doctor(spend: bool, as_json: bool, **given: Any) -> None:
-    """Prove the set-up before anything is judged: a line a fact, what is wrong first, with what to do.
+    """Prove the facts of a profile before a run: one line each, wrong ones first, with advice.
 
-    Sends a few hundred requests, as a run would. Ends with what would be unstated, and the profile key that would
-    enable it. Exits 0 where nothing is wrong, 2 where something is, 4 where the target cannot be reached.
+    Sends a few hundred requests, as a run would. Ends with the checks that would be unstated, by the profile key that
+    would enable them. Exits 0 if no fact is wrong, 2 if one is, 4 if the target cannot be reached.
 
     \b
     Examples:
@@ -36,7 +36,7 @@ def doctor(spend: bool, as_json: bool, **given: Any) -> None:
 
     def told(stage: str) -> None:
         if sys.stderr.isatty():
-            click.echo(f"\r\033[Klooking at {stage}…", err=True, nl=False)
+            click.echo(f"\r\033[Kproving {stage}…", err=True, nl=False)
 
     try:
         facts, plan = examined(options_from(given), told, spend=spend)

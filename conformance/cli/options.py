@@ -14,7 +14,7 @@ from conformance.core.errors import UsageError
 from conformance.core.option import Kind, Option, words_in
 from conformance.core.run_options import OPTIONS, RunOptions
 
-SEVERAL_PROFILES = "What the target says about itself (TOML); repeatable, or a folder of them: side by side."
+SEVERAL_PROFILES = "The target's profile (TOML); repeatable, or a folder of profiles."
 
 
 class Workers(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
@@ -30,7 +30,7 @@ class Workers(click.ParamType):  # type: ignore[type-arg]  # generic from click 
 
 
 class _Repeatable(click.Option):
-    """Its environment variable holds several words, as a shell reads them."""
+    """An option whose environment variable holds several words, split as in a shell."""
 
     def value_from_envvar(self, ctx: click.Context) -> Any:
         text = self.resolve_envvar_value(ctx)
@@ -41,7 +41,7 @@ class _Repeatable(click.Option):
 
 
 def table_options(*names: str, **more: dict[str, Any]) -> Callable[[Any], Any]:
-    """Gives a command the options of these names; `more` is what this command's option of a name has of its own."""
+    """A decorator that adds the options of these names; `more` holds further settings by option name."""
 
     def with_options(command: Any) -> Any:
         for option in reversed(OPTIONS):
@@ -53,22 +53,22 @@ def table_options(*names: str, **more: dict[str, Any]) -> Callable[[Any], Any]:
 
 
 run_options = table_options(*(option.name for option in OPTIONS if not option.is_target))
-"""Gives a command the options of a run, but for those that say which target."""
+"""A decorator that adds the options of a run, except those of the target."""
 
 
 def target_options(*, required: bool, several: bool = False) -> Callable[[Any], Any]:
-    """Gives a command the options that say which target: its profile, and what stands in place of that."""
+    """A decorator that adds the options of the target: its profile, and what overrides it."""
     profile = {"required": required} | ({"multiple": True, "help": SEVERAL_PROFILES} if several else {})
     return table_options(*(option.name for option in OPTIONS if option.is_target), profile=profile)
 
 
 def options_from(given: dict[str, Any], **rest: Any) -> RunOptions:
-    """The value of what a command was given. Raises UsageError."""
+    """The options of a run from the parameters of a command. Raises UsageError."""
     return RunOptions.read({**given, **rest}, lambda option: option.flag)
 
 
 def without_environment(given: dict[str, Any], ctx: click.Context) -> dict[str, Any]:
-    """What a command that resumes a run was given: what the run had has precedence over the environment."""
+    """The parameters of a command that resumes a run; the options of that run override the environment."""
     settled = {option.name for option in OPTIONS if option.kept or not option.changeable}
     return {
         name: None if name in settled and ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT else value

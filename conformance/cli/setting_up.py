@@ -1,4 +1,4 @@
-"""Commands that come before the first run: probe drafts a profile from a live target, init asks and calls it."""
+"""Commands before the first run: probe drafts a profile from a live target, init prompts for its options first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound=Callable[..., Any])
 _ENDINGS = """\b
 Exit codes:
-  0 drafted    2 bad command line, key or fragment    4 target unreachable
+  0 drafted    2 bad command line, key or --fixtures file    4 target unreachable
 """
 _DEFAULT_OUTPUT = Path("profiles/mine.toml")
 
@@ -28,10 +28,10 @@ _SHARED = (
         "--fixtures",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="What you know already: [fixtures], [operations], [oauth] ... as in a profile; carried into the draft.",
+        help="Known parts of the profile (TOML): [fixtures], [operations], [oauth]...; copied into the draft.",
     ),
-    click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="One of [variables]; repeatable."),
-    click.option("--name", default="", metavar="NAME", help="The profile's name [that of the file]."),
+    click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Set one of [variables]; repeatable."),
+    click.option("--name", default="", metavar="NAME", help="The profile's name [the name of the file]."),
     click.option("--force", is_flag=True, help="Overwrite the files of an earlier draft."),
     click.option(
         "--provoke-429",
@@ -46,7 +46,7 @@ _SHARED = (
         default=PROBE_REQUESTS,
         show_default=True,
         metavar="N",
-        help="So many requests at most, repeated ones included.",
+        help="Send at most this many requests, repeated ones included.",
     ),
     click.option(
         "--deadline",
@@ -55,7 +55,7 @@ _SHARED = (
         default=PROBE_DEADLINE_S,
         show_default=True,
         metavar="SECONDS",
-        help="Draft with what is known after so long.",
+        help="Stop probing after this time, and draft with what is known.",
     ),
 )
 
@@ -66,9 +66,7 @@ def _shared(command: _F) -> _F:
     return command
 
 
-_KEY_HELP = (
-    "Where an API key comes from: env:VARIABLE, file:PATH or command:PROGRAM; NAME is full by default. Repeatable."
-)
+_KEY_HELP = "The source of an API key: env:VARIABLE, file:PATH or command:PROGRAM; NAME is full by default. Repeatable."
 
 
 @click.command(epilog=_ENDINGS)
@@ -81,13 +79,13 @@ _KEY_HELP = (
     default=_DEFAULT_OUTPUT,
     show_default=True,
     metavar="FILE",
-    help="The draft; schemas go beside it.",
+    help="The draft; its schemas are written beside it.",
 )
 @_shared
 def probe(base_url: str, keys: tuple[str, ...], output: Path, **given: Any) -> None:
-    """Draft a profile from a live target: what it does is tried, and each line says what it rests on.
+    """Draft a profile from a live target. Each line of the draft names its evidence.
 
-    It creates webhook endpoints, and uses fixtures up if it is given any. What only a person can know is a TODO.
+    Creates webhook endpoints, and uses up the fixtures of --fixtures. Facts that cannot be found out are marked TODO.
 
     \b
     Examples:
@@ -100,14 +98,14 @@ def probe(base_url: str, keys: tuple[str, ...], output: Path, **given: Any) -> N
 
 
 @click.command(epilog=_ENDINGS)
-@click.option("--base-url", default="", metavar="URL", help="The target; asked for if not given.")
+@click.option("--base-url", default="", metavar="URL", help="The target; prompted for if omitted.")
 @click.option("--key", "keys", multiple=True, metavar="[NAME=]SOURCE", help=_KEY_HELP)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="The draft; asked for if not given."
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="The draft; prompted for if omitted."
 )
 @_shared
 def init(base_url: str, keys: tuple[str, ...], output: Path | None, **given: Any) -> None:
-    """Ask the few questions that a first profile needs, then draft it. Every question is an option too.
+    """Prompt for what a first profile needs, then draft it. Every prompt has an option.
 
     \b
     Examples:
@@ -119,8 +117,8 @@ def init(base_url: str, keys: tuple[str, ...], output: Path | None, **given: Any
     asks = sys.stdin.isatty()
     lacking = [option for option, value in (("--base-url", base_url), ("--key", keys)) if not value]
     if lacking and not asks:
-        hint = "give them as options, or run it in a terminal"
-        raise UsageError("nobody is there to answer questions", where=" and ".join(lacking), hint=hint)
+        hint = "use these options, or run it in a terminal"
+        raise UsageError("cannot prompt: the input is no terminal", where=" and ".join(lacking), hint=hint)
     base_url = base_url or click.prompt(
         "The target's base URL (what comes before /api/v1)", default="http://127.0.0.1:8080"
     )
@@ -136,13 +134,13 @@ def init(base_url: str, keys: tuple[str, ...], output: Path | None, **given: Any
 
 
 def _asked_keys() -> tuple[str, ...]:
-    """Sources only: what would be a secret itself is refused without being repeated."""
+    """Prompts for the source of a key; a secret itself is refused and not repeated."""
     from conformance.core.errors import UsageError
     from conformance.setup.probe.options import key_source
 
     while True:
         given = click.prompt(
-            "Where a key with every scope comes from (env:VARIABLE, file:PATH, command:...)", default="env:API_KEY"
+            "The source of a key with every scope (env:VARIABLE, file:PATH, command:...)", default="env:API_KEY"
         )
         try:
             key_source(given)
@@ -165,7 +163,7 @@ def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, 
 
     for pair in given["variables"]:
         if "=" not in pair:
-            raise UsageError(f"{pair!r} sets nothing", where="--var", hint="write NAME=VALUE")
+            raise UsageError(f"{pair!r} has no value", where="--var", hint="write NAME=VALUE")
     if output == _DEFAULT_OUTPUT:
         output.parent.mkdir(exist_ok=True)
     asked = ProbeOptions(
@@ -192,7 +190,7 @@ def _tell_next(drafted: Drafted) -> None:
     path = shlex.quote(str(drafted.profile))
     click.echo("next:")
     click.echo(f"  conformance run --profile {path}          # a first verdict")
-    click.echo(f"  grep -n TODO {path}                       # what only a person can know")
+    click.echo(f"  grep -n TODO {path}                       # facts to fill in")
 
 
 COMMANDS = (probe, init)

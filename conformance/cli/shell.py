@@ -1,5 +1,5 @@
-"""How a command ends: whatever goes wrong is one line and its exit code, and none of Python's own, or of click's, looks
-like a verdict. Both would end with 1, which says that the target does not conform."""
+"""How a command ends: an error is one line and an exit code of the suite. Python and click would exit with 1, which
+means that the target does not conform."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INTERRUPTED = 130
 
 
 class Commands(click.Group):
-    """A group of commands that ends so."""
+    """A group of commands that end so."""
 
     def main(self, *args: Any, standalone_mode: bool = True, **rest: Any) -> Any:
         plain: Callable[..., Any] = super().main
@@ -39,7 +39,7 @@ class Commands(click.Group):
             ctx.exit(_INTERRUPTED)
         except (click.exceptions.Exit, click.Abort, click.ClickException):
             raise
-        except Exception as error:  # noqa: BLE001 the last one to catch it
+        except Exception as error:  # noqa: BLE001 - nothing above catches it
             _say(f"the suite erred: {_described(error)} (CONFORMANCE_TRACEBACK=1 shows where)")
             ctx.exit(ConformanceError.exit_code)
 
@@ -50,23 +50,23 @@ def _code(command: Callable[[], Any]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):  # outside of any command, or while it said how it ended
+    except (click.Abort, KeyboardInterrupt):  # outside of any command, or while an error is printed
         click.echo("error: interrupted", err=True)
         return _INTERRUPTED
-    except OSError as error:  # met while it said so
+    except OSError as error:  # while an error is printed
         click.echo(f"error: the suite erred: {error}", err=True)
         return ConformanceError.exit_code
     return code if isinstance(code, int) else 0
 
 
 class _Heard(io.TextIOWrapper):
-    """Where a person or a program reads, or has stopped to: what is told there then is lost, and changes no exit code.
+    """Standard output: when its reader is gone, further output is discarded, and the exit code stays the same.
 
-    A character that the other side's encoding lacks is told as a question mark.
+    A character that the encoding lacks is written as a question mark.
     """
 
     lost: type[OSError] = BrokenPipeError
-    """What is no trouble."""
+    """The error on which output is discarded."""
 
     def write(self, text: str) -> int:
         try:
@@ -82,18 +82,18 @@ class _Heard(io.TextIOWrapper):
             self._forget()
 
     def _forget(self) -> None:
-        """Whatever is still told goes nowhere."""
+        """Discards all further output."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
 
 
 class _HeardOf(_Heard):
-    """For what went wrong: where even that cannot be told, on a full disk, the exit code still tells it."""
+    """Standard error: if a message cannot be written, as on a full disk, the exit code still stands."""
 
     lost = OSError
 
 
 def _heard(stream: Any, made: type[_Heard]) -> Any:
-    if not isinstance(stream, io.TextIOWrapper):  # closed by whoever called, say
+    if not isinstance(stream, io.TextIOWrapper):  # closed by the caller, for example
         return stream
     return made(stream.buffer, stream.encoding, "replace", line_buffering=stream.line_buffering)
 

@@ -1,4 +1,4 @@
-"""Facts about time and keys: the clock, how a key is written, and of each key its state, scopes and installation."""
+"""Facts about the clock, the Authorization header, and the state, scopes and installation of each key."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _OFF_S: Final = 5.0
 
 
 async def clock(runtime: Runtime) -> list[Fact]:
-    """How far the target's Date is from ours (RFC 9110 section 6.6.1): proofs of DPoP carry our time."""
+    """The difference of the target's Date (RFC 9110 section 6.6.1) and the local clock, which DPoP proofs carry."""
     request = await runtime.arranger.arrange(runtime.settings.contract.operations[_CONFIG])
     answer = await runtime.flow.send(request, "clock")
     try:
         theirs = email.utils.parsedate_to_datetime(answer.header("Date") or "").timestamp()
     except (ValueError, TypeError, OverflowError):
-        return [note("clock", "the target tells no Date")]
+        return [note("clock", "the target sends no Date")]
     off = theirs - time.time()
     if abs(off) <= _OFF_S:
         return [proven("clock", f"within {_OFF_S:g} s of the target's Date")]
@@ -34,17 +34,17 @@ async def clock(runtime: Runtime) -> list[Fact]:
     told = f"the target's Date is {off:+.0f} s off"
     if allowed is not None and abs(off) > allowed:
         return [
-            wrong("clock", f"{told}, more than oauth.clock_allowance_s", "set the clock of this machine, or theirs")
+            wrong("clock", f"{told}, more than oauth.clock_allowance_s", "set this machine's clock, or the target's")
         ]
-    return [unsure("clock", told, "proofs of DPoP carry this machine's time: set one of the clocks")]
+    return [unsure("clock", told, "DPoP proofs carry the time of this machine: set one of the clocks")]
 
 
 async def credentials(runtime: Runtime) -> list[Fact]:
-    """One fact a credential, and one about how it is written."""
+    """One fact for each credential, and one for the format of the Authorization header."""
     profile = runtime.settings.profile
     if not profile.credentials:
         return [
-            note("credentials", "none are stated", "add [credentials.NAME]: without, no operation with a key is judged")
+            note("credentials", "none are stated", "add [credentials.NAME]: operations that need a key are not judged")
         ]
     answers = dict(
         zip(profile.credentials, await asyncio.gather(*map(_asked(runtime), profile.credentials)), strict=True)
@@ -71,14 +71,14 @@ def _asked(runtime: Runtime) -> Any:
 
 
 async def _form(runtime: Runtime, name: str, answer: Answer) -> Fact:
-    """Every key is refused: it is the way that they are written, if another one is accepted."""
+    """The fact for keys that are all refused: whether the target accepts them in another format."""
     own = runtime.settings.profile.authorization
     told = f"every active key is answered 401 as {own!r}"
     for form in (form for form in FORMATS if form != own):
         header = form.replace("{key}", runtime.arranger.key_of(name))
         if (await runtime.flow.send(answer.request.with_authorization(header, credential=name), "another form")).ok:
             return wrong("authorization.format", told, f'the target accepts format = "{form}"')
-    return wrong("authorization.format", told, "is it written otherwise? Or are these keys of another target?")
+    return wrong("authorization.format", told, "is the format a different one, or are these keys of another target?")
 
 
 def _accepted(credential: Credential, answer: Answer) -> Iterator[Fact]:
@@ -86,11 +86,9 @@ def _accepted(credential: Credential, answer: Answer) -> Iterator[Fact]:
     if credential.active and answer.status == 401:
         yield wrong(name, "answered 401", f"is it active, and is {source} the right one?")
     elif credential.active and not answer.ok:
-        yield wrong(
-            name, f"{_IDENTITY} answered {answer.summary}, and any valid key ought to get 200", f"look at {source}"
-        )
+        yield wrong(name, f"{_IDENTITY} answered {answer.summary}; a valid key must get 200", f"check {source}")
     elif not credential.active and answer.ok:
-        yield wrong(name, f"is stated as {credential.status}, and was accepted", 'say status = "active", or revoke it')
+        yield wrong(name, f"is stated as {credential.status}, but was accepted", 'set status = "active", or revoke it')
     elif not credential.active:
         yield proven(name, f"{credential.status}: refused with {answer.summary}")
     else:
@@ -101,11 +99,11 @@ def _source(credential: Credential) -> str:
     source = credential.source
     if source.env:
         return f"the environment variable {source.env}"
-    return f"the file {source.file}" if source.file else "what the command prints"
+    return f"the file {source.file}" if source.file else "the output of the command"
 
 
 class _Shown:
-    """What the identity answer tells of a key, wherever in it that stands."""
+    """The scopes and the installation of a key, from any member of its identity answer."""
 
     def __init__(self, answer: Answer) -> None:
         self.scopes: frozenset[str] | None = None
@@ -122,7 +120,7 @@ class _Shown:
 
 
 def _leaves(value: Any, where: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Members by their path; an array is one leaf, and its elements are looked into as well."""
+    """Members by their path; an array is a leaf itself, followed by the leaves of its elements."""
     if depth > 6:
         return
     if isinstance(value, dict):
@@ -147,8 +145,8 @@ async def _scopes(runtime: Runtime, credential: Credential, shown: _Shown) -> li
         return [wrong(name, told, f"state scopes = [{', '.join(repr(one) for one in sorted(theirs))}]")]
     refused = [scope for scope in sorted(stated) if await _forbids(runtime, credential, scope)]
     if refused:
-        return [wrong(name, f"{_list(refused)}: answered 403 with this key", "take it from the list, or grant it")]
-    return [unsure(name, "the target does not show them", "reads were accepted; writes show in the controls")]
+        return [wrong(name, f"{_list(refused)}: answered 403 with this key", "remove it from the list, or grant it")]
+    return [unsure(name, "the target does not show them", "reads were accepted; writes are proven by the controls")]
 
 
 async def _forbids(runtime: Runtime, credential: Credential, scope: str) -> bool:
@@ -168,7 +166,7 @@ def _list(scopes: Any) -> str:
 
 
 def _installations(stated: Mapping[str, Credential], shown: Mapping[str, _Shown]) -> Iterator[Fact]:
-    """Keys of one stated installation must show one, and of two, two."""
+    """Keys must show the same installation exactly where the profile states the same one."""
     told = {name: one.installation for name, one in shown.items() if one.installation}
     first: dict[str, str] = {}
     for name, theirs in told.items():
@@ -178,8 +176,8 @@ def _installations(stated: Mapping[str, Credential], shown: Mapping[str, _Shown]
         if other is None:
             continue
         same = "the same installation" if first[other] == theirs else "another installation"
-        what = f"{own!r} by the profile, and the target shows {same} as for {other!r}"
-        yield wrong(f"credentials.{name}.installation", what, "say which keys belong together")
+        what = f"{own!r} by the profile, but the target shows {same} as for {other!r}"
+        yield wrong(f"credentials.{name}.installation", what, "state the installation of each key")
         return
     if told:
         yield proven("credentials.*.installation", f"{len(set(told.values()))} installations, as stated")

@@ -1,4 +1,4 @@
-"""`conformance doctor`: the set-up proven before anything is judged, a line a fact."""
+"""`conformance doctor`: proves the facts of a profile against the target before a run."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _LIMITS = ("ratelimit", "x-ratelimit", "x-rate-limit", "retry-after")
 
 
 def examined(options: RunOptions, told: Told, *, spend: bool) -> tuple[list[Fact], Plan]:
-    """All facts of a set-up, and what a run would send. `told` hears what is being looked at; `spend` uses up fixtures.
+    """The facts of a profile, and the plan of a run. The callback gets each stage; `spend` uses up listed fixtures.
 
-    Raises ConformanceError for a profile that does not load, a missing secret, and a target that is not there.
+    Raises ConformanceError for a profile that does not load, a missing secret, and an unreachable target.
     """
     journal = MemoryJournal()
     session = Session(options, journal=journal)
-    facts = [proven("profile", f"{session.profile.name}: every key is known, every secret is there")]
+    facts = [proven("profile", f"{session.profile.name}: every key is known, every secret is available")]
     reach(session.profile)
     facts += [proven("base_url", f"{session.profile.base_url} answers"), *_hosts(session), *_tls(session)]
     facts += asyncio.run(_asked(session, told, spend=spend))
@@ -66,11 +66,11 @@ async def _asked(session: Session, told: Told, *, spend: bool) -> list[Fact]:
                     told(name)
                     facts += await stage(runtime)
                     if any(fact.name == "authorization.format" and fact.state == "wrong" for fact in facts):
-                        break  # nothing with a key can be said
+                        break  # without an accepted key, nothing more can be proven
         except TargetSilent as error:
-            facts.append(wrong("base_url", str(error), "is there something between here and the service?"))
+            facts.append(wrong("base_url", str(error), "is there a proxy between this machine and the service?"))
         except (TimeoutError, BudgetExhausted) as error:
-            facts.append(unsure("limits", f"ended early: {error or 'the deadline was reached'}", "allow for more"))
+            facts.append(unsure("limits", f"ended early: {error or 'the deadline was reached'}", "raise the limit"))
     return facts
 
 
@@ -80,7 +80,7 @@ def _of(calls: Calls, name: str) -> Stage:
 
 
 def _hosts(session: Session) -> Iterator[Fact]:
-    """Requests go nowhere else."""
+    """All hosts that requests are sent to."""
     profile = session.profile
     calls = [f.http.url for states in profile.fixtures.values() for f in states.values() if f.http]
     calls += [effect.http.url for effect in profile.effects.values() if effect.http]
@@ -95,7 +95,7 @@ def _tls(session: Session) -> Iterator[Fact]:
     if parts.scheme != "https":
         loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
         if not loopback:
-            yield unsure("tls", "plain http: keys travel in the clear", "use https")
+            yield unsure("tls", "plain http: keys are sent unencrypted", "use https")
         return
     if not session.profile.tls.verify:
         yield unsure("tls.verify", "the certificate is not verified", "state tls.ca_file instead")
@@ -103,7 +103,7 @@ def _tls(session: Session) -> Iterator[Fact]:
     if session.profile.limits.proxy:
         yield note("tls", "verified, through the proxy")
         return
-    with suppress(OSError, ssl.SSLError, ValueError):  # `reach` has verified it; this is about its last day
+    with suppress(OSError, ssl.SSLError, ValueError):  # `reach` has verified it; this reads its expiry date
         ca_file = session.profile.tls.ca_file
         context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
         with (
@@ -111,12 +111,12 @@ def _tls(session: Session) -> Iterator[Fact]:
             context.wrap_socket(plain, server_hostname=parts.hostname) as secure,
         ):
             days = (ssl.cert_time_to_seconds(str((secure.getpeercert() or {})["notAfter"])) - time.time()) / 86_400
-            told = f"{secure.version()}, verified, the certificate ends in {days:.0f} days"
+            told = f"{secure.version()}, verified, the certificate expires in {days:.0f} days"
             yield proven("tls", told) if days > 14 else unsure("tls", told, "renew it")
 
 
 def _schemas(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]:
-    """Whether real answers validate: every finding is about a schema or about the target; here it is the schema's."""
+    """Whether real answers validate. A finding is due to the schema or to the target; the schema is reported."""
     if not session.profile.schemas.by_name:
         yield note("schemas", "none are stated", "with [schemas], answers and bodies are judged in detail")
         return
@@ -130,7 +130,7 @@ def _schemas(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]:
                 name = operation.response_schema if exchange.status == 200 else "PublicErrorResponse"
                 seen.setdefault(name, f"{exchange.operation}, {exchange.status}: {finding.message}")
     for name, message in seen.items():
-        yield wrong(f"schemas.{name}", message, "is the schema right? If it is, a run will say that the target is not")
+        yield wrong(f"schemas.{name}", message, "is the schema right? If it is, a run will report the target")
     if not seen and looked:
         yield proven("schemas", f"{looked} answers validate")
 
@@ -143,7 +143,7 @@ def _rate_limit(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]:
     if not told:
         yield note("rate limit", f"none seen in {len(exchanges)} requests")
     elif limited and session.profile.limits.rate is None:
-        yield unsure("limits.rate", "; ".join(told), "state a rate that the target bears: a run is then quicker")
+        yield unsure("limits.rate", "; ".join(told), "state a rate that the target accepts: runs become faster")
     else:
         yield note("rate limit", "; ".join(told))
 

@@ -1,4 +1,4 @@
-"""What `doctor` finds out: facts, each proven, wrong, or not to be told, with what to do about it."""
+"""The facts that `doctor` reports: each is proven, wrong, unsure or a note, with advice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ORDER = ("profile", "base_url", "hosts", "tls", "clock", "authorization", "cred
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`name` is a profile key where there is one; `do` says what to do about it."""
+    """One fact; its name is a profile key where there is one."""
 
     name: str
     state: State
@@ -34,7 +34,7 @@ class Fact:
 
     @property
     def line(self) -> str:
-        """One line, safe to print: what the target wrote is in it."""
+        """One line, without control characters: it may quote the target."""
         advice = f" → {one_line(self.do, 400)}" if self.do else ""
         return clean(f"{_SIGNS[self.state]} {self.name:44} {one_line(self.told, 500)}{advice}")
 
@@ -56,12 +56,12 @@ def note(name: str, told: str, do: str = "") -> Fact:
 
 
 def ordered(facts: Iterable[Fact]) -> list[Fact]:
-    """What is wrong first, and each kind in the order in which things rest on each other."""
+    """The wrong facts first; facts of one state in the order of their dependencies."""
     return sorted(facts, key=lambda fact: (_STATES.index(fact.state), _rank(fact.name)))
 
 
 def _rank(name: str) -> int:
-    """No call is answered without a key that is accepted, no write without an idempotency key, and so on."""
+    """The place of a profile table in the order of dependencies: a write needs an idempotency key, any call a key."""
     table = name.partition(".")[0]
     return _ORDER.index(table) if table in _ORDER else len(_ORDER)
 
@@ -69,8 +69,10 @@ def _rank(name: str) -> int:
 def last_line(facts: Iterable[Fact]) -> str:
     counts = {state: sum(fact.state is state for fact in facts) for state in State}
     if counts[State.WRONG]:
-        return f"{counts[State.WRONG]} wrong, {counts[State.PROVEN]} proven: mend the first line, and ask again"
-    rest = f", {counts[State.UNSURE]} not to be told" if counts[State.UNSURE] else ""
+        return (
+            f"{counts[State.WRONG]} wrong, {counts[State.PROVEN]} proven: correct the first line, then run doctor again"
+        )
+    rest = f", {counts[State.UNSURE]} unsure" if counts[State.UNSURE] else ""
     return f"{counts[State.PROVEN]} facts proven{rest}, nothing wrong"
 
 

@@ -1,4 +1,4 @@
-"""Facts about fixtures: each provider yields one, with the members that are asked of it, and the target knows it."""
+"""Facts about fixtures: each provider yields one with the members that templates use, and the target knows it."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
 
 
 async def stock(runtime: Runtime) -> list[Fact]:
-    """One fact a fixture, all providers asked at once."""
+    """One fact for each fixture; all providers are called concurrently."""
     profile = runtime.settings.profile
     if not profile.fixtures:
-        return [note("fixtures", "none are stated", "without, no operation with a path parameter is judged")]
+        return [note("fixtures", "none are stated", "operations with path parameters are not judged")]
     every = [fixture for states in profile.fixtures.values() for fixture in states.values()]
     return list(await asyncio.gather(*(_fixture(runtime, fixture) for fixture in every)))
 
 
 async def _fixture(runtime: Runtime, fixture: Fixture) -> Fact:
     name = f"fixtures.{fixture.name}"
-    scope = dict(runtime.arranger.constants())  # what an arranged request would have
+    scope = dict(runtime.arranger.constants())  # as for an arranged request
     try:
         members = await runtime.fixtures.get_shared(fixture, scope)
     except FixtureError as error:
-        return wrong(error.where or name, error.what, error.hint or "look at its provider")
+        return wrong(error.where or name, error.what, error.hint or "check its provider")
     except NotSent as refused:
-        return note(name, f"not made: {refused}")
+        return note(name, f"not created: {refused}")
     wanted = set(_members(runtime, fixture))
     if lost := sorted(wanted - set(members)):
         has = ", ".join(sorted(members)) or "none"
-        return wrong(name, f"has no member {lost[0]!r}, which [operations] asks for; it has {has}", "mend `members`")
+        return wrong(name, f"has no member {lost[0]!r}, which [operations] uses; it has {has}", "correct `members`")
     return await _known(runtime, fixture, members, name)
 
 
 def _members(runtime: Runtime, fixture: Fixture) -> Iterator[str]:
-    """What templates ask of this kind, in this state or in whatever state is used."""
+    """The members that templates use of a fixture of this kind, in this state or in any."""
     own = runtime.arranger.constants()
     for facts in runtime.settings.profile.operations.values():
         for name in placeholders([dict(facts.path), facts.body, list(facts.bodies), dict(facts.query)]):
@@ -53,21 +53,21 @@ def _members(runtime: Runtime, fixture: Fixture) -> Iterator[str]:
 
 
 async def _known(runtime: Runtime, fixture: Fixture, members: Members, name: str) -> Fact:
-    """A read that uses the kind finds it; what belongs to others, it must not find."""
+    """Whether a read of this kind finds the fixture, or does not find a foreign one."""
     read = next(iter(_reads(runtime, fixture)), None)
-    shown = next((f"{key}={value}" for key, value in members.items() if isinstance(value, str | int)), "one")
+    shown = next((f"{key}={value}" for key, value in members.items() if isinstance(value, str | int)), "a fixture")
     if read is None:
-        return proven(name, "yields one")
+        return proven(name, "yields a fixture")
     try:
         answer = await _answer(runtime, read, {fixture.kind: members})
     except (MissingFact, FixtureError, NotSent) as error:
-        return unsure(name, f"yields {shown}; {read.id} could not be asked: {error}")
+        return unsure(name, f"yields {shown}; {read.id} could not be called: {error}")
     if fixture.state == FOREIGN:
         if answer.ok:
-            return wrong(name, f"{shown} is read by the home installation's key", "take one of another installation")
+            return wrong(name, f"{shown} is readable with the home installation's key", "use another installation's")
         return proven(name, f"yields {shown}, hidden from the home installation: {answer.summary}")
     if answer.status == 404:
-        return wrong(name, f"yields {shown}, and {read.id} answers 404 for it", "does it exist, in this installation?")
+        return wrong(name, f"yields {shown}, and {read.id} answers 404 for it", "does it exist in this installation?")
     return proven(name, f"yields {shown}, known to {read.id}: {answer.summary}")
 
 

@@ -1,4 +1,4 @@
-"""Facts about calls: each operation's control, the idempotency key, the search, and what the profile points at."""
+"""Facts about operations: controls, the idempotency key, errors, the search, JSON pointers and effects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EXCERPT: Final = 160
 
 
 class Calls:
-    """What the operations' controls showed; everything after them rests on it."""
+    """The controls of the operations, and the facts that depend on their answers."""
 
     def __init__(self, runtime: Runtime, *, spend: bool) -> None:
         self.runtime = runtime
@@ -46,7 +46,7 @@ class Calls:
         return list(await asyncio.gather(*(self._control(one) for one in self.runtime.settings.contract.all)))
 
     async def _control(self, operation: Operation) -> Fact:
-        """The one that a run would prove, by the same means."""
+        """Proves the control of an operation as a run does."""
         name = _name(operation)
         if not self.spend and (spent := _used_up(self.runtime, operation)):
             return unsure(name, f"not sent: it would use up one of fixtures.{spent.name}", "--spend sends it")
@@ -57,7 +57,7 @@ class Calls:
         except NotSent as refused:
             return note(name, f"not sent: {refused}")
         except FixtureError as error:
-            return unsure(name, f"rests on {error.where or 'a fixture'}: {error.what}")
+            return unsure(name, f"depends on {error.where or 'a fixture'}: {error.what}")
         except Inconclusive as failed:
             self.bad[operation.id] = answer = failed.answers[-1]
             return wrong(
@@ -70,10 +70,10 @@ class Calls:
     # Idempotency
 
     async def idempotency(self) -> list[Fact]:
-        """Whether a replay replays, on the operation that shows it best; and whether the key's place is right."""
+        """Whether an idempotency key in the stated place makes a call a replay."""
         facts = self.runtime.settings.profile.idempotency
         if facts is None:
-            return [note("idempotency", "not stated", "say where the key stands: 11 operations need one")]
+            return [note("idempotency", "not stated", "state the place of the key: 11 operations need one")]
         called = [name for name in self.good if self._operation(name).idempotent]
         if not called:
             return await self._place(facts)
@@ -100,26 +100,26 @@ class Calls:
         yield _missing_key(facts, keyless)
 
     async def _place(self, facts: Idempotency) -> list[Fact]:
-        """No call with a key was answered 200: with the key elsewhere, one may be."""
+        """The fact for calls that are all refused: whether the target accepts the key in another header."""
         kind, place = _place_of(facts)
         refused = {name: answer for name, answer in self.bad.items() if self._operation(name).idempotent}
         if not refused:
-            return [unsure("idempotency", "no call with a key could be made")]
+            return [unsure("idempotency", "no call with a key was sent")]
         name, answer = next(((n, a) for n, a in refused.items() if n == _CREATE), next(iter(refused.items())))
         for header in (one for one in KEY_NAMES if (facts.carrier, facts.name) != ("header", one)):
             request = (await self.runtime.arranger.arrange(self._operation(name))).with_header(
                 header, answer.request.key or ""
             )
-            if (await self.runtime.flow.send(request.with_key(None), "key elsewhere")).ok:
+            if (await self.runtime.flow.send(request.with_key(None), "key in another header")).ok:
                 told = f"{name} is answered {answer.summary} with the key in {place}, and 200 with it in {header}"
                 return [wrong(f"idempotency.{kind}", told, f'carrier = "header", name = "{header}"')]
         if len(refused) < 3 or any(one.status != 400 for one in refused.values()):
             return [unsure("idempotency", "no call with a key was answered 200: see the controls")]
         told = f"all {len(refused)} calls with a key in {place} are answered {answer.summary}: {self._excerpt(answer)}"
-        return [wrong("idempotency", told, "is the key's place right, and its format?")]
+        return [wrong("idempotency", told, "are the place and the format of the key right?")]
 
     async def errors(self) -> list[Fact]:
-        """What differs between two errors that say the same."""
+        """Whether two answers to the same faulty request differ only in the listed members."""
         case = Case(self.runtime, self._operation("getApiKeyIdentity"))
         volatile = case.profile.errors_volatile
         try:
@@ -129,13 +129,13 @@ class Calls:
             return [unsure("errors.volatile", str(error))]
         at = strictjson.first_difference(drop_volatile(one.value, volatile), drop_volatile(two.value, volatile))
         if strictjson.same(drop_volatile(one.value, volatile), drop_volatile(two.value, volatile)):
-            return [proven("errors.volatile", "two errors that say the same are equal but for what is listed")]
-        return [wrong("errors.volatile", f"two errors that say the same differ at {at or '/'}", "list what may differ")]
+            return [proven("errors.volatile", "a repeated error differs only in the listed members")]
+        return [wrong("errors.volatile", f"a repeated error differs at {at or '/'}", "list the member if it may")]
 
-    # Where the profile points
+    # Pointers, effects and search
 
     async def pointers(self) -> list[Fact]:
-        """Every JSON pointer into an answer that a control can show."""
+        """Whether the answers have what the JSON pointers of the profile name."""
         profile, facts = self.runtime.settings.profile, []
         if profile.webhooks.id:
             facts += await self._points(_CREATE, "webhooks.id", [profile.webhooks.id])
@@ -146,12 +146,12 @@ class Calls:
         return facts
 
     async def _shown(self, name: str) -> Answer | None:
-        """A whole answer of an operation whose control is proven: a control itself is kept without its body."""
+        """A complete answer of an operation with a proven control; controls are kept without their bodies."""
         if name not in self.good:
             return None
         if name not in self._whole:
             case = Case(self.runtime, self._operation(name))
-            self._whole[name] = await case.send(await case.arrange(), "a look")
+            self._whole[name] = await case.send(await case.arrange(), "complete answer")
         return self._whole[name]
 
     async def _points(self, operation: str, key: str, wanted: Iterable[str]) -> list[Fact]:
@@ -168,13 +168,13 @@ class Calls:
                 wrong(
                     key,
                     f"{operation}'s answer has nothing at {lost[0]}: {self._excerpt(answer)}",
-                    "name where it stands",
+                    "correct the pointer",
                 )
             ]
         return [proven(key, f"found in {operation}'s answer")]
 
     async def effects(self) -> list[Fact]:
-        """Each observation is made once, and shows something."""
+        """Whether each stated observation yields a value."""
         names = [n for n in self.runtime.settings.profile.effects if n in self.good]
         return list(await asyncio.gather(*(self._effect(name) for name in names)))
 
@@ -183,22 +183,22 @@ class Calls:
         try:
             await Oracle.watch(case, await case.arrange())
         except (FixtureError, Signal) as error:
-            return wrong(key, str(error), "how is the effect to be seen?")
+            return wrong(key, str(error), "how can the effect be observed?")
         except (MissingFact, NotSent) as missing:
             return unsure(key, str(missing))
         return proven(key, "shows a value")
 
     async def search(self) -> list[Fact]:
-        """The stated bounds and values, each asked once."""
+        """Whether the search accepts each stated bound and value."""
         search = self.runtime.settings.profile.search
         answer = await self._shown("searchPublicProducts")
         if answer is None or not isinstance(answer.data, list):
             return []
-        facts = [] if answer.data else [wrong("search.query", "finds nothing", "ask for something that there is")]
+        facts = [] if answer.data else [wrong("search.query", "finds nothing", "state a query that finds items")]
         for name in ("item_id", "item_category", "item_merchant"):
             where = getattr(search, name)
             if where and answer.data and not pointer.has(answer.data[0], where):
-                facts.append(wrong(f"search.{name}", f"the first item has nothing at {where}", "name where it stands"))
+                facts.append(wrong(f"search.{name}", f"the first item has nothing at {where}", "correct the pointer"))
         asked = {"page_base": "page", "page_size_min": "pageSize", "page_size_max": "pageSize"}
         asked |= {"category": "category", "merchant": "merchant"}
         for name, parameter in asked.items():
@@ -212,15 +212,15 @@ class Calls:
         answer = await case.send((await case.arrange()).with_query(**{parameter: value}), key)
         if not answer.ok:
             return wrong(
-                key, f"{parameter}={value} is answered {answer.summary}: {self._excerpt(answer)}", "what is the value?"
+                key, f"{parameter}={value} is answered {answer.summary}: {self._excerpt(answer)}", "correct the value"
             )
         if parameter in ("category", "merchant", "page") and not answer.data:
-            return wrong(key, f"{parameter}={value} finds nothing", "name one that finds something")
+            return wrong(key, f"{parameter}={value} finds nothing", "state one that finds items")
         return proven(key, f"{parameter}={value} is answered 200")
 
 
 def _name(operation: Operation) -> str:
-    """The profile key that a control rests on most."""
+    """The profile key that a control mainly depends on."""
     if operation.query_parameters:
         return "search.query"
     return "oauth" if operation.auth == "oauth" else f"operations.{operation.id}"
@@ -241,7 +241,7 @@ def _used_up(runtime: Runtime, operation: Operation) -> Fixture | None:
 
 
 def _place_of(facts: Idempotency) -> tuple[str, str]:
-    """The profile key that says where the key stands, and that place in words."""
+    """The member of [idempotency] that states the place of the key, and that place in words."""
     if facts.carrier == "body":
         return "pointer", f"the body at {facts.pointer}"
     return "name", f"the {facts.carrier} {facts.name}" if facts.carrier == "header" else f"the parameter {facts.name}"
@@ -257,7 +257,7 @@ def _same_call(case: Case, first: Answer, again: Answer, new: Answer, where: tup
     other = strictjson.first_difference(one, three)
     if new.ok and at == other and case.operation.id == _CREATE and at == case.profile.webhooks.id:
         return wrong(kind, f"{told}, as a call with another key does", f"is {place} the key's place?")
-    return wrong("idempotency.volatile", told, "if that may differ, list it; else the target does not replay")
+    return wrong("idempotency.volatile", told, "if it may differ, list it; otherwise the target does not replay")
 
 
 def _missing_key(facts: Idempotency, keyless: Answer) -> Fact:
@@ -276,15 +276,15 @@ def _advice(operation: Operation, answer: Answer) -> str:
     if answer.status == 400 and operation.query_parameters:
         return "search.query must be answered 200"
     if answer.status == 400 and operation.has_body:
-        return f"is operations.{operation.id}.body valid, and the idempotency key where it belongs?"
+        return f"is operations.{operation.id}.body valid, and is the idempotency key in its place?"
     if answer.status == 401 and operation.auth == "oauth":
-        return "look at [oauth]: client_id, redirect_uri, algorithms, token_url"
+        return "check [oauth]: client_id, redirect_uri, algorithms, token_url"
     if answer.status == 403:
-        return f"the credential {answer.request.credential or '(none)'} lacks {operation.scope or 'something'}"
+        return f"the credential {answer.request.credential or '(none)'} lacks {operation.scope or 'a permission'}"
     if answer.status == 404:
-        return f"does the fixture of operations.{operation.id}.path exist, in the credential's installation?"
+        return f"does the fixture of operations.{operation.id}.path exist in the credential's installation?"
     if answer.status == 409:
-        return "is the fixture in a state that allows it?"
+        return "is the fixture in a state that allows the call?"
     return (
-        "a conforming target answers such a call with 200" if answer.status in STATUSES else "the target is in trouble"
+        "a conforming target answers this call with 200" if answer.status in STATUSES else "no status of the interface"
     )

@@ -1,4 +1,4 @@
-"""What a profile makes applicable, found without sending anything: each check runs until it would send."""
+"""Which checks a profile makes applicable. Nothing is sent: each check runs until its first request."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from conformance.profile.model import Fixture, Profile
 
 
 class Unsent(Exception):
-    """Here something would have been sent."""
+    """Raised in place of sending."""
 
 
 @dataclass(frozen=True)
 class Applicability:
-    """What of a selection would run, and what would not because the profile does not state something."""
+    """The instances of a selection, by whether they would run."""
 
     would_run: tuple[Instance, ...]
     lacking: Mapping[str, tuple[Instance, ...]]
-    """Profile key -> what it would enable."""
+    """Profile key -> the instances that stating it would enable."""
     never: tuple[Instance, ...]
-    """What no key could make applicable to this target."""
+    """The instances that no profile key would enable."""
 
 
 _NUMBERS = count(1)
 
 
 class _AnyMembers(dict[str, Any]):
-    """A fixture of which only its provider knows the members; no two are the same."""
+    """The members of a fixture from a provider: any name has a value, which differs from fixture to fixture."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class _AnyMembers(dict[str, Any]):
     def __iter__(self) -> Iterator[str]:
         raise Unsent
 
-    keys = values = items = __iter__  # type: ignore[assignment] # nobody knows but the provider
+    keys = values = items = __iter__  # type: ignore[assignment] # only the provider knows the names
 
 
 class _Fixtures(Fixtures):
@@ -83,7 +83,7 @@ class _Flow(Sender):
 
 class _Controls(Controls):
     async def _send_control(self, operation: Operation) -> Answer:
-        """As if it were: a control that cannot be arranged lacks a fact, though."""
+        """Answers 200 without sending. Raises MissingFact where the control cannot be arranged."""
         request = await self._runtime.arranger.arrange(operation)
         return Answer("x0", request, "", (), b"", 200, body=b'{"data": {}}')
 
@@ -94,7 +94,7 @@ class _Runtime(Runtime):
 
 
 def applicability(profile: Profile, contract: Contract, instances: Iterable[Instance]) -> Applicability:
-    """Sorts instances by whether they would send anything. Needs no secret, and sends nothing."""
+    """Groups instances by whether they would send a request. Needs no secret, and sends nothing."""
     return asyncio.run(_sorted(_runtime(profile, contract), list(instances)))
 
 
@@ -112,7 +112,7 @@ async def _sorted(runtime: Runtime, instances: list[Instance]) -> Applicability:
     would_run: list[Instance] = []
     never: list[Instance] = []
     lacking: dict[str, list[Instance]] = {}
-    found = await asyncio.gather(*(_missing(instance, runtime) for instance in instances))  # some would wait
+    found = await asyncio.gather(*(_missing(instance, runtime) for instance in instances))  # some of them wait
     for instance, missing in zip(instances, found, strict=True):
         if missing is None:
             would_run.append(instance)
@@ -128,13 +128,13 @@ def _excluded(runtime: Runtime, missing: MissingFact) -> bool:
 
 
 async def _missing(instance: Instance, runtime: Runtime) -> MissingFact | Inapplicable | None:
-    """The fact that the profile lacks for a check, or that there is none; None where it would send something."""
+    """Why a check would not run: a missing fact, or that it is inapplicable. None if it would send a request."""
     current_check.set(instance.id)
     arguments = () if instance.check.cases is None else (instance.value,)
     try:
         await instance.check.function(Case(runtime, instance.operation), *arguments)
     except (MissingFact, Inapplicable) as missing:
         return missing
-    except Exception:  # noqa: BLE001 - it came as far as to need an answer, or what a provider would give
+    except Exception:  # noqa: BLE001 - it needs an answer, or the fixture of a provider
         return None
     return None

@@ -1,4 +1,4 @@
-"""What a run would send, told before anything is sent."""
+"""The plan of a run: the requests and fixtures that it would use, predicted without sending."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from conformance.profile.render import placeholders
 from conformance.setup.plan.applicability import Applicability, applicability
 
 MARGIN: Final = 1.3
-"""What a target may ask for beyond what the reference and its variants did: repeats, waits, other bodies."""
+"""The factor for targets that need more requests than the reference and its variants: repeats, waits, other bodies."""
 _ANSWER_S: Final = 0.05
-"""How long an answer is taken to need, where the profile sets no pace."""
+"""The assumed response time, in seconds."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """How many of a fixture a run takes; `listed` None: a provider makes as many as are asked for."""
+    """How many values of a fixture a run uses at most; `listed` is None where a provider creates them."""
 
     fixture: str
     most: int
@@ -38,14 +38,14 @@ class Need:
 class Plan:
     profile: Profile
     costs: dict[str, Cost]
-    """By operationId, what its checks send; reads are GETs."""
+    """operationId -> the requests of its checks; reads are GETs."""
     needs: tuple[Need, ...]
     what: Applicability
     concurrency: int
 
     @property
     def requests(self) -> int:
-        """An upper bound, as far as one can be told."""
+        """An estimated upper bound."""
         sent = ceil(MARGIN * sum(cost.reads + cost.writes for cost in self.costs.values()))
         return min(sent, self.profile.limits.max_requests)
 
@@ -64,7 +64,7 @@ def plan(profile: Profile, contract: Contract, instances: Sequence[Instance], co
 
 
 def _needs(profile: Profile, costs: dict[str, Cost]) -> Iterator[Need]:
-    """Fixtures by the profile's own names: a kind is known by the operation that uses it, a state by its name."""
+    """The fixtures of the profile that are used; a kind is recognized by the operation that uses it."""
     total: Counter[str] = Counter()
     for operation, cost in costs.items():
         total += _drawn(profile, operation, cost)
@@ -75,7 +75,7 @@ def _needs(profile: Profile, costs: dict[str, Cost]) -> Iterator[Need]:
 
 
 def _drawn(profile: Profile, operation: str, cost: Cost) -> Counter[str]:
-    """How many of each of the profile's fixtures the checks of one operation take."""
+    """How many of each fixture of the profile the checks of one operation use."""
     kinds, found = _kinds(profile, operation), Counter[str]()
     for name, count in cost.fixtures.items():
         kind, _, state = name.partition(".")
@@ -86,7 +86,7 @@ def _drawn(profile: Profile, operation: str, cost: Cost) -> Counter[str]:
 
 
 def _own(profile: Profile, kind: str, state: str) -> Fixture | None:
-    """The fixture that is drawn in the end: of a derived one, what it is derived from."""
+    """The fixture that is used up: for a derived one, its origin."""
     states = profile.fixtures.get(kind, {})
     fixture = states.get(state) or states.get(default_state(states) or "")
     while fixture is not None and fixture.origin:
@@ -114,8 +114,8 @@ def _kinds(profile: Profile, operation: str) -> dict[str, str]:
 
 
 def lines(made: Plan) -> Iterator[str]:
-    """The plan for a person."""
-    yield f"{made.profile.base_url}, profile {made.profile.name}: nothing is sent now; a run would send at most about"
+    """The plan as lines of text."""
+    yield f"{made.profile.base_url}, profile {made.profile.name}: nothing is sent; a run would send at most about"
     yield f"{'':44} {'checks':>7} {'reads':>7} {'writes':>7}  fixtures"
     for operation, cost in made.costs.items():
         drawn = _drawn(made.profile, operation, cost)
@@ -134,7 +134,7 @@ def lines(made: Plan) -> Iterator[str]:
 
 
 def enabling(what: Applicability) -> Iterator[str]:
-    """What would be unstated, by the profile key that would enable it."""
+    """The checks that would be unstated, by the profile key that would enable them, as lines of text."""
     if what.lacking:
         yield ""
         yield f"unstated: {sum(map(len, what.lacking.values())):,} checks; state the fact, or exclude it with a reason"
