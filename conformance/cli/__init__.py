@@ -14,8 +14,8 @@ from typing import Any
 import click
 
 from conformance.cli import after, before, setting_up
-from conformance.cli.options import options_from, run_options, target_options, without_environment
-from conformance.cli.shell import Commands
+from conformance.cli.options import drop_environment, options_from, run_options, target_options
+from conformance.cli.shell import CommandGroup
 from conformance.core.defaults import MOST_WORKERS
 from conformance.core.gc_tuning import calm_collector
 from conformance.core.package import cache_directory
@@ -31,7 +31,7 @@ Exit codes:
 """
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="commerce-conformance", prog_name="conformance")
 def main() -> None:
     """Certify implementations of the Commerce Service public interface.
@@ -60,7 +60,7 @@ def main() -> None:
 )
 @run_options
 @click.pass_context
-def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[Path, ...], **given: Any) -> None:
+def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[Path, ...], **parameters: Any) -> None:
     """Certify a running service.
 
     \b
@@ -77,30 +77,30 @@ def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[P
       conformance run --profile profiles/mine.toml --tx ssh=one.example --tx ssh=two.example
     """
     if resume is not None:
-        given = without_environment({**given, "profile": profile}, ctx)
-        profile = given.pop("profile") or ()
+        parameters = drop_environment({**parameters, "profile": profile}, ctx)
+        profile = parameters.pop("profile") or ()
     if not profile and resume is None:
         raise click.UsageError("Missing option '--profile'.")
     with calm_collector():  # what is imported from here on lives as long as the process
-        _run(plan, resume, profile, options_from(given))
+        _run(plan, resume, profile, options_from(parameters))
 
 
 def _run(plan: bool, resume: Path | None, profile: tuple[Path, ...], options: RunOptions) -> None:
     from conformance.runner import command as running
     from conformance.runner import many_targets as many
 
-    found = many.profiles_in(profile)
-    each = [replace(options, profile=path) for path in found] or [options]
+    profiles = many.profiles_in(profile)
+    options_per_target = [replace(options, profile=path) for path in profiles] or [options]
     if plan:
-        for one in each:
-            if len(each) > 1:
-                click.echo(f"{one.profile}:")
-            for line in running.plan(one):
+        for target in options_per_target:
+            if len(options_per_target) > 1:
+                click.echo(f"{target.profile}:")
+            for line in running.plan(target):
                 click.echo(line)
         return
-    if len(each) > 1:
-        sys.exit(many.run_all(found, options, resume=resume))
-    sys.exit(running.run(each[0], resume=resume))
+    if len(options_per_target) > 1:
+        sys.exit(many.run_all(profiles, options, resume=resume))
+    sys.exit(running.run(options_per_target[0], resume=resume))
 
 
 @main.command(epilog=_EXIT_CODES)
@@ -109,7 +109,7 @@ def _run(plan: bool, resume: Path | None, profile: tuple[Path, ...], options: Ru
 )
 @click.option("--fault", default="", metavar="ID", help="Seed this fault in the reference service.")
 @run_options
-def demo(variant: str, fault: str, **given: Any) -> None:
+def demo(variant: str, fault: str, **parameters: Any) -> None:
     """Certify the embedded reference service, on free loopback ports.
 
     \b
@@ -122,7 +122,7 @@ def demo(variant: str, fault: str, **given: Any) -> None:
     from conformance.runner import command as running
     from conformance.runner import embedded_reference as embedded
 
-    again = [
+    repeat_command = [
         "conformance",
         "demo",
         *(f"--{kind}={name}" for kind, name in (("variant", variant), ("fault", fault)) if name),
@@ -133,11 +133,11 @@ def demo(variant: str, fault: str, **given: Any) -> None:
         embedded.environment(service.environment),
     ):
         options = options_from(
-            given,
+            parameters,
             profile=embedded.bundled_profiles() / "reference.toml",
             base_url=service.base_url,
             variables={"control": service.control_url},
-            command=shlex.join(again),
+            command=shlex.join(repeat_command),
         )
         status = running.run(options)
     sys.exit(status)
@@ -193,7 +193,7 @@ def serve(
 @click.option("--operation", metavar="ID", help="Only requirements of this operation.")
 @click.option("--checks", is_flag=True, help="List the checks of each requirement too.")
 @click.option("--faults", "seeded", is_flag=True, help="List the faults and variants of the reference service.")
-def list_(words: tuple[str, ...], level: str | None, operation: str | None, checks: bool, seeded: bool) -> None:
+def list_(words: tuple[str, ...], level: str | None, operation: str | None, checks: bool, show_faults: bool) -> None:
     """List requirements, and the checks that judge them.
 
     WORDS select the entries whose id or text contains all of them.
@@ -205,7 +205,7 @@ def list_(words: tuple[str, ...], level: str | None, operation: str | None, chec
       conformance list --level required --operation checkoutPublicCart
       conformance list --faults IDEM-4     # the ids that `demo` and `faults` take
     """
-    if seeded:
+    if show_faults:
         from conformance.reference.registry import listing as seeded_listing
 
         for line in seeded_listing(words):
@@ -261,7 +261,7 @@ def explain(name: str, run_dir: Path | None) -> None:
 @click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write what kills each fault, as JSON.")
 def faults(
     ids: tuple[str, ...],
-    everything: bool,
+    all_subjects: bool,
     variants: bool,
     count: int,
     seed: int,
@@ -291,21 +291,21 @@ def faults(
     from conformance.core import interrupts
     from conformance.runner import kill_matrix as matrix
 
-    done = []
-    count = count or (matrix.DRAWN if everything else 0)
-    some = bool(count or choices) and not everything
-    subjects = matrix.chosen(ids, with_variants=variants or everything, only_drawn=some)
+    judged_rows = []
+    count = count or (matrix.DRAWN if all_subjects else 0)
+    only_random = bool(count or choices) and not all_subjects
+    subjects = matrix.chosen(ids, with_variants=variants or all_subjects, only_drawn=only_random)
     with interrupts.as_exceptions():
         for row in matrix.rows(matrix.woven(subjects, matrix.drawn_subjects(count, seed, choices)), jobs):
-            done.append(row)
+            judged_rows.append(row)
             click.echo(matrix.line(row))
-    told = matrix.summary(done)
-    click.echo(matrix.last_line(told))
+    summary = matrix.summary(judged_rows)
+    click.echo(matrix.last_line(summary))
     if json_file is not None:
-        json_file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        json_file.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     if record is not None:
-        record.write_text(json.dumps(matrix.recorded(done), indent=1) + "\n", encoding="utf-8")
-    sys.exit(0 if all(row.fine for row in done) else 1)
+        record.write_text(json.dumps(matrix.recorded(judged_rows), indent=1) + "\n", encoding="utf-8")
+    sys.exit(0 if all(row.fine for row in judged_rows) else 1)
 
 
 for command in (before.doctor, *setting_up.COMMANDS, *after.COMMANDS):

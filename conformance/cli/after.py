@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RUN_DIR = click.argument("run_dir", type=click.Path(path_type=Path))
 
 
-_MANY: Final = 4
+_PARALLEL_FROM: Final = 4
 """From this number of runs on, reading them in parallel is faster."""
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -34,7 +34,7 @@ def _echo(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def _write(path: Path | None, text: str) -> None:
+def _write_text(path: Path | None, text: str) -> None:
     from conformance.core.errors import UsageError
 
     if path is None:
@@ -46,7 +46,7 @@ def _write(path: Path | None, text: str) -> None:
         raise UsageError(error.strerror or "cannot be written", where=str(path)) from None
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     from conformance.core.errors import UsageError
 
     try:
@@ -97,12 +97,12 @@ def rerun(run_dir: Path, failed: bool, show: bool, profile: Path | None) -> None
     from conformance.judge.assemble import load
 
     run = load(run_dir)
-    given = command(run, failed=failed, profile=str(profile or ""))
-    click.echo(shown_command(shlex.join(given), run.profile.path))
+    command_words = command(run, failed=failed, profile=str(profile or ""))
+    click.echo(shown_command(shlex.join(command_words), run.profile.path))
     if not show:
         from conformance.cli import main
 
-        main(given[1:])
+        main(command_words[1:])
 
 
 @click.command()
@@ -138,14 +138,14 @@ def certify(
         raise UsageError("no key was given", where="--key", hint="openssl genpkey -algorithm ed25519 -out key.pem")
     run = load(run_dir)
     password = os.environ.get("CONFORMANCE_KEY_PASSWORD", "")
-    signed = certificate.create_certificate(
-        run, run_dir, _bytes(key), tier=tier, today=_today(), days=valid_days, password=password
+    envelope = certificate.create_certificate(
+        run, run_dir, _read_bytes(key), tier=tier, today=_today(), days=valid_days, password=password
     )
     path = output or run_dir / certificate.FILE
-    _write(path, signed.decode("ascii"))
-    told = certificate.read_certificate(signed)
-    _write(badge, badges.badge(told))
-    _echo(certificate.lines(told))
+    _write_text(path, envelope.decode("ascii"))
+    content = certificate.read_certificate(envelope)
+    _write_text(badge, badges.badge(content))
+    _echo(certificate.lines(content))
     click.echo(f"certificate: {path}")
 
 
@@ -166,13 +166,13 @@ def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> No
     """
     from conformance.decisions import certificate
 
-    told = certificate.read_certificate(
-        _bytes(certificate_file), _bytes(key) if key else None, where=str(certificate_file)
+    content = certificate.read_certificate(
+        _read_bytes(certificate_file), _read_bytes(key) if key else None, where=str(certificate_file)
     )
-    _echo(certificate.lines(told))
-    problems = list(certificate.differences(told, run_dir)) if run_dir else []
-    if told.until < _today():
-        problems.append(f"it expired after {told.until}")
+    _echo(certificate.lines(content))
+    problems = list(certificate.differences(content, run_dir)) if run_dir else []
+    if content.until < _today():
+        problems.append(f"it expired after {content.until}")
     if key is None:
         click.echo("– signed by the key in the certificate: compare its id, or name the key that you trust (--key)")
     _echo(f"✕ {problem}" for problem in problems)
@@ -201,7 +201,7 @@ def gate(
     allow_incomplete: tuple[str, ...],
     policy: Path | None,
     strict_waivers: bool,
-    form: str,
+    output_format: str,
     json_file: Path | None,
 ) -> None:
     """Decide whether a run lets a release pass. The exit code is the decision.
@@ -221,20 +221,20 @@ def gate(
     from conformance.judge.assemble import load
     from conformance.reports.shaping.text import dumps, map_strings, utf8
 
-    stated = load_policy(policy) if policy else {}
-    allowed = {*stated.get("allow_incomplete", ()), *known_requirements(allow_incomplete)}
-    held = Policy(
-        tier=tier or stated.get("tier", ALL),
-        allow_incomplete=frozenset(allowed),
-        strict_waivers=strict_waivers or stated.get("strict_waivers", False),
-        waivers=stated.get("waivers", ()),
+    policy_document = load_policy(policy) if policy else {}
+    allowed_requirements = {*policy_document.get("allow_incomplete", ()), *known_requirements(allow_incomplete)}
+    effective_policy = Policy(
+        tier=tier or policy_document.get("tier", ALL),
+        allow_incomplete=frozenset(allowed_requirements),
+        strict_waivers=strict_waivers or policy_document.get("strict_waivers", False),
+        waivers=policy_document.get("waivers", ()),
     )
     run = load(run_dir)
-    decision = decide(run, held, load(baseline) if baseline else None, today=_today())
-    if form == "github" or (form == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"):
+    decision = decide(run, effective_policy, load(baseline) if baseline else None, today=_today())
+    if output_format == "github" or (output_format == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"):
         _echo(verdicts.workflow_commands(decision, run))
     _echo(verdicts.lines(decision, run))
-    _write(json_file, dumps(map_strings(verdicts.document(decision, run), utf8)))
+    _write_text(json_file, dumps(map_strings(verdicts.document(decision, run), utf8)))
     sys.exit(decision.exit_code)
 
 
@@ -278,36 +278,36 @@ def compare(
             raise UsageError(f"unknown kind {word!r}", where="--fail-on", hint=f"any, {', '.join(kinds)}")
     if len(runs) < 2:
         raise UsageError("there is nothing to compare with", hint="name two runs, or two profiles")
-    folders = _run_first(runs, seed)
-    looked = _looked_at(folders)
-    told = compared(
-        [run for run, _ in looked],
+    folders = _run_profiles(runs, seed)
+    runs_with_behaviour = _load_runs(folders)
+    comparison = compared(
+        [run for run, _ in runs_with_behaviour],
         [folder.name for folder in folders],
         force=force,
-        known_behaviours=[seen for _, seen in looked],
+        known_behaviours=[behaviour for _, behaviour in runs_with_behaviour],
     )
-    _echo(sidebyside.lines(told))
-    _write(html_file, sidebyside.html(told) if html_file else "")
-    _write(json_file, sidebyside.as_json(told) if json_file else "")
-    _write(markdown_file, sidebyside.markdown(told) if markdown_file else "")
-    found = {kind.value for kind in told.kinds()}
-    sys.exit(1 if found & set(fail_on) or (found and "any" in fail_on) else 0)
+    _echo(sidebyside.lines(comparison))
+    _write_text(html_file, sidebyside.html(comparison) if html_file else "")
+    _write_text(json_file, sidebyside.as_json(comparison) if json_file else "")
+    _write_text(markdown_file, sidebyside.markdown(comparison) if markdown_file else "")
+    found_kinds = {kind.value for kind in comparison.kinds()}
+    sys.exit(1 if found_kinds & set(fail_on) or (found_kinds and "any" in fail_on) else 0)
 
 
-def _looked_at(folders: list[Path]) -> list[tuple[Run, Behaviour]]:
+def _load_runs(folders: list[Path]) -> list[tuple[Run, Behaviour]]:
     """Each run without its exchanges, and its behaviour; many runs are read in parallel."""
-    if len(folders) < _MANY or (os.cpu_count() or 1) == 1:
-        return [_read(folder) for folder in folders]
+    if len(folders) < _PARALLEL_FROM or (os.cpu_count() or 1) == 1:
+        return [_load_run(folder) for folder in folders]
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     from conformance.core.environ import own_processes
 
     with own_processes(), ProcessPoolExecutor(min(4, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
-        return list(pool.map(_read, folders))
+        return list(pool.map(_load_run, folders))
 
 
-def _read(folder: Path) -> tuple[Run, Behaviour]:
+def _load_run(folder: Path) -> tuple[Run, Behaviour]:
     from dataclasses import replace
 
     from conformance.decisions.behaviour import behaviour
@@ -317,12 +317,12 @@ def _read(folder: Path) -> tuple[Run, Behaviour]:
     return replace(run, exchanges=()), behaviour(run)
 
 
-def _run_first(given: tuple[Path, ...], seed: int) -> list[Path]:
+def _run_profiles(paths: tuple[Path, ...], seed: int) -> list[Path]:
     """The run folders; a profile is run first. Raises UsageError if that wrote no folder."""
     from conformance.core.errors import UsageError
 
     folders = []
-    for path in given:
+    for path in paths:
         if path.suffix != ".toml":
             folders.append(path)
             continue
@@ -353,10 +353,10 @@ def history(folder: Path, html_file: Path | None, json_file: Path | None) -> Non
     from conformance.decisions import history_report as trends
     from conformance.decisions.history import history as told
 
-    found, unread = told(folder)
-    _echo(trends.lines(found, unread))
-    _write(html_file, trends.html(found, unread) if html_file else "")
-    _write(json_file, trends.as_json(found, unread) if json_file else "")
+    histories, unread = told(folder)
+    _echo(trends.lines(histories, unread))
+    _write_text(html_file, trends.html(histories, unread) if html_file else "")
+    _write_text(json_file, trends.as_json(histories, unread) if json_file else "")
 
 
 @click.command()

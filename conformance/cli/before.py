@@ -15,7 +15,7 @@ from conformance.cli.options import options_from, table_options, target_options
 @table_options("limits")
 @click.option("--spend", is_flag=True, help="Also send calls that use up a listed fixture.")
 @click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
-def doctor(spend: bool, as_json: bool, **given: Any) -> None:
+def doctor(spend: bool, as_json: bool, **parameters: Any) -> None:
     """Prove the facts of a profile before a run: one line each, wrong ones first, with advice.
 
     Sends a few hundred requests, as a run would. Ends with the checks that would be unstated, by the profile key that
@@ -30,28 +30,28 @@ def doctor(spend: bool, as_json: bool, **given: Any) -> None:
     from dataclasses import asdict
 
     from conformance.core.errors import ConformanceError, Unreachable
-    from conformance.setup.doctor.doctor import examined
-    from conformance.setup.doctor.facts import lines, ordered, wrong
-    from conformance.setup.plan.plan import enabling
+    from conformance.setup.doctor.doctor import examine
+    from conformance.setup.doctor.facts import format_facts, sort_facts, wrong
+    from conformance.setup.plan.plan import format_unstated
 
-    def told(stage: str) -> None:
+    def show_stage(stage: str) -> None:
         if sys.stderr.isatty():
             click.echo(f"\r\033[Kproving {stage}…", err=True, nl=False)
 
     try:
-        facts, plan = examined(options_from(given), told, spend=spend)
+        facts, plan = examine(options_from(parameters), show_stage, spend=spend)
     except ConformanceError as error:
         unreachable = isinstance(error, Unreachable)
-        what = f"{error.where}: {error.what}" if unreachable else error.what
-        facts, plan = [wrong("base_url" if unreachable else error.where or "profile", what, error.hint)], None
+        message = f"{error.where}: {error.what}" if unreachable else error.what
+        facts, plan = [wrong("base_url" if unreachable else error.where or "profile", message, error.hint)], None
         code = error.exit_code
     else:
         code = 2 if any(fact.state == "wrong" for fact in facts) else 0
     if sys.stderr.isatty():
         click.echo("\r\033[K", err=True, nl=False)
     if as_json:
-        click.echo(json.dumps({"facts": [asdict(fact) for fact in ordered(facts)]}, indent=1))
+        click.echo(json.dumps({"facts": [asdict(fact) for fact in sort_facts(facts)]}, indent=1))
     else:
-        for line in [*lines(facts), *(enabling(plan.what) if plan else ())]:
+        for line in [*format_facts(facts), *(format_unstated(plan.applicability) if plan else ())]:
             click.echo(line)
     sys.exit(code)

@@ -106,7 +106,7 @@ def _show(run: Run, made: Session, console: Console, *, quiet: bool) -> None:
 
 def plan(options: RunOptions) -> list[str]:
     """What a run with these options would send, as lines. Sends nothing. Raises ConformanceError."""
-    from conformance.setup.plan.plan import lines
+    from conformance.setup.plan.plan import format_plan
     from conformance.setup.plan.plan import plan as made_plan
 
     _check(options)
@@ -117,7 +117,7 @@ def plan(options: RunOptions) -> list[str]:
     if not selection.chosen:
         why = selection.ending.failure if selection.ending else ""
         raise Ended(why or "no check matches the selection", plugin.USAGE)
-    return list(lines(made_plan(session.profile, session.contract, selection.chosen, session.concurrency)))
+    return list(format_plan(made_plan(session.profile, session.contract, selection.chosen, session.concurrency)))
 
 
 class Selection:

@@ -29,55 +29,55 @@ class Fact:
 
     name: str
     state: State
-    told: str
-    do: str = ""
+    message: str
+    advice: str = ""
 
     @property
     def line(self) -> str:
         """One line, without control characters: it may quote the target."""
-        advice = f" → {one_line(self.do, 400)}" if self.do else ""
-        return clean(f"{_SIGNS[self.state]} {self.name:44} {one_line(self.told, 500)}{advice}")
+        suffix = f" → {one_line(self.advice, 400)}" if self.advice else ""
+        return clean(f"{_SIGNS[self.state]} {self.name:44} {one_line(self.message, 500)}{suffix}")
 
 
-def proven(name: str, told: str) -> Fact:
-    return Fact(name, State.PROVEN, told)
+def proven(name: str, message: str) -> Fact:
+    return Fact(name, State.PROVEN, message)
 
 
-def wrong(name: str, told: str, do: str) -> Fact:
-    return Fact(name, State.WRONG, told, do)
+def wrong(name: str, message: str, advice: str) -> Fact:
+    return Fact(name, State.WRONG, message, advice)
 
 
-def unsure(name: str, told: str, do: str = "") -> Fact:
-    return Fact(name, State.UNSURE, told, do)
+def unsure(name: str, message: str, advice: str = "") -> Fact:
+    return Fact(name, State.UNSURE, message, advice)
 
 
-def note(name: str, told: str, do: str = "") -> Fact:
-    return Fact(name, State.NOTE, told, do)
+def note(name: str, message: str, advice: str = "") -> Fact:
+    return Fact(name, State.NOTE, message, advice)
 
 
-def ordered(facts: Iterable[Fact]) -> list[Fact]:
+def sort_facts(facts: Iterable[Fact]) -> list[Fact]:
     """The wrong facts first; facts of one state in the order of their dependencies."""
-    return sorted(facts, key=lambda fact: (_STATES.index(fact.state), _rank(fact.name)))
+    return sorted(facts, key=lambda fact: (_STATES.index(fact.state), _dependency_rank(fact.name)))
 
 
-def _rank(name: str) -> int:
+def _dependency_rank(name: str) -> int:
     """The place of a profile table in the order of dependencies: a write needs an idempotency key, any call a key."""
     table = name.partition(".")[0]
     return _ORDER.index(table) if table in _ORDER else len(_ORDER)
 
 
-def last_line(facts: Iterable[Fact]) -> str:
+def summary_line(facts: Iterable[Fact]) -> str:
     counts = {state: sum(fact.state is state for fact in facts) for state in State}
     if counts[State.WRONG]:
         return (
             f"{counts[State.WRONG]} wrong, {counts[State.PROVEN]} proven: correct the first line, then run doctor again"
         )
-    rest = f", {counts[State.UNSURE]} unsure" if counts[State.UNSURE] else ""
-    return f"{counts[State.PROVEN]} facts proven{rest}, nothing wrong"
+    unsure_part = f", {counts[State.UNSURE]} unsure" if counts[State.UNSURE] else ""
+    return f"{counts[State.PROVEN]} facts proven{unsure_part}, nothing wrong"
 
 
-def lines(facts: Iterable[Fact]) -> Iterator[str]:
-    some = ordered(facts)
-    yield from (fact.line for fact in some)
+def format_facts(facts: Iterable[Fact]) -> Iterator[str]:
+    sorted_facts = sort_facts(facts)
+    yield from (fact.line for fact in sorted_facts)
     yield ""
-    yield last_line(some)
+    yield summary_line(sorted_facts)
