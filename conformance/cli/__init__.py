@@ -86,21 +86,21 @@ def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[P
 
 
 def _run(plan: bool, resume: Path | None, profile: tuple[Path, ...], options: RunOptions) -> None:
-    from conformance.runner import command as running
-    from conformance.runner import many_targets as many
+    from conformance.runner import command as run_command
+    from conformance.runner import many_targets
 
-    profiles = many.profiles_in(profile)
+    profiles = many_targets.profiles_in(profile)
     options_per_target = [replace(options, profile=path) for path in profiles] or [options]
     if plan:
         for target in options_per_target:
             if len(options_per_target) > 1:
                 click.echo(f"{target.profile}:")
-            for line in running.plan(target):
+            for line in run_command.plan(target):
                 click.echo(line)
         return
     if len(options_per_target) > 1:
-        sys.exit(many.run_all(profiles, options, resume=resume))
-    sys.exit(running.run(options_per_target[0], resume=resume))
+        sys.exit(many_targets.run_all(profiles, options, resume=resume))
+    sys.exit(run_command.run(options_per_target[0], resume=resume))
 
 
 @main.command(epilog=_EXIT_CODES)
@@ -119,8 +119,8 @@ def demo(variant: str, fault: str, **parameters: Any) -> None:
       conformance demo --report-dir /tmp/demo
     """
     from conformance.core import interrupts
-    from conformance.runner import command as running
-    from conformance.runner import embedded_reference as embedded
+    from conformance.runner import command as run_command
+    from conformance.runner import embedded_reference
 
     repeat_command = [
         "conformance",
@@ -129,17 +129,17 @@ def demo(variant: str, fault: str, **parameters: Any) -> None:
     ]
     with (
         interrupts.as_exceptions(),
-        embedded.reference(variant=variant, fault=fault) as service,
-        embedded.environment(service.environment),
+        embedded_reference.reference(variant=variant, fault=fault) as service,
+        embedded_reference.environment(service.environment),
     ):
         options = options_from(
             parameters,
-            profile=embedded.bundled_profiles() / "reference.toml",
+            profile=embedded_reference.bundled_profiles() / "reference.toml",
             base_url=service.base_url,
             variables={"control": service.control_url},
             command=shlex.join(repeat_command),
         )
-        status = running.run(options)
+        status = run_command.run(options)
     sys.exit(status)
 
 
@@ -192,7 +192,7 @@ def serve(
 )
 @click.option("--operation", metavar="ID", help="Only requirements of this operation.")
 @click.option("--checks", is_flag=True, help="List the checks of each requirement too.")
-@click.option("--faults", "seeded", is_flag=True, help="List the faults and variants of the reference service.")
+@click.option("--faults", "show_faults", is_flag=True, help="List the faults and variants of the reference service.")
 def list_(words: tuple[str, ...], level: str | None, operation: str | None, checks: bool, show_faults: bool) -> None:
     """List requirements, and the checks that judge them.
 
@@ -206,9 +206,9 @@ def list_(words: tuple[str, ...], level: str | None, operation: str | None, chec
       conformance list --faults IDEM-4     # the ids that `demo` and `faults` take
     """
     if show_faults:
-        from conformance.reference.registry import listing as seeded_listing
+        from conformance.reference.registry import listing as fault_listing
 
-        for line in seeded_listing(words):
+        for line in fault_listing(words):
             click.echo(line)
         return
     from conformance.checks.catalog import listing
@@ -251,7 +251,7 @@ def explain(name: str, run_dir: Path | None) -> None:
 
 @main.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--all", "everything", is_flag=True, help="All faults, all variants and 300 random targets.")
+@click.option("--all", "all_subjects", is_flag=True, help="All faults, all variants and 300 random targets.")
 @click.option("--variants", is_flag=True, help="Every variant too; each must be conformant.")
 @click.option("--drawn", "count", type=click.IntRange(0, 10_000), default=0, metavar="N", help="N random targets.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The seed of --drawn.")

@@ -192,7 +192,9 @@ def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> No
 )
 @_file("--policy", help="A TOML file with tier, allow_incomplete, strict_waivers and [[waivers]].")
 @click.option("--strict-waivers", is_flag=True, help="Fail on a waiver that is expired or excuses nothing too.")
-@click.option("--format", "form", type=click.Choice(["auto", "text", "github"]), default="auto", help="Output format.")
+@click.option(
+    "--format", "output_format", type=click.Choice(["auto", "text", "github"]), default="auto", help="Output format."
+)
 @_file("--json", "json_file", help="Also write the decision to this file.")
 def gate(
     run_dir: Path,
@@ -215,7 +217,7 @@ def gate(
       conformance gate reports/now --baseline reports/released
       conformance gate reports/now --policy gate.toml --strict-waivers
     """
-    from conformance.decisions import gate_report as verdicts
+    from conformance.decisions import gate_report
     from conformance.decisions.gate import ALL, Policy, decide
     from conformance.decisions.gate_policy import known_requirements, load_policy
     from conformance.judge.assemble import load
@@ -232,9 +234,9 @@ def gate(
     run = load(run_dir)
     decision = decide(run, effective_policy, load(baseline) if baseline else None, today=_today())
     if output_format == "github" or (output_format == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"):
-        _echo(verdicts.workflow_commands(decision, run))
-    _echo(verdicts.lines(decision, run))
-    _write_text(json_file, dumps(map_strings(verdicts.document(decision, run), utf8)))
+        _echo(gate_report.workflow_commands(decision, run))
+    _echo(gate_report.lines(decision, run))
+    _write_text(json_file, dumps(map_strings(gate_report.document(decision, run), utf8)))
     sys.exit(decision.exit_code)
 
 
@@ -268,9 +270,9 @@ def compare(
       conformance compare reports/released reports/now --fail-on regressed
     """
     from conformance.core.errors import UsageError
-    from conformance.decisions import comparison_report as sidebyside
+    from conformance.decisions import comparison_report
     from conformance.decisions.comparison import Kind
-    from conformance.decisions.comparison import compare as compared
+    from conformance.decisions.comparison import compare as compare_runs
 
     kinds = [kind.value for kind in Kind]
     for word in fail_on:
@@ -280,16 +282,16 @@ def compare(
         raise UsageError("there is nothing to compare with", hint="name two runs, or two profiles")
     folders = _run_profiles(runs, seed)
     runs_with_behaviour = _load_runs(folders)
-    comparison = compared(
+    comparison = compare_runs(
         [run for run, _ in runs_with_behaviour],
         [folder.name for folder in folders],
         force=force,
         known_behaviours=[behaviour for _, behaviour in runs_with_behaviour],
     )
-    _echo(sidebyside.lines(comparison))
-    _write_text(html_file, sidebyside.html(comparison) if html_file else "")
-    _write_text(json_file, sidebyside.as_json(comparison) if json_file else "")
-    _write_text(markdown_file, sidebyside.markdown(comparison) if markdown_file else "")
+    _echo(comparison_report.lines(comparison))
+    _write_text(html_file, comparison_report.html(comparison) if html_file else "")
+    _write_text(json_file, comparison_report.as_json(comparison) if json_file else "")
+    _write_text(markdown_file, comparison_report.markdown(comparison) if markdown_file else "")
     found_kinds = {kind.value for kind in comparison.kinds()}
     sys.exit(1 if found_kinds & set(fail_on) or (found_kinds and "any" in fail_on) else 0)
 
@@ -327,11 +329,11 @@ def _run_profiles(paths: tuple[Path, ...], seed: int) -> list[Path]:
             folders.append(path)
             continue
         from conformance.core.run_options import RunOptions
-        from conformance.runner import command as running
+        from conformance.runner import command as run_command
 
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         folder = Path("reports") / f"compare-{len(folders) + 1}-{path.stem}-{stamp}"
-        running.run(RunOptions(profile=path, seed=seed, report_dir=folder))
+        run_command.run(RunOptions(profile=path, seed=seed, report_dir=folder))
         if not folder.is_dir():
             raise UsageError("the run wrote no folder", where=str(path))
         folders.append(folder)
@@ -350,13 +352,13 @@ def history(folder: Path, html_file: Path | None, json_file: Path | None) -> Non
       conformance history reports/
       conformance history reports/ --html history.html
     """
-    from conformance.decisions import history_report as trends
-    from conformance.decisions.history import history as told
+    from conformance.decisions import history_report
+    from conformance.decisions.history import history as read_history
 
-    histories, unread = told(folder)
-    _echo(trends.lines(histories, unread))
-    _write_text(html_file, trends.html(histories, unread) if html_file else "")
-    _write_text(json_file, trends.as_json(histories, unread) if json_file else "")
+    trends, unread = read_history(folder)
+    _echo(history_report.lines(trends, unread))
+    _write_text(html_file, history_report.html(trends, unread) if html_file else "")
+    _write_text(json_file, history_report.as_json(trends, unread) if json_file else "")
 
 
 @click.command()

@@ -161,7 +161,7 @@ def _draft(base_url: str, keys: Sequence[str], output: Path, parameters: dict[st
     from conformance.core.errors import UsageError
     from conformance.reports.shaping.text import clean, one_line
     from conformance.setup.probe.options import ProbeOptions, from_there, key_source
-    from conformance.setup.probe.probe import probe as probed
+    from conformance.setup.probe.probe import probe as probe_target
 
     for pair in parameters["variables"]:
         if "=" not in pair:
@@ -180,7 +180,7 @@ def _draft(base_url: str, keys: Sequence[str], output: Path, parameters: dict[st
         indent = len(text) - len(text.lstrip())
         click.echo(" " * indent + one_line(clean(text)), err=True)
 
-    return probed(probe_options, print_progress)
+    return probe_target(probe_options, print_progress)
 
 
 def _print_next_steps(draft: Drafted) -> None:

@@ -76,7 +76,7 @@ async def _format_fact(runtime: Runtime, name: str, answer: Answer) -> Fact:
     problem = f"every active key is answered 401 as {stated!r}"
     for candidate in (candidate for candidate in FORMATS if candidate != stated):
         header = candidate.replace("{key}", runtime.arranger.key_of(name))
-        if (await runtime.flow.send(answer.request.with_authorization(header, credential=name), "another form")).ok:
+        if (await runtime.flow.send(answer.request.with_authorization(header, credential=name), "another format")).ok:
             return wrong("authorization.format", problem, f'the target accepts format = "{candidate}"')
     return wrong("authorization.format", problem, "is the format a different one, or are these keys of another target?")
 

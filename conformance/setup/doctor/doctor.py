@@ -20,8 +20,7 @@ from conformance.engine.open_context import open_context
 from conformance.engine.session import Session
 from conformance.journal.journal import MemoryJournal
 from conformance.journal.lines import ExchangeRecorded
-from conformance.setup.doctor import credentials as keys
-from conformance.setup.doctor import fixtures as stock
+from conformance.setup.doctor import credentials, fixtures
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
 from conformance.setup.doctor.operations import OperationStages
 from conformance.setup.plan.plan import Plan, plan
@@ -48,19 +47,20 @@ def examine(options: RunOptions, on_stage: StageCallback, *, spend: bool) -> tup
     run_plan = plan(session.profile, session.contract, session.instances, session.concurrency)
     clean = session.secrets.clean
     return [
-        replace(fact, told=clean(fact.message), do=clean(fact.advice)) for fact in (*facts, *_need_facts(run_plan))
+        replace(fact, message=clean(fact.message), advice=clean(fact.advice))
+        for fact in (*facts, *_need_facts(run_plan))
     ], run_plan
 
 
 async def _run_stages(session: Session, on_stage: StageCallback, *, spend: bool) -> list[Fact]:
     facts: list[Fact] = []
     async with open_context(session.settings_for(())) as runtime:
-        calls = OperationStages(runtime, spend=spend)
+        operation_stages = OperationStages(runtime, spend=spend)
         stages: tuple[Stage, ...] = (
-            keys.clock_facts,
-            keys.credential_facts,
-            stock.fixture_facts,
-            *(_stage_of(calls, name) for name in _STAGES[3:]),
+            credentials.clock_facts,
+            credentials.credential_facts,
+            fixtures.fixture_facts,
+            *(_stage_of(operation_stages, name) for name in _STAGES[3:]),
         )
         try:
             async with asyncio.timeout(session.profile.limits.deadline_s):
@@ -76,8 +76,8 @@ async def _run_stages(session: Session, on_stage: StageCallback, *, spend: bool)
     return facts
 
 
-def _stage_of(calls: OperationStages, name: str) -> Stage:
-    stage: Callable[[], Awaitable[list[Fact]]] = getattr(calls, name)
+def _stage_of(operation_stages: OperationStages, name: str) -> Stage:
+    stage: Callable[[], Awaitable[list[Fact]]] = getattr(operation_stages, name)
     return lambda _: stage()
 
 

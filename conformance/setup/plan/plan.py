@@ -137,7 +137,7 @@ def format_unstated(groups: Applicability) -> Iterator[str]:
     """The checks that would be unstated, by the profile key that would enable them, as lines of text."""
     if groups.unstated:
         yield ""
-        yield f"unstated: {sum(map(len, groups.unstated.values())):,} checks; state the fact, or exclude it with a reason"
+        yield f"unstated: {sum(map(len, groups.unstated.values())):,} checks; state the fact, or exclude it and say why"
     for key, instances in sorted(groups.unstated.items(), key=lambda item: -len(item[1])):
         names = sorted({instance.check.requirement for instance in instances})
         more = f" and {len(names) - 6} more" if len(names) > 6 else ""
