@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from conformance.cli import after, before, setting_up
+from conformance.cli import doctor, finished_runs, profile_drafts
 from conformance.cli.options import drop_environment, options_from, run_options, target_options
 from conformance.cli.shell import CommandGroup
 from conformance.core.defaults import MOST_WORKERS
@@ -308,5 +308,5 @@ def faults(
     sys.exit(0 if all(row.fine for row in judged_rows) else 1)
 
 
-for command in (before.doctor, *setting_up.COMMANDS, *after.COMMANDS):
+for command in (doctor.doctor, *profile_drafts.COMMANDS, *finished_runs.COMMANDS):
     main.add_command(command)
