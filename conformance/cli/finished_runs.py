@@ -185,13 +185,13 @@ def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> No
 @RUN_DIR
 @click.option("--tier", type=click.Choice(["stable", "candidate", "all"]), help="The operations that count [all].")
 @click.option(
-    "--baseline", type=click.Path(path_type=Path), metavar="RUN_DIR", help="Fail on regressions from this run too."
+    "--baseline", type=click.Path(path_type=Path), metavar="RUN_DIR", help="Also fail on regressions from this run."
 )
 @click.option(
     "--allow-incomplete", multiple=True, metavar="ID", help="A requirement that need not be judged; repeatable."
 )
 @_file("--policy", help="A TOML file with tier, allow_incomplete, strict_waivers and [[waivers]].")
-@click.option("--strict-waivers", is_flag=True, help="Fail on a waiver that is expired or excuses nothing too.")
+@click.option("--strict-waivers", is_flag=True, help="Also fail on a waiver that is expired or excuses nothing.")
 @click.option(
     "--format", "output_format", type=click.Choice(["auto", "text", "github"]), default="auto", help="Output format."
 )
