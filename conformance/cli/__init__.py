@@ -1,4 +1,4 @@
-"""The command line: commands and nothing else. What they do is imported when they are called."""
+"""The command line. A command imports its implementation when it is called."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import click
 
-from conformance.cli import after, before, setting_up
-from conformance.cli.options import options_from, run_options, target_options, without_environment
-from conformance.cli.shell import Commands
+from conformance.cli import doctor, finished_runs, profile_drafts
+from conformance.cli.options import drop_environment, options_from, run_options, target_options
+from conformance.cli.shell import CommandGroup
 from conformance.core.defaults import MOST_WORKERS
 from conformance.core.gc_tuning import calm_collector
 from conformance.core.package import cache_directory
@@ -31,122 +31,122 @@ Exit codes:
 """
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="commerce-conformance", prog_name="conformance")
 def main() -> None:
-    """Certifies implementations of the Commerce Service public interface.
+    """Certify implementations of the Commerce Service public interface.
 
     \b
     Try it on the embedded reference service:
       conformance demo
-    Then on your own, described by a profile:
-      conformance init                               # asks, probes and drafts profiles/mine.toml
+    Then on your own implementation, described by a profile:
+      conformance init        # prompts for the base URL and a key, then drafts profiles/mine.toml
       conformance run --profile profiles/mine.toml --base-url http://127.0.0.1:8080
     """
-    # or hypothesis would keep its own in the current folder, and load what any other package has for it
+    # keeps hypothesis from writing to the current folder and from loading plugins of other packages
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache_directory() / "hypothesis"))
     os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")
-    atexit.register(gc.freeze)  # or Python looks through all that a run has made before it ends
+    atexit.register(gc.freeze)  # skips the last collection, which would visit every object of a run
 
 
 @main.command(epilog=_EXIT_CODES)
 @target_options(required=False, several=True)
-@click.option("--plan", is_flag=True, help="Print what would be sent, and send nothing.")
+@click.option("--plan", is_flag=True, help="Print what the run would send, without sending it.")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
     metavar="RUN_DIR",
-    help="Go on with a run that was cut short, in its folder.",
+    help="Continue an interrupted run in its folder.",
 )
 @run_options
 @click.pass_context
-def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[Path, ...], **given: Any) -> None:
+def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[Path, ...], **parameters: Any) -> None:
     """Certify a running service.
 
     \b
     Examples:
       conformance run --profile profiles/mine.toml
       conformance run --profile profiles/mine.toml --base-url https://staging.example/shop
-      conformance run --profile profiles/mine.toml --plan      # what it would send
+      conformance run --profile profiles/mine.toml --plan      # sends nothing
       conformance run --profile profiles/mine.toml --read-only --rate 5
       conformance run --profile profiles/mine.toml -m stable --fail-fast
       conformance run --profile profiles/mine.toml -k "AUTH-1 and getApiKeyIdentity"
-      conformance run --resume reports/mine-20260102-030405   # what has a result keeps it, the rest is run
-      conformance run --profile eu.toml --profile us.toml     # side by side, one table at the end
-      conformance run --profile profiles/mine.toml --shard 2/4 -q   # one of the parts that `merge` joins
+      conformance run --resume reports/mine-20260102-030405   # runs the checks without a result
+      conformance run --profile eu.toml --profile us.toml     # two targets, one table at the end
+      conformance run --profile profiles/mine.toml --shard 2/4 -q   # one of the shards that `merge` joins
       conformance run --profile profiles/mine.toml --tx ssh=one.example --tx ssh=two.example
     """
     if resume is not None:
-        given = without_environment({**given, "profile": profile}, ctx)
-        profile = given.pop("profile") or ()
+        parameters = drop_environment({**parameters, "profile": profile}, ctx)
+        profile = parameters.pop("profile") or ()
     if not profile and resume is None:
         raise click.UsageError("Missing option '--profile'.")
-    with calm_collector():  # what is imported now, and collected, lives as long as the process
-        _run(plan, resume, profile, options_from(given))
+    with calm_collector():  # what is imported from here on lives as long as the process
+        _run(plan, resume, profile, options_from(parameters))
 
 
 def _run(plan: bool, resume: Path | None, profile: tuple[Path, ...], options: RunOptions) -> None:
-    from conformance.runner import command as running
-    from conformance.runner import many_targets as many
+    from conformance.runner import command as run_command
+    from conformance.runner import many_targets
 
-    found = many.profiles_in(profile)
-    each = [replace(options, profile=path) for path in found] or [options]
+    profiles = many_targets.profiles_in(profile)
+    options_per_target = [replace(options, profile=path) for path in profiles] or [options]
     if plan:
-        for one in each:
-            if len(each) > 1:
-                click.echo(f"{one.profile}:")
-            for line in running.plan(one):
+        for target in options_per_target:
+            if len(options_per_target) > 1:
+                click.echo(f"{target.profile}:")
+            for line in run_command.plan(target):
                 click.echo(line)
         return
-    if len(each) > 1:
-        sys.exit(many.run_all(found, options, resume=resume))
-    sys.exit(running.run(each[0], resume=resume))
+    if len(options_per_target) > 1:
+        sys.exit(many_targets.run_all(profiles, options, resume=resume))
+    sys.exit(run_command.run(options_per_target[0], resume=resume))
 
 
 @main.command(epilog=_EXIT_CODES)
 @click.option(
-    "--variant", default="", metavar="ID", help="Let the reference read the interface in this other legitimate way."
+    "--variant", default="", metavar="ID", help="Use this variant: another legitimate reading of the interface."
 )
-@click.option("--fault", default="", metavar="ID", help="Seed this fault, to see what a failure looks like.")
+@click.option("--fault", default="", metavar="ID", help="Seed this fault in the reference service.")
 @run_options
-def demo(variant: str, fault: str, **given: Any) -> None:
+def demo(variant: str, fault: str, **parameters: Any) -> None:
     """Certify the embedded reference service, on free loopback ports.
 
     \b
     Examples:
       conformance demo
-      conformance demo --fault F031          # what a broken service looks like
+      conformance demo --fault F031          # shows a failing run
       conformance demo --report-dir /tmp/demo
     """
     from conformance.core import interrupts
-    from conformance.runner import command as running
-    from conformance.runner import embedded_reference as embedded
+    from conformance.runner import command as run_command
+    from conformance.runner import embedded_reference
 
-    again = [
+    repeat_command = [
         "conformance",
         "demo",
         *(f"--{kind}={name}" for kind, name in (("variant", variant), ("fault", fault)) if name),
     ]
     with (
         interrupts.as_exceptions(),
-        embedded.reference(variant=variant, fault=fault) as service,
-        embedded.environment(service.environment),
+        embedded_reference.reference(variant=variant, fault=fault) as service,
+        embedded_reference.environment(service.environment),
     ):
         options = options_from(
-            given,
-            profile=embedded.bundled_profiles() / "reference.toml",
+            parameters,
+            profile=embedded_reference.bundled_profiles() / "reference.toml",
             base_url=service.base_url,
             variables={"control": service.control_url},
-            command=shlex.join(again),
+            command=shlex.join(repeat_command),
         )
-        status = running.run(options)
+        status = run_command.run(options)
     sys.exit(status)
 
 
 @main.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8765, show_default=True, help="The public interface; 0 takes a free one.")
-@click.option("--control-port", default=8766, show_default=True, help="Fixtures and ground truth; 0 takes a free one.")
+@click.option("--port", default=8765, show_default=True, help="Port of the public interface; 0 selects a free one.")
+@click.option("--control-port", default=8766, show_default=True, help="Port of the control app; 0 selects a free one.")
 @click.option("--database", metavar="URL", help="A SQLAlchemy URL, such as sqlite:///shop.db [SQLite in memory].")
 @click.option(
     "--workers",
@@ -154,7 +154,7 @@ def demo(variant: str, fault: str, **given: Any) -> None:
     default=1,
     show_default=True,
     metavar="N",
-    help="So many processes, which share the ports and the database.",
+    help="Number of processes, which share the ports and the database.",
 )
 @click.option("--variant", multiple=True, metavar="ID", help="Another legitimate reading of the interface; repeatable.")
 @click.option("--fault", multiple=True, metavar="ID", help="A seeded defect; repeatable.")
@@ -167,10 +167,11 @@ def serve(
     variant: tuple[str, ...],
     fault: tuple[str, ...],
 ) -> None:
-    """Run the reference service by itself, until Ctrl-C.
+    """Run the reference service until Ctrl-C.
 
     Prints its addresses and the environment variables that profiles/reference.toml reads its keys from. Every variant
-    and fault is also served below a path prefix of its own: http://127.0.0.1:8765/F031.
+    and fault is also served below its own path prefix, such as http://127.0.0.1:8765/F031. The control app provides
+    fixtures and ground truth.
 
     \b
     Examples:
@@ -189,25 +190,25 @@ def serve(
 @click.option(
     "--level", type=click.Choice(["required", "declared", "recommended", "observed"]), help="Only this level."
 )
-@click.option("--operation", metavar="ID", help="Only what applies to this operation.")
-@click.option("--checks", is_flag=True, help="Also the checks of each requirement.")
-@click.option("--faults", "seeded", is_flag=True, help="The faults and variants of the reference instead.")
-def list_(words: tuple[str, ...], level: str | None, operation: str | None, checks: bool, seeded: bool) -> None:
+@click.option("--operation", metavar="ID", help="Only requirements of this operation.")
+@click.option("--checks", is_flag=True, help="List the checks of each requirement too.")
+@click.option("--faults", "show_faults", is_flag=True, help="List the faults and variants of the reference service.")
+def list_(words: tuple[str, ...], level: str | None, operation: str | None, checks: bool, show_faults: bool) -> None:
     """List requirements, and the checks that judge them.
 
-    WORDS filter by id or text; all must occur.
+    WORDS select the entries whose id or text contains all of them.
 
     \b
     Examples:
       conformance list
       conformance list IDEM --checks
       conformance list --level required --operation checkoutPublicCart
-      conformance list --faults IDEM-4     # what `demo` and `faults` take
+      conformance list --faults IDEM-4     # the ids that `demo` and `faults` take
     """
-    if seeded:
-        from conformance.reference.registry import listing as seeded_listing
+    if show_faults:
+        from conformance.reference.registry import listing as fault_listing
 
-        for line in seeded_listing(words):
+        for line in fault_listing(words):
             click.echo(line)
         return
     from conformance.checks.catalog import listing
@@ -219,14 +220,14 @@ def list_(words: tuple[str, ...], level: str | None, operation: str | None, chec
 @main.command()
 @click.argument("name", metavar="ID")
 @click.option(
-    "--run", "run_dir", type=click.Path(path_type=Path), metavar="RUN_DIR", help="What failed of it in that run."
+    "--run", "run_dir", type=click.Path(path_type=Path), metavar="RUN_DIR", help="Show its failures in this run."
 )
 def explain(name: str, run_dir: Path | None) -> None:
     """Explain a requirement or a check: statement, section, level, how it is checked, the facts that it needs.
 
-    With profile.KEY: a fact of the profile, its type, bounds and default.
+    The ID profile.KEY explains a fact of the profile: its type, bounds and default.
 
-    With --run: what of it did not pass there, with clause, exchanges, a curl line and the command to see it again.
+    With --run: its results that did not pass, with clause, exchanges, a curl line and the command that repeats them.
     ID may then also be a row's id or a failure's signature from the report.
 
     \b
@@ -250,17 +251,17 @@ def explain(name: str, run_dir: Path | None) -> None:
 
 @main.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--all", "everything", is_flag=True, help="All faults, all variants and 300 drawn targets.")
-@click.option("--variants", is_flag=True, help="Also every legitimate variant, which must be conformant.")
-@click.option("--drawn", "count", type=click.IntRange(0, 10_000), default=0, metavar="N", help="N drawn targets.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="For --drawn.")
-@click.option("--draw", "choices", multiple=True, metavar="JSON", help="The target of these choices; repeatable.")
-@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1, 64), help="So many at once.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the table there too.")
-@click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write which requirement kills what.")
+@click.option("--all", "all_subjects", is_flag=True, help="All faults, all variants and 300 random targets.")
+@click.option("--variants", is_flag=True, help="Every variant too; each must be conformant.")
+@click.option("--drawn", "count", type=click.IntRange(0, 10_000), default=0, metavar="N", help="N random targets.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The seed of --drawn.")
+@click.option("--draw", "choices", multiple=True, metavar="JSON", help="A random target by its choices; repeatable.")
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(1, 64), help="Targets judged in parallel.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the table as JSON.")
+@click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write what kills each fault, as JSON.")
 def faults(
     ids: tuple[str, ...],
-    everything: bool,
+    all_subjects: bool,
     variants: bool,
     count: int,
     seed: int,
@@ -271,11 +272,11 @@ def faults(
 ) -> None:
     """Run the kill matrix: the suite against every seeded fault of the reference service.
 
-    Says of each fault whether it was killed, by which requirements, at what cost, and what else went red. Exits 1
-    where a fault survived, or a variant was not conformant.
+    Prints for each fault whether it was killed, the requests and seconds, and which other requirements failed. Exits 1
+    if a fault survived or a variant was not conformant.
 
-    A drawn target mixes legitimate readings at random, each with the profile that its owner would write: it must be
-    conformant too. With --drawn or --draw nothing else is judged but what is named.
+    A random target combines legitimate readings, with the profile that its owner would write; it must be conformant
+    too. With --drawn or --draw, faults are judged only if they are named.
 
     \b
     Examples:
@@ -290,24 +291,24 @@ def faults(
     from conformance.core import interrupts
     from conformance.runner import kill_matrix as matrix
 
-    done = []
-    count = count or (matrix.RANDOM_TARGETS if everything else 0)
-    some = bool(count or choices) and not everything
-    subjects = matrix.select_subjects(ids, with_variants=variants or everything, only_random=some)
+    judged_rows = []
+    count = count or (matrix.RANDOM_TARGETS if all_subjects else 0)
+    only_random = bool(count or choices) and not all_subjects
+    subjects = matrix.select_subjects(ids, with_variants=variants or all_subjects, only_random=only_random)
     with interrupts.as_exceptions():
         for row in matrix.judge_subjects(
             matrix.interleave(subjects, matrix.random_subjects(count, seed, choices)), jobs
         ):
-            done.append(row)
+            judged_rows.append(row)
             click.echo(matrix.format_row(row))
-    told = matrix.summarize(done)
-    click.echo(matrix.format_summary(told))
+    summary = matrix.summarize(judged_rows)
+    click.echo(matrix.format_summary(summary))
     if json_file is not None:
-        json_file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        json_file.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     if record is not None:
-        record.write_text(json.dumps(matrix.kills_record(done), indent=1) + "\n", encoding="utf-8")
-    sys.exit(0 if all(row.fine for row in done) else 1)
+        record.write_text(json.dumps(matrix.kills_record(judged_rows), indent=1) + "\n", encoding="utf-8")
+    sys.exit(0 if all(row.fine for row in judged_rows) else 1)
 
 
-for command in (before.doctor, *setting_up.COMMANDS, *after.COMMANDS):
+for command in (doctor.doctor, *profile_drafts.COMMANDS, *finished_runs.COMMANDS):
     main.add_command(command)

@@ -14,10 +14,10 @@ from conformance.core.errors import UsageError
 from conformance.core.option import Kind, Option, words_in
 from conformance.core.run_options import OPTIONS, RunOptions
 
-SEVERAL_PROFILES = "What the target says about itself (TOML); repeatable, or a folder of them: side by side."
+PROFILES_HELP = "The target's profile (TOML); repeatable, or a folder of profiles."
 
 
-class Workers(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
+class WorkersType(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
     """A number of processes, or `auto`."""
 
     name = "workers"
@@ -29,8 +29,8 @@ class Workers(click.ParamType):  # type: ignore[type-arg]  # generic from click 
         return value
 
 
-class _Repeatable(click.Option):
-    """Its environment variable holds several words, as a shell reads them."""
+class _RepeatableOption(click.Option):
+    """An option whose environment variable holds several words, split as in a shell."""
 
     def value_from_envvar(self, ctx: click.Context) -> Any:
         text = self.resolve_envvar_value(ctx)
@@ -40,56 +40,56 @@ class _Repeatable(click.Option):
             raise click.UsageError(str(error), ctx) from None
 
 
-def table_options(*names: str, **more: dict[str, Any]) -> Callable[[Any], Any]:
-    """Gives a command the options of these names; `more` is what this command's option of a name has of its own."""
+def table_options(*names: str, **overrides: dict[str, Any]) -> Callable[[Any], Any]:
+    """A decorator that adds the options of these names; `more` holds further settings by option name."""
 
-    def with_options(command: Any) -> Any:
+    def add_options(command: Any) -> Any:
         for option in reversed(OPTIONS):
             if option.name in names and option.flags:
-                command = _option(option, **more.get(option.name, {}))(command)
+                command = _click_option(option, **overrides.get(option.name, {}))(command)
         return command
 
-    return with_options
+    return add_options
 
 
 run_options = table_options(*(option.name for option in OPTIONS if not option.is_target))
-"""Gives a command the options of a run, but for those that say which target."""
+"""A decorator that adds the options of a run, except those of the target."""
 
 
 def target_options(*, required: bool, several: bool = False) -> Callable[[Any], Any]:
-    """Gives a command the options that say which target: its profile, and what stands in place of that."""
-    profile = {"required": required} | ({"multiple": True, "help": SEVERAL_PROFILES} if several else {})
+    """A decorator that adds the options of the target: its profile, and what overrides it."""
+    profile = {"required": required} | ({"multiple": True, "help": PROFILES_HELP} if several else {})
     return table_options(*(option.name for option in OPTIONS if option.is_target), profile=profile)
 
 
-def options_from(given: dict[str, Any], **rest: Any) -> RunOptions:
-    """The value of what a command was given. Raises UsageError."""
-    return RunOptions.read({**given, **rest}, lambda option: option.flag)
+def options_from(parameters: dict[str, Any], **overrides: Any) -> RunOptions:
+    """The options of a run from the parameters of a command. Raises UsageError."""
+    return RunOptions.read({**parameters, **overrides}, lambda option: option.flag)
 
 
-def without_environment(given: dict[str, Any], ctx: click.Context) -> dict[str, Any]:
-    """What a command that resumes a run was given: what the run had has precedence over the environment."""
-    settled = {option.name for option in OPTIONS if option.kept or not option.changeable}
+def drop_environment(parameters: dict[str, Any], ctx: click.Context) -> dict[str, Any]:
+    """The parameters of a command that resumes a run; the options of that run override the environment."""
+    fixed_names = {option.name for option in OPTIONS if option.kept or not option.changeable}
     return {
-        name: None if name in settled and ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT else value
-        for name, value in given.items()
+        name: None if name in fixed_names and ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT else value
+        for name, value in parameters.items()
     }
 
 
-def _option(option: Option, **more: Any) -> Callable[[Any], Any]:
-    told: dict[str, Any] = {"help": option.help, "metavar": option.metavar or None, "type": _type(option)}
-    told |= {"envvar": option.environment, "show_envvar": True}
+def _click_option(option: Option, **overrides: Any) -> Callable[[Any], Any]:
+    settings: dict[str, Any] = {"help": option.help, "metavar": option.metavar or None, "type": _click_type(option)}
+    settings |= {"envvar": option.environment, "show_envvar": True}
     if option.kind is Kind.FLAG:
-        told = {**told, "is_flag": True, "type": None}
+        settings = {**settings, "is_flag": True, "type": None}
     elif option.repeatable:
-        told |= {"multiple": True, "help": f"{option.help.removesuffix('.')}; repeatable."}
-    told |= more
-    if told.get("multiple"):
-        told["cls"] = _Repeatable
-    return click.option(*option.flags, option.name, **told)
+        settings |= {"multiple": True, "help": f"{option.help.removesuffix('.')}; repeatable."}
+    settings |= overrides
+    if settings.get("multiple"):
+        settings["cls"] = _RepeatableOption
+    return click.option(*option.flags, option.name, **settings)
 
 
-def _type(option: Option) -> Any:
+def _click_type(option: Option) -> Any:
     if option.kind is Kind.INTEGER:
         return click.IntRange(option.least, option.most)  # type: ignore[arg-type]
     if option.kind is Kind.NUMBER:
@@ -98,4 +98,4 @@ def _type(option: Option) -> Any:
         )
     if option.kind is Kind.PATH:
         return click.Path(path_type=Path)
-    return Workers() if option.kind is Kind.WORKERS else str
+    return WorkersType() if option.kind is Kind.WORKERS else str

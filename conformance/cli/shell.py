@@ -1,5 +1,5 @@
-"""How a command ends: whatever goes wrong is one line and its exit code, and none of Python's own, or of click's, looks
-like a verdict. Both would end with 1, which says that the target does not conform."""
+"""How a command ends: an error is one line and an exit code of the suite. Python and click would exit with 1, which
+means that the target does not conform."""
 
 from __future__ import annotations
 
@@ -14,97 +14,97 @@ import click
 
 from conformance.core.errors import ConformanceError
 
-_INTERRUPTED = 130
+_INTERRUPTED_CODE = 130
 
 
-class Commands(click.Group):
-    """A group of commands that ends so."""
+class CommandGroup(click.Group):
+    """A group of commands that end so."""
 
     def main(self, *args: Any, standalone_mode: bool = True, **rest: Any) -> Any:
-        plain: Callable[..., Any] = super().main
+        click_main: Callable[..., Any] = super().main
         if not standalone_mode:
-            return plain(*args, standalone_mode=False, **rest)
+            return click_main(*args, standalone_mode=False, **rest)
         if sys.stdout is sys.__stdout__ and sys.stderr is sys.__stderr__:
-            sys.stdout, sys.stderr = _heard(sys.stdout, _Heard), _heard(sys.stderr, _HeardOf)
-        sys.exit(_code(partial(plain, *args, standalone_mode=False, **rest)))
+            sys.stdout, sys.stderr = _wrap_stream(sys.stdout, _OutputStream), _wrap_stream(sys.stderr, _ErrorStream)
+        sys.exit(_exit_code(partial(click_main, *args, standalone_mode=False, **rest)))
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except ConformanceError as error:
-            _say(str(error))
+            _print_error(str(error))
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
-            _say("interrupted")
-            ctx.exit(_INTERRUPTED)
+            _print_error("interrupted")
+            ctx.exit(_INTERRUPTED_CODE)
         except (click.exceptions.Exit, click.Abort, click.ClickException):
             raise
-        except Exception as error:  # noqa: BLE001 the last one to catch it
-            _say(f"the suite erred: {_described(error)} (CONFORMANCE_TRACEBACK=1 shows where)")
+        except Exception as error:  # noqa: BLE001 - nothing above catches it
+            _print_error(f"the suite erred: {_describe(error)} (CONFORMANCE_TRACEBACK=1 shows where)")
             ctx.exit(ConformanceError.exit_code)
 
 
-def _code(command: Callable[[], Any]) -> int:
+def _exit_code(command: Callable[[], Any]) -> int:
     try:
         code = command()
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):  # outside of any command, or while it said how it ended
+    except (click.Abort, KeyboardInterrupt):  # outside of any command, or while an error is printed
         click.echo("error: interrupted", err=True)
-        return _INTERRUPTED
-    except OSError as error:  # met while it said so
+        return _INTERRUPTED_CODE
+    except OSError as error:  # while an error is printed
         click.echo(f"error: the suite erred: {error}", err=True)
         return ConformanceError.exit_code
     return code if isinstance(code, int) else 0
 
 
-class _Heard(io.TextIOWrapper):
-    """Where a person or a program reads, or has stopped to: what is told there then is lost, and changes no exit code.
+class _OutputStream(io.TextIOWrapper):
+    """Standard output: when its reader is gone, further output is discarded, and the exit code stays the same.
 
-    A character that the other side's encoding lacks is told as a question mark.
+    A character that the encoding lacks is written as a question mark.
     """
 
-    lost: type[OSError] = BrokenPipeError
-    """What is no trouble."""
+    ignored_error: type[OSError] = BrokenPipeError
+    """The error on which output is discarded."""
 
     def write(self, text: str) -> int:
         try:
             return super().write(text)
-        except self.lost:
-            self._forget()
+        except self.ignored_error:
+            self._discard_output()
         return len(text)
 
     def flush(self) -> None:
         try:
             super().flush()
-        except self.lost:
-            self._forget()
+        except self.ignored_error:
+            self._discard_output()
 
-    def _forget(self) -> None:
-        """Whatever is still told goes nowhere."""
+    def _discard_output(self) -> None:
+        """Discards all further output."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
 
 
-class _HeardOf(_Heard):
-    """For what went wrong: where even that cannot be told, on a full disk, the exit code still tells it."""
+class _ErrorStream(_OutputStream):
+    """Standard error: if a message cannot be written, as on a full disk, the exit code still stands."""
 
-    lost = OSError
+    ignored_error = OSError
 
 
-def _heard(stream: Any, made: type[_Heard]) -> Any:
-    if not isinstance(stream, io.TextIOWrapper):  # closed by whoever called, say
+def _wrap_stream(stream: Any, stream_type: type[_OutputStream]) -> Any:
+    if not isinstance(stream, io.TextIOWrapper):  # closed by the caller, for example
         return stream
-    return made(stream.buffer, stream.encoding, "replace", line_buffering=stream.line_buffering)
+    return stream_type(stream.buffer, stream.encoding, "replace", line_buffering=stream.line_buffering)
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     from conformance.client.redaction.secrets import clean_with_all
 
     click.echo(f"error: {' '.join(clean_with_all(text).split())}", err=True)
 
 
-def _described(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if os.environ.get("CONFORMANCE_TRACEBACK"):
         import traceback
 

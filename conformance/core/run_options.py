@@ -27,14 +27,12 @@ TARGET: Final = {**KEPT, "repeats": True, "is_target": True}
 class RunOptions:
     """What a run is asked for. A field is a row of the table of options."""
 
-    profile: Path | None = row(
-        Kind.PATH, "--profile", metavar="FILE", help="What the target says about itself (TOML).", **TARGET
-    )
+    profile: Path | None = row(Kind.PATH, "--profile", metavar="FILE", help="The target's profile (TOML).", **TARGET)
     base_url: str = row(
         Kind.TEXT,
         "--base-url",
         metavar="URL",
-        help="Instead of the profile's base_url; may have a path prefix.",
+        help="Overrides the profile's base_url; may have a path prefix.",
         **TARGET,
     )
     variables: Mapping[str, str] = row(
@@ -61,7 +59,7 @@ class RunOptions:
         least=0,
         most=2**32 - 1,
         metavar="N",
-        help="For generated requests; an equal seed gives equal ones.",
+        help="The seed of generated requests.",
         repeats=True,
         kept=True,
     )
@@ -71,7 +69,7 @@ class RunOptions:
         least=1,
         most=10_000,
         metavar="N",
-        help=f"How many generated requests each property is tried on [{EXAMPLES}].",
+        help=f"Generated requests for each property [{EXAMPLES}].",
         repeats=True,
         kept=True,
     )
@@ -112,7 +110,7 @@ class RunOptions:
     fail_fast: bool = row(
         Kind.FLAG, "-x", "--fail-fast", pytest="-x", help="Stop at the first failure.", changeable=True
     )
-    last_failed: bool = row(Kind.FLAG, "--lf", pytest="--lf", help="Only what failed the last time.")
+    last_failed: bool = row(Kind.FLAG, "--lf", pytest="--lf", help="Only what failed in the last run.")
     max_requests: int | None = row(
         Kind.INTEGER,
         "--max-requests",
@@ -123,15 +121,15 @@ class RunOptions:
         **KEPT,
     )
     rate: float | None = row(
-        Kind.NUMBER, "--rate", above=0, metavar="N", help="Requests a second at most.", limit="rate", **KEPT
+        Kind.NUMBER, "--rate", above=0, metavar="N", help="At most this many requests per second.", limit="rate", **KEPT
     )
     timeout_s: float | None = row(
-        Kind.NUMBER, "--timeout", above=0, metavar="SECONDS", help="For one request [10].", limit="timeout_s", **KEPT
+        Kind.NUMBER, "--timeout", above=0, metavar="SECONDS", help="For each request [10].", limit="timeout_s", **KEPT
     )
     read_only: bool = row(
         Kind.FLAG,
         "--read-only",
-        help="Send only what cannot change state; never conformant, then.",
+        help="Send only reads; the verdict cannot be conformant.",
         limit="read_only",
         **KEPT,
     )
@@ -139,7 +137,7 @@ class RunOptions:
         Kind.TEXT,
         "--proxy",
         metavar="URL",
-        help="Send through this HTTP proxy; none is taken from HTTP_PROXY and its like.",
+        help="Send through this HTTP proxy; HTTP_PROXY and the like are ignored.",
         limit="proxy",
         **KEPT,
     )

@@ -106,7 +106,7 @@ def _print_summary(run: Run, session: Session, console: Console, *, quiet: bool)
 
 def plan(options: RunOptions) -> list[str]:
     """The requests that a run with these options would send, as lines of text. Raises ConformanceError."""
-    from conformance.setup.plan.plan import lines
+    from conformance.setup.plan.plan import format_plan
     from conformance.setup.plan.plan import plan as made_plan
 
     _reject_conflicts(options)
@@ -117,7 +117,7 @@ def plan(options: RunOptions) -> list[str]:
     if not selection.instances:
         problem = selection.ending.failure if selection.ending else ""
         raise NoVerdict(problem or "no check matches the selection", plugin.EXIT_USAGE)
-    return list(lines(made_plan(session.profile, session.contract, selection.instances, session.concurrency)))
+    return list(format_plan(made_plan(session.profile, session.contract, selection.instances, session.concurrency)))
 
 
 class Selection:

@@ -1,3 +1,3 @@
-"""Before a run: a first draft of a profile (probe), the set-up proven (doctor), what would be sent (plan)."""
+"""Before a run: `probe` drafts a profile, `doctor` proves its facts, `plan` predicts the requests."""
 
 __all__ = ["doctor", "plan", "probe"]

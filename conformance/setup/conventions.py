@@ -1,4 +1,4 @@
-"""The usual ways to write a key in the Authorization header, and to call the place of an idempotency key."""
+"""The usual forms of the Authorization header, and the usual names of an idempotency key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMATS: Final = (
     "APIKey {key}",
     "X-API-Key {key}",
 )
-"""The usual ones, the likeliest first."""
+"""The likeliest first."""
 KEY_NAMES: Final = (
     "Idempotency-Key",
     "X-Idempotency-Key",
@@ -36,4 +36,4 @@ KEY_NAMES: Final = (
     "X-Request-Id",
     "key",
 )
-"""Of headers, and of query parameters after those that look like one."""
+"""Names of headers, and of query parameters after those that resemble one."""

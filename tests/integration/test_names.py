@@ -21,11 +21,10 @@ import conformance
 PACKAGE: Final = Path(conformance.__file__).parent
 
 ROOMS_TO_DO: Final[Mapping[str, str]] = {
-    "cli": "its options move into one table",
     "core": "its second process goes",
     "journal": "its lines become typed values",
     "profile": "its model replaces the schema",
-    "setup": "its probe gets the run's composition root",
+    "setup/probe": "its probe gets the run's composition root",
     "checks/support/context.py": "it holds the second process",
     "checks/support/properties.py": "it speaks to the second process",
     "judge/assemble.py": "it reads the journal's typed lines",
@@ -156,7 +155,7 @@ PHRASES: Final = (
     r"\bbe it\b",
     r"\baside\b",
     r"\bhurried\b",
-    r"\bdrawn\b",
+    r"(?<!--)\bdrawn\b",
     r"\blooked at\b",
     r"\bfor want of\b",
     r"\bstrangers?\b",

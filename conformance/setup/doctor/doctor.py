@@ -1,4 +1,4 @@
-"""`conformance doctor`: the set-up proven before anything is judged, a line a fact."""
+"""`conformance doctor`: proves the facts of a profile against the target before a run."""
 
 from __future__ import annotations
 
@@ -20,82 +20,84 @@ from conformance.engine.open_context import open_context
 from conformance.engine.session import Session
 from conformance.journal.journal import MemoryJournal
 from conformance.journal.lines import ExchangeRecorded
-from conformance.setup.doctor import credentials as keys
-from conformance.setup.doctor import fixtures as stock
+from conformance.setup.doctor import credentials, fixtures
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
-from conformance.setup.doctor.operations import Calls
+from conformance.setup.doctor.operations import OperationStages
 from conformance.setup.plan.plan import Plan, plan
 
-Told = Callable[[str], None]
+StageCallback = Callable[[str], None]
 Stage = Callable[[Runtime], Awaitable[list[Fact]]]
 _STAGES = ("clock", "credentials", "fixtures", "controls", "idempotency", "errors", "search", "pointers", "effects")
-_LIMITS = ("ratelimit", "x-ratelimit", "x-rate-limit", "retry-after")
+_LIMIT_HEADERS = ("ratelimit", "x-ratelimit", "x-rate-limit", "retry-after")
 
 
-def examined(options: RunOptions, told: Told, *, spend: bool) -> tuple[list[Fact], Plan]:
-    """All facts of a set-up, and what a run would send. `told` hears what is being looked at; `spend` uses up fixtures.
+def examine(options: RunOptions, on_stage: StageCallback, *, spend: bool) -> tuple[list[Fact], Plan]:
+    """The facts of a profile, and the plan of a run. The callback gets each stage; `spend` uses up listed fixtures.
 
-    Raises ConformanceError for a profile that does not load, a missing secret, and a target that is not there.
+    Raises ConformanceError for a profile that does not load, a missing secret, and an unreachable target.
     """
     journal = MemoryJournal()
     session = Session(options, journal=journal)
-    facts = [proven("profile", f"{session.profile.name}: every key is known, every secret is there")]
+    facts = [proven("profile", f"{session.profile.name}: every key is known, every secret is available")]
     reach(session.profile)
-    facts += [proven("base_url", f"{session.profile.base_url} answers"), *_hosts(session), *_tls(session)]
-    facts += asyncio.run(_asked(session, told, spend=spend))
+    facts += [proven("base_url", f"{session.profile.base_url} answers"), *_host_facts(session), *_tls_facts(session)]
+    facts += asyncio.run(_run_stages(session, on_stage, spend=spend))
     exchanges = [line.exchange for line in journal.lines if isinstance(line, ExchangeRecorded)]
-    facts += [*_schemas(session, exchanges), *_rate_limit(session, exchanges)]
-    made = plan(session.profile, session.contract, session.instances, session.concurrency)
+    facts += [*_schema_facts(session, exchanges), *_rate_limit_facts(session, exchanges)]
+    run_plan = plan(session.profile, session.contract, session.instances, session.concurrency)
     clean = session.secrets.clean
-    return [replace(fact, told=clean(fact.told), do=clean(fact.do)) for fact in (*facts, *_needs(made))], made
+    return [
+        replace(fact, message=clean(fact.message), advice=clean(fact.advice))
+        for fact in (*facts, *_need_facts(run_plan))
+    ], run_plan
 
 
-async def _asked(session: Session, told: Told, *, spend: bool) -> list[Fact]:
+async def _run_stages(session: Session, on_stage: StageCallback, *, spend: bool) -> list[Fact]:
     facts: list[Fact] = []
     async with open_context(session.settings_for(())) as runtime:
-        calls = Calls(runtime, spend=spend)
+        operation_stages = OperationStages(runtime, spend=spend)
         stages: tuple[Stage, ...] = (
-            keys.clock,
-            keys.credentials,
-            stock.stock,
-            *(_of(calls, name) for name in _STAGES[3:]),
+            credentials.clock_facts,
+            credentials.credential_facts,
+            fixtures.fixture_facts,
+            *(_stage_of(operation_stages, name) for name in _STAGES[3:]),
         )
         try:
             async with asyncio.timeout(session.profile.limits.deadline_s):
                 for name, stage in zip(_STAGES, stages, strict=True):
-                    told(name)
+                    on_stage(name)
                     facts += await stage(runtime)
                     if any(fact.name == "authorization.format" and fact.state == "wrong" for fact in facts):
-                        break  # nothing with a key can be said
+                        break  # without an accepted key, nothing more can be proven
         except TargetSilent as error:
-            facts.append(wrong("base_url", str(error), "is there something between here and the service?"))
+            facts.append(wrong("base_url", str(error), "is there a proxy between this machine and the service?"))
         except (TimeoutError, BudgetExhausted) as error:
-            facts.append(unsure("limits", f"ended early: {error or 'the deadline was reached'}", "allow for more"))
+            facts.append(unsure("limits", f"ended early: {error or 'the deadline was reached'}", "raise the limit"))
     return facts
 
 
-def _of(calls: Calls, name: str) -> Stage:
-    stage: Callable[[], Awaitable[list[Fact]]] = getattr(calls, name)
+def _stage_of(operation_stages: OperationStages, name: str) -> Stage:
+    stage: Callable[[], Awaitable[list[Fact]]] = getattr(operation_stages, name)
     return lambda _: stage()
 
 
-def _hosts(session: Session) -> Iterator[Fact]:
-    """Requests go nowhere else."""
+def _host_facts(session: Session) -> Iterator[Fact]:
+    """All hosts that requests are sent to."""
     profile = session.profile
-    calls = [f.http.url for states in profile.fixtures.values() for f in states.values() if f.http]
-    calls += [effect.http.url for effect in profile.effects.values() if effect.http]
-    calls += [call.url for call in (profile.rate_limit.prepare, profile.rate_limit.restore) if call]
-    calls += [how.http.url for how in profile.cleanup.values()]
-    others = sorted({urlsplit(url).netloc for url in calls} - {urlsplit(profile.base_url).netloc})
-    yield note("hosts", f"{urlsplit(profile.base_url).netloc} and {', '.join(others) or 'no other'}")
+    urls = [fixture.http.url for states in profile.fixtures.values() for fixture in states.values() if fixture.http]
+    urls += [effect.http.url for effect in profile.effects.values() if effect.http]
+    urls += [call.url for call in (profile.rate_limit.prepare, profile.rate_limit.restore) if call]
+    urls += [cleanup.http.url for cleanup in profile.cleanup.values()]
+    other_hosts = sorted({urlsplit(url).netloc for url in urls} - {urlsplit(profile.base_url).netloc})
+    yield note("hosts", f"{urlsplit(profile.base_url).netloc} and {', '.join(other_hosts) or 'no other'}")
 
 
-def _tls(session: Session) -> Iterator[Fact]:
+def _tls_facts(session: Session) -> Iterator[Fact]:
     parts = urlsplit(session.profile.base_url)
     if parts.scheme != "https":
         loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
         if not loopback:
-            yield unsure("tls", "plain http: keys travel in the clear", "use https")
+            yield unsure("tls", "plain http: keys are sent unencrypted", "use https")
         return
     if not session.profile.tls.verify:
         yield unsure("tls.verify", "the certificate is not verified", "state tls.ca_file instead")
@@ -103,55 +105,60 @@ def _tls(session: Session) -> Iterator[Fact]:
     if session.profile.limits.proxy:
         yield note("tls", "verified, through the proxy")
         return
-    with suppress(OSError, ssl.SSLError, ValueError):  # `reach` has verified it; this is about its last day
+    with suppress(OSError, ssl.SSLError, ValueError):  # `reach` has verified it; this reads its expiry date
         ca_file = session.profile.tls.ca_file
         context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
         with (
-            socket.create_connection((parts.hostname or "", parts.port or 443), timeout=5) as plain,
-            context.wrap_socket(plain, server_hostname=parts.hostname) as secure,
+            socket.create_connection((parts.hostname or "", parts.port or 443), timeout=5) as tcp_socket,
+            context.wrap_socket(tcp_socket, server_hostname=parts.hostname) as tls_socket,
         ):
-            days = (ssl.cert_time_to_seconds(str((secure.getpeercert() or {})["notAfter"])) - time.time()) / 86_400
-            told = f"{secure.version()}, verified, the certificate ends in {days:.0f} days"
-            yield proven("tls", told) if days > 14 else unsure("tls", told, "renew it")
+            days = (ssl.cert_time_to_seconds(str((tls_socket.getpeercert() or {})["notAfter"])) - time.time()) / 86_400
+            message = f"{tls_socket.version()}, verified, the certificate expires in {days:.0f} days"
+            yield proven("tls", message) if days > 14 else unsure("tls", message, "renew it")
 
 
-def _schemas(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]:
-    """Whether real answers validate: every finding is about a schema or about the target; here it is the schema's."""
+def _schema_facts(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]:
+    """Whether real answers validate. A finding is due to the schema or to the target; the schema is reported."""
     if not session.profile.schemas.by_name:
         yield note("schemas", "none are stated", "with [schemas], answers and bodies are judged in detail")
         return
-    seen: dict[str, str] = {}
-    looked = 0
+    problems: dict[str, str] = {}
+    judged_count = 0
     for exchange in exchanges:
-        looked += "ENV-4" in exchange.judged
+        judged_count += "ENV-4" in exchange.judged
         for finding in exchange.findings:
             if finding.requirement == "ENV-4":
                 operation = session.contract.operations[exchange.operation]
                 name = operation.response_schema if exchange.status == 200 else "PublicErrorResponse"
-                seen.setdefault(name, f"{exchange.operation}, {exchange.status}: {finding.message}")
-    for name, message in seen.items():
-        yield wrong(f"schemas.{name}", message, "is the schema right? If it is, a run will say that the target is not")
-    if not seen and looked:
-        yield proven("schemas", f"{looked} answers validate")
+                problems.setdefault(name, f"{exchange.operation}, {exchange.status}: {finding.message}")
+    for name, message in problems.items():
+        yield wrong(f"schemas.{name}", message, "is the schema right? If it is, a run will report the target")
+    if not problems and judged_count:
+        yield proven("schemas", f"{judged_count} answers validate")
 
 
-def _rate_limit(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]:
+def _rate_limit_facts(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]:
     limited = sum(exchange.status == 429 for exchange in exchanges)
-    shown = {name: value for e in exchanges for name, value in e.response.headers if name.lower().startswith(_LIMITS)}
-    told = [f"{limited} of {len(exchanges)} answers were 429"] if limited else []
-    told += [f"{name}: {value}" for name, value in list(shown.items())[:4]]
-    if not told:
+    headers = {
+        name: value
+        for entry in exchanges
+        for name, value in entry.response.headers
+        if name.lower().startswith(_LIMIT_HEADERS)
+    }
+    observations = [f"{limited} of {len(exchanges)} answers were 429"] if limited else []
+    observations += [f"{name}: {value}" for name, value in list(headers.items())[:4]]
+    if not observations:
         yield note("rate limit", f"none seen in {len(exchanges)} requests")
     elif limited and session.profile.limits.rate is None:
-        yield unsure("limits.rate", "; ".join(told), "state a rate that the target bears: a run is then quicker")
+        yield unsure("limits.rate", "; ".join(observations), "state a rate that the target accepts: runs become faster")
     else:
-        yield note("rate limit", "; ".join(told))
+        yield note("rate limit", "; ".join(observations))
 
 
-def _needs(made: Plan) -> Iterator[Fact]:
-    for need in made.needs:
+def _need_facts(run_plan: Plan) -> Iterator[Fact]:
+    for need in run_plan.needs:
         name = f"fixtures.{need.fixture}.values"
-        if need.short:
-            yield unsure(name, f"{need.listed} are listed, a full run uses up to {need.most}", "list more")
+        if need.is_short:
+            yield unsure(name, f"{need.listed} are listed, a full run uses up to {need.maximum}", "list more")
         elif need.listed is not None:
-            yield proven(name, f"{need.listed} are listed, a full run uses up to {need.most}")
+            yield proven(name, f"{need.listed} are listed, a full run uses up to {need.maximum}")

@@ -1,4 +1,4 @@
-"""What `doctor` finds out: facts, each proven, wrong, or not to be told, with what to do about it."""
+"""The facts that `doctor` reports: each is proven, wrong, unsure or a note, with advice."""
 
 from __future__ import annotations
 
@@ -25,57 +25,59 @@ _ORDER = ("profile", "base_url", "hosts", "tls", "clock", "authorization", "cred
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`name` is a profile key where there is one; `do` says what to do about it."""
+    """One fact; its name is a profile key where there is one."""
 
     name: str
     state: State
-    told: str
-    do: str = ""
+    message: str
+    advice: str = ""
 
     @property
     def line(self) -> str:
-        """One line, safe to print: what the target wrote is in it."""
-        advice = f" → {one_line(self.do, 400)}" if self.do else ""
-        return clean(f"{_SIGNS[self.state]} {self.name:44} {one_line(self.told, 500)}{advice}")
+        """One line, without control characters: it may quote the target."""
+        suffix = f" → {one_line(self.advice, 400)}" if self.advice else ""
+        return clean(f"{_SIGNS[self.state]} {self.name:44} {one_line(self.message, 500)}{suffix}")
 
 
-def proven(name: str, told: str) -> Fact:
-    return Fact(name, State.PROVEN, told)
+def proven(name: str, message: str) -> Fact:
+    return Fact(name, State.PROVEN, message)
 
 
-def wrong(name: str, told: str, do: str) -> Fact:
-    return Fact(name, State.WRONG, told, do)
+def wrong(name: str, message: str, advice: str) -> Fact:
+    return Fact(name, State.WRONG, message, advice)
 
 
-def unsure(name: str, told: str, do: str = "") -> Fact:
-    return Fact(name, State.UNSURE, told, do)
+def unsure(name: str, message: str, advice: str = "") -> Fact:
+    return Fact(name, State.UNSURE, message, advice)
 
 
-def note(name: str, told: str, do: str = "") -> Fact:
-    return Fact(name, State.NOTE, told, do)
+def note(name: str, message: str, advice: str = "") -> Fact:
+    return Fact(name, State.NOTE, message, advice)
 
 
-def ordered(facts: Iterable[Fact]) -> list[Fact]:
-    """What is wrong first, and each kind in the order in which things rest on each other."""
-    return sorted(facts, key=lambda fact: (_STATES.index(fact.state), _rank(fact.name)))
+def sort_facts(facts: Iterable[Fact]) -> list[Fact]:
+    """The wrong facts first; facts of one state in the order of their dependencies."""
+    return sorted(facts, key=lambda fact: (_STATES.index(fact.state), _dependency_rank(fact.name)))
 
 
-def _rank(name: str) -> int:
-    """No call is answered without a key that is accepted, no write without an idempotency key, and so on."""
+def _dependency_rank(name: str) -> int:
+    """The place of a profile table in the order of dependencies: a write needs an idempotency key, any call a key."""
     table = name.partition(".")[0]
     return _ORDER.index(table) if table in _ORDER else len(_ORDER)
 
 
-def last_line(facts: Iterable[Fact]) -> str:
+def summary_line(facts: Iterable[Fact]) -> str:
     counts = {state: sum(fact.state is state for fact in facts) for state in State}
     if counts[State.WRONG]:
-        return f"{counts[State.WRONG]} wrong, {counts[State.PROVEN]} proven: mend the first line, and ask again"
-    rest = f", {counts[State.UNSURE]} not to be told" if counts[State.UNSURE] else ""
-    return f"{counts[State.PROVEN]} facts proven{rest}, nothing wrong"
+        return (
+            f"{counts[State.WRONG]} wrong, {counts[State.PROVEN]} proven: correct the first line, then run doctor again"
+        )
+    unsure_part = f", {counts[State.UNSURE]} unsure" if counts[State.UNSURE] else ""
+    return f"{counts[State.PROVEN]} facts proven{unsure_part}, nothing wrong"
 
 
-def lines(facts: Iterable[Fact]) -> Iterator[str]:
-    some = ordered(facts)
-    yield from (fact.line for fact in some)
+def format_facts(facts: Iterable[Fact]) -> Iterator[str]:
+    sorted_facts = sort_facts(facts)
+    yield from (fact.line for fact in sorted_facts)
     yield ""
-    yield last_line(some)
+    yield summary_line(sorted_facts)

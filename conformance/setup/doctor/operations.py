@@ -1,4 +1,4 @@
-"""Facts about calls: each operation's control, the idempotency key, the search, and what the profile points at."""
+"""Facts about operations: controls, the idempotency key, errors, the search, JSON pointers and effects."""
 
 from __future__ import annotations
 
@@ -28,205 +28,213 @@ _CREATE: Final = "createInstallationWebhook"
 _EXCERPT: Final = 160
 
 
-class Calls:
-    """What the operations' controls showed; everything after them rests on it."""
+class OperationStages:
+    """The controls of the operations, and the facts that depend on their answers."""
 
     def __init__(self, runtime: Runtime, *, spend: bool) -> None:
         self.runtime = runtime
         self.spend = spend
-        self.good: dict[str, Answer] = {}
-        self.bad: dict[str, Answer] = {}
-        self._whole: dict[str, Answer] = {}
+        self.proven: dict[str, Answer] = {}
+        self.refused: dict[str, Answer] = {}
+        self._complete_answers: dict[str, Answer] = {}
 
     def _excerpt(self, answer: Answer) -> str:
         text = self.runtime.settings.secrets.excerpt(answer.body.decode("utf-8", "replace"), 4 * _EXCERPT)
         return " ".join(text.split())[:_EXCERPT] or "(no body)"
 
     async def controls(self) -> list[Fact]:
-        return list(await asyncio.gather(*(self._control(one) for one in self.runtime.settings.contract.all)))
+        return list(
+            await asyncio.gather(*(self._control_fact(operation) for operation in self.runtime.settings.contract.all))
+        )
 
-    async def _control(self, operation: Operation) -> Fact:
-        """The one that a run would prove, by the same means."""
-        name = _name(operation)
-        if not self.spend and (spent := _used_up(self.runtime, operation)):
-            return unsure(name, f"not sent: it would use up one of fixtures.{spent.name}", "--spend sends it")
+    async def _control_fact(self, operation: Operation) -> Fact:
+        """Proves the control of an operation as a run does."""
+        name = _profile_key(operation)
+        if not self.spend and (fixture := _spent_fixture(self.runtime, operation)):
+            return unsure(name, f"not sent: it would use up one of fixtures.{fixture.name}", "--spend sends it")
         try:
-            self.good[operation.id] = await self.runtime.controls.prove(operation)
+            self.proven[operation.id] = await self.runtime.controls.prove(operation)
         except MissingFact as missing:
             return note(name, f"no control: {missing}")
-        except NotSent as refused:
-            return note(name, f"not sent: {refused}")
+        except NotSent as reason:
+            return note(name, f"not sent: {reason}")
         except FixtureError as error:
-            return unsure(name, f"rests on {error.where or 'a fixture'}: {error.what}")
-        except Inconclusive as failed:
-            self.bad[operation.id] = answer = failed.answers[-1]
+            return unsure(name, f"depends on {error.where or 'a fixture'}: {error.what}")
+        except Inconclusive as refusal:
+            self.refused[operation.id] = answer = refusal.answers[-1]
             return wrong(
                 name,
                 f"its control is answered {answer.summary} instead of 200: {self._excerpt(answer)}",
-                _advice(operation, answer),
+                _refusal_advice(operation, answer),
             )
         return proven(name, f"the control of {operation.id} is answered 200")
 
     # Idempotency
 
     async def idempotency(self) -> list[Fact]:
-        """Whether a replay replays, on the operation that shows it best; and whether the key's place is right."""
+        """Whether an idempotency key in the stated place makes a call a replay."""
         facts = self.runtime.settings.profile.idempotency
         if facts is None:
-            return [note("idempotency", "not stated", "say where the key stands: 11 operations need one")]
-        called = [name for name in self.good if self._operation(name).idempotent]
-        if not called:
-            return await self._place(facts)
-        case = Case(self.runtime, self._operation(_CREATE if _CREATE in called else called[0]))
+            return [note("idempotency", "not stated", "state the place of the key: 11 operations need one")]
+        proven_names = [name for name in self.proven if self._operation(name).idempotent]
+        if not proven_names:
+            return await self._place_facts(facts)
+        case = Case(self.runtime, self._operation(_CREATE if _CREATE in proven_names else proven_names[0]))
         try:
-            return [fact async for fact in self._replayed(case, facts)]
+            return [fact async for fact in self._replay_facts(case, facts)]
         except (Signal, MissingFact, NotSent, FixtureError) as error:
             return [unsure("idempotency", f"{case.operation.id}: {error}")]
 
     def _operation(self, name: str) -> Operation:
         return self.runtime.settings.contract.operations[name]
 
-    async def _replayed(self, case: Case, facts: Idempotency) -> AsyncIterator[Fact]:
-        where = _place_of(facts)
+    async def _replay_facts(self, case: Case, facts: Idempotency) -> AsyncIterator[Fact]:
+        key_place = _key_place(facts)
         request = fix_proof_id(await case.arrange())
-        first, again = await case.send(request, "first"), await case.send(request, "replay")
-        if not first.ok or not again.ok:
-            told = f"{case.operation.id} was answered {first.summary}, and with the same key {again.summary}"
-            yield wrong(f"idempotency.{where[0]}", told, f"is {where[1]} the key's place?")
+        first, replay = await case.send(request, "first"), await case.send(request, "replay")
+        if not first.ok or not replay.ok:
+            message = f"{case.operation.id} was answered {first.summary}, and with the same key {replay.summary}"
+            yield wrong(f"idempotency.{key_place[0]}", message, f"is {key_place[1]} the key's place?")
             return
-        new = await case.send((await case.arrange()).with_fresh_key(), "another key")
-        yield _same_call(case, first, again, new, where)
+        other_key = await case.send((await case.arrange()).with_fresh_key(), "another key")
+        yield _replay_fact(case, first, replay, other_key, key_place)
         keyless = await case.send((await case.arrange()).with_key(None), "no key")
-        yield _missing_key(facts, keyless)
+        yield _missing_key_fact(facts, keyless)
 
-    async def _place(self, facts: Idempotency) -> list[Fact]:
-        """No call with a key was answered 200: with the key elsewhere, one may be."""
-        kind, place = _place_of(facts)
-        refused = {name: answer for name, answer in self.bad.items() if self._operation(name).idempotent}
-        if not refused:
-            return [unsure("idempotency", "no call with a key could be made")]
-        name, answer = next(((n, a) for n, a in refused.items() if n == _CREATE), next(iter(refused.items())))
-        for header in (one for one in KEY_NAMES if (facts.carrier, facts.name) != ("header", one)):
+    async def _place_facts(self, facts: Idempotency) -> list[Fact]:
+        """The fact for calls that are all refused: whether the target accepts the key in another header."""
+        kind, place = _key_place(facts)
+        refusals = {name: answer for name, answer in self.refused.items() if self._operation(name).idempotent}
+        if not refusals:
+            return [unsure("idempotency", "no call with a key was sent")]
+        name, answer = next(
+            ((key, reply) for key, reply in refusals.items() if key == _CREATE), next(iter(refusals.items()))
+        )
+        for header in (item for item in KEY_NAMES if (facts.carrier, facts.name) != ("header", item)):
             request = (await self.runtime.arranger.arrange(self._operation(name))).with_header(
                 header, answer.request.key or ""
             )
-            if (await self.runtime.flow.send(request.with_key(None), "key elsewhere")).ok:
-                told = f"{name} is answered {answer.summary} with the key in {place}, and 200 with it in {header}"
-                return [wrong(f"idempotency.{kind}", told, f'carrier = "header", name = "{header}"')]
-        if len(refused) < 3 or any(one.status != 400 for one in refused.values()):
+            if (await self.runtime.flow.send(request.with_key(None), "key in another header")).ok:
+                message = f"{name} is answered {answer.summary} with the key in {place}, and 200 with it in {header}"
+                return [wrong(f"idempotency.{kind}", message, f'carrier = "header", name = "{header}"')]
+        if len(refusals) < 3 or any(item.status != 400 for item in refusals.values()):
             return [unsure("idempotency", "no call with a key was answered 200: see the controls")]
-        told = f"all {len(refused)} calls with a key in {place} are answered {answer.summary}: {self._excerpt(answer)}"
-        return [wrong("idempotency", told, "is the key's place right, and its format?")]
+        message = (
+            f"all {len(refusals)} calls with a key in {place} are answered {answer.summary}: {self._excerpt(answer)}"
+        )
+        return [wrong("idempotency", message, "are the place and the format of the key right?")]
 
     async def errors(self) -> list[Fact]:
-        """What differs between two errors that say the same."""
+        """Whether two answers to the same faulty request differ only in the listed members."""
         case = Case(self.runtime, self._operation("getApiKeyIdentity"))
         volatile = case.profile.errors_volatile
         try:
             request = (await case.arrange(prove_control=False)).with_authorization()
-            one, two = await case.send(request, "an error"), await case.send(request, "the same error")
+            first, second = await case.send(request, "an error"), await case.send(request, "the same error")
         except (Signal, MissingFact) as error:
             return [unsure("errors.volatile", str(error))]
-        at = strictjson.first_difference(drop_volatile(one.value, volatile), drop_volatile(two.value, volatile))
-        if strictjson.same(drop_volatile(one.value, volatile), drop_volatile(two.value, volatile)):
-            return [proven("errors.volatile", "two errors that say the same are equal but for what is listed")]
-        return [wrong("errors.volatile", f"two errors that say the same differ at {at or '/'}", "list what may differ")]
+        path = strictjson.first_difference(drop_volatile(first.value, volatile), drop_volatile(second.value, volatile))
+        if strictjson.same(drop_volatile(first.value, volatile), drop_volatile(second.value, volatile)):
+            return [proven("errors.volatile", "a repeated error differs only in the listed members")]
+        return [wrong("errors.volatile", f"a repeated error differs at {path or '/'}", "list the member if it may")]
 
-    # Where the profile points
+    # Pointers, effects and search
 
     async def pointers(self) -> list[Fact]:
-        """Every JSON pointer into an answer that a control can show."""
+        """Whether the answers have what the JSON pointers of the profile name."""
         profile, facts = self.runtime.settings.profile, []
         if profile.webhooks.id:
-            facts += await self._points(_CREATE, "webhooks.id", [profile.webhooks.id])
-            facts += await self._points(_CREATE, "webhooks.kept", profile.webhooks.kept)
+            facts += await self._pointer_facts(_CREATE, "webhooks.id", [profile.webhooks.id])
+            facts += await self._pointer_facts(_CREATE, "webhooks.kept", profile.webhooks.kept)
         if profile.oauth:
             for member in ("access_token", "token_type"):
-                facts += await self._points("exchangeOAuthToken", f"oauth.{member}", [getattr(profile.oauth, member)])
+                facts += await self._pointer_facts(
+                    "exchangeOAuthToken", f"oauth.{member}", [getattr(profile.oauth, member)]
+                )
         return facts
 
-    async def _shown(self, name: str) -> Answer | None:
-        """A whole answer of an operation whose control is proven: a control itself is kept without its body."""
-        if name not in self.good:
+    async def _complete_answer(self, name: str) -> Answer | None:
+        """A complete answer of an operation with a proven control; controls are kept without their bodies."""
+        if name not in self.proven:
             return None
-        if name not in self._whole:
+        if name not in self._complete_answers:
             case = Case(self.runtime, self._operation(name))
-            self._whole[name] = await case.send(await case.arrange(), "a look")
-        return self._whole[name]
+            self._complete_answers[name] = await case.send(await case.arrange(), "complete answer")
+        return self._complete_answers[name]
 
-    async def _points(self, operation: str, key: str, wanted: Iterable[str]) -> list[Fact]:
-        wanted = [where for where in wanted if where]
+    async def _pointer_facts(self, operation: str, key: str, pointers: Iterable[str]) -> list[Fact]:
+        pointers = [path for path in pointers if path]
         try:
-            answer = await self._shown(operation) if wanted else None
+            answer = await self._complete_answer(operation) if pointers else None
         except (Signal, MissingFact, NotSent, FixtureError) as error:
             return [unsure(key, str(error))]
         if answer is None:
             return []
-        lost = [where for where in wanted if not pointer.has(answer.value, where)]
-        if lost:
+        missing = [path for path in pointers if not pointer.has(answer.value, path)]
+        if missing:
             return [
                 wrong(
                     key,
-                    f"{operation}'s answer has nothing at {lost[0]}: {self._excerpt(answer)}",
-                    "name where it stands",
+                    f"{operation}'s answer has nothing at {missing[0]}: {self._excerpt(answer)}",
+                    "correct the pointer",
                 )
             ]
         return [proven(key, f"found in {operation}'s answer")]
 
     async def effects(self) -> list[Fact]:
-        """Each observation is made once, and shows something."""
-        names = [n for n in self.runtime.settings.profile.effects if n in self.good]
-        return list(await asyncio.gather(*(self._effect(name) for name in names)))
+        """Whether each stated observation yields a value."""
+        names = [operation for operation in self.runtime.settings.profile.effects if operation in self.proven]
+        return list(await asyncio.gather(*(self._effect_fact(name) for name in names)))
 
-    async def _effect(self, name: str) -> Fact:
+    async def _effect_fact(self, name: str) -> Fact:
         case, key = Case(self.runtime, self._operation(name)), f"effects.{name}"
         try:
             await Oracle.watch(case, await case.arrange())
         except (FixtureError, Signal) as error:
-            return wrong(key, str(error), "how is the effect to be seen?")
+            return wrong(key, str(error), "how can the effect be observed?")
         except (MissingFact, NotSent) as missing:
             return unsure(key, str(missing))
         return proven(key, "shows a value")
 
     async def search(self) -> list[Fact]:
-        """The stated bounds and values, each asked once."""
+        """Whether the search accepts each stated bound and value."""
         search = self.runtime.settings.profile.search
-        answer = await self._shown("searchPublicProducts")
+        answer = await self._complete_answer("searchPublicProducts")
         if answer is None or not isinstance(answer.data, list):
             return []
-        facts = [] if answer.data else [wrong("search.query", "finds nothing", "ask for something that there is")]
+        facts = [] if answer.data else [wrong("search.query", "finds nothing", "state a query that finds items")]
         for name in ("item_id", "item_category", "item_merchant"):
-            where = getattr(search, name)
-            if where and answer.data and not pointer.has(answer.data[0], where):
-                facts.append(wrong(f"search.{name}", f"the first item has nothing at {where}", "name where it stands"))
-        asked = {"page_base": "page", "page_size_min": "pageSize", "page_size_max": "pageSize"}
-        asked |= {"category": "category", "merchant": "merchant"}
-        for name, parameter in asked.items():
+            path = getattr(search, name)
+            if path and answer.data and not pointer.has(answer.data[0], path):
+                facts.append(wrong(f"search.{name}", f"the first item has nothing at {path}", "correct the pointer"))
+        parameters = {"page_base": "page", "page_size_min": "pageSize", "page_size_max": "pageSize"}
+        parameters |= {"category": "category", "merchant": "merchant"}
+        for name, parameter in parameters.items():
             value = getattr(search, name)
             if value not in (None, ""):
-                facts.append(await self._searched(f"search.{name}", parameter, str(value)))
+                facts.append(await self._search_fact(f"search.{name}", parameter, str(value)))
         return facts
 
-    async def _searched(self, key: str, parameter: str, value: str) -> Fact:
+    async def _search_fact(self, key: str, parameter: str, value: str) -> Fact:
         case = Case(self.runtime, self._operation("searchPublicProducts"))
         answer = await case.send((await case.arrange()).with_query(**{parameter: value}), key)
         if not answer.ok:
             return wrong(
-                key, f"{parameter}={value} is answered {answer.summary}: {self._excerpt(answer)}", "what is the value?"
+                key, f"{parameter}={value} is answered {answer.summary}: {self._excerpt(answer)}", "correct the value"
             )
         if parameter in ("category", "merchant", "page") and not answer.data:
-            return wrong(key, f"{parameter}={value} finds nothing", "name one that finds something")
+            return wrong(key, f"{parameter}={value} finds nothing", "state one that finds items")
         return proven(key, f"{parameter}={value} is answered 200")
 
 
-def _name(operation: Operation) -> str:
-    """The profile key that a control rests on most."""
+def _profile_key(operation: Operation) -> str:
+    """The profile key that a control mainly depends on."""
     if operation.query_parameters:
         return "search.query"
     return "oauth" if operation.auth == "oauth" else f"operations.{operation.id}"
 
 
-def _used_up(runtime: Runtime, operation: Operation) -> Fixture | None:
+def _spent_fixture(runtime: Runtime, operation: Operation) -> Fixture | None:
     """The listed fixture that a write would use up."""
     if operation.method == "GET":
         return None
@@ -240,51 +248,53 @@ def _used_up(runtime: Runtime, operation: Operation) -> Fixture | None:
     return None
 
 
-def _place_of(facts: Idempotency) -> tuple[str, str]:
-    """The profile key that says where the key stands, and that place in words."""
+def _key_place(facts: Idempotency) -> tuple[str, str]:
+    """The member of [idempotency] that states the place of the key, and that place in words."""
     if facts.carrier == "body":
         return "pointer", f"the body at {facts.pointer}"
     return "name", f"the {facts.carrier} {facts.name}" if facts.carrier == "header" else f"the parameter {facts.name}"
 
 
-def _same_call(case: Case, first: Answer, again: Answer, new: Answer, where: tuple[str, str]) -> Fact:
-    kind, place = f"idempotency.{where[0]}", where[1]
-    one, two, three = (drop_volatile(answer.value, case.volatile) for answer in (first, again, new))
-    at = strictjson.first_difference(one, two)
-    if strictjson.same(one, two):
+def _replay_fact(case: Case, first: Answer, replay: Answer, other_key: Answer, key_place: tuple[str, str]) -> Fact:
+    kind, place = f"idempotency.{key_place[0]}", key_place[1]
+    body, replay_body, other_body = (
+        drop_volatile(answer.value, case.volatile) for answer in (first, replay, other_key)
+    )
+    path = strictjson.first_difference(body, replay_body)
+    if strictjson.same(body, replay_body):
         return proven(kind, f"the key in {place} replays: {case.operation.id} answered the same twice")
-    told = f"a replay of {case.operation.id} differs at {at or '/'}"
-    other = strictjson.first_difference(one, three)
-    if new.ok and at == other and case.operation.id == _CREATE and at == case.profile.webhooks.id:
-        return wrong(kind, f"{told}, as a call with another key does", f"is {place} the key's place?")
-    return wrong("idempotency.volatile", told, "if that may differ, list it; else the target does not replay")
+    message = f"a replay of {case.operation.id} differs at {path or '/'}"
+    other_path = strictjson.first_difference(body, other_body)
+    if other_key.ok and path == other_path and case.operation.id == _CREATE and path == case.profile.webhooks.id:
+        return wrong(kind, f"{message}, as a call with another key does", f"is {place} the key's place?")
+    return wrong("idempotency.volatile", message, "if it may differ, list it; otherwise the target does not replay")
 
 
-def _missing_key(facts: Idempotency, keyless: Answer) -> Fact:
-    seen = "accepted" if keyless.ok else "refused" if keyless.status == 400 else ""
+def _missing_key_fact(facts: Idempotency, keyless: Answer) -> Fact:
+    observed = "accepted" if keyless.ok else "refused" if keyless.status == 400 else ""
     key = "idempotency.missing_key"
-    if not seen:
+    if not observed:
         return unsure(key, f"a call without a key was answered {keyless.summary}")
     if not facts.missing_key:
-        return note(key, f"not stated; a call without a key was {seen}", f'missing_key = "{seen}"')
-    if facts.missing_key != seen:
-        return wrong(key, f"a call without a key was {seen} ({keyless.summary})", f'missing_key = "{seen}"')
-    return proven(key, f"{seen}, as stated")
+        return note(key, f"not stated; a call without a key was {observed}", f'missing_key = "{observed}"')
+    if facts.missing_key != observed:
+        return wrong(key, f"a call without a key was {observed} ({keyless.summary})", f'missing_key = "{observed}"')
+    return proven(key, f"{observed}, as stated")
 
 
-def _advice(operation: Operation, answer: Answer) -> str:
+def _refusal_advice(operation: Operation, answer: Answer) -> str:
     if answer.status == 400 and operation.query_parameters:
         return "search.query must be answered 200"
     if answer.status == 400 and operation.has_body:
-        return f"is operations.{operation.id}.body valid, and the idempotency key where it belongs?"
+        return f"is operations.{operation.id}.body valid, and is the idempotency key in its place?"
     if answer.status == 401 and operation.auth == "oauth":
-        return "look at [oauth]: client_id, redirect_uri, algorithms, token_url"
+        return "check [oauth]: client_id, redirect_uri, algorithms, token_url"
     if answer.status == 403:
-        return f"the credential {answer.request.credential or '(none)'} lacks {operation.scope or 'something'}"
+        return f"the credential {answer.request.credential or '(none)'} lacks {operation.scope or 'a permission'}"
     if answer.status == 404:
-        return f"does the fixture of operations.{operation.id}.path exist, in the credential's installation?"
+        return f"does the fixture of operations.{operation.id}.path exist in the credential's installation?"
     if answer.status == 409:
-        return "is the fixture in a state that allows it?"
+        return "is the fixture in a state that allows the call?"
     return (
-        "a conforming target answers such a call with 200" if answer.status in STATUSES else "the target is in trouble"
+        "a conforming target answers this call with 200" if answer.status in STATUSES else "no status of the interface"
     )

@@ -1,4 +1,4 @@
-"""What a profile makes applicable, found without sending anything: each check runs until it would send."""
+"""Which checks a profile makes applicable. Nothing is sent: each check runs until its first request."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from conformance.profile.exclusions import exclusion_of
 from conformance.profile.model import Fixture, Profile
 
 
-class Unsent(Exception):
-    """Here something would have been sent."""
+class WouldSend(Exception):
+    """Raised in place of sending."""
 
 
 @dataclass(frozen=True)
 class Applicability:
-    """What of a selection would run, and what would not because the profile does not state something."""
+    """The instances of a selection, by whether they would run."""
 
-    would_run: tuple[Instance, ...]
-    lacking: Mapping[str, tuple[Instance, ...]]
-    """Profile key -> what it would enable."""
-    never: tuple[Instance, ...]
-    """What no key could make applicable to this target."""
+    applicable: tuple[Instance, ...]
+    unstated: Mapping[str, tuple[Instance, ...]]
+    """Profile key -> the instances that stating it would enable."""
+    inapplicable: tuple[Instance, ...]
+    """The instances that no profile key would enable."""
 
 
-_NUMBERS = count(1)
+_FIXTURE_NUMBERS = count(1)
 
 
 class _AnyMembers(dict[str, Any]):
-    """A fixture of which only its provider knows the members; no two are the same."""
+    """The members of a fixture from a provider: any name has a value, which differs from fixture to fixture."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._number = next(_NUMBERS)
+        self._number = next(_FIXTURE_NUMBERS)
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -57,12 +57,12 @@ class _AnyMembers(dict[str, Any]):
         return f"{name}-{self._number}"
 
     def __iter__(self) -> Iterator[str]:
-        raise Unsent
+        raise WouldSend
 
-    keys = values = items = __iter__  # type: ignore[assignment] # nobody knows but the provider
+    keys = values = items = __iter__  # type: ignore[assignment] # only the provider knows the names
 
 
-class _Fixtures(Fixtures):
+class _DryFixtures(Fixtures):
     async def get_fresh(self, fixture: Fixture, scope: Mapping[str, Any]) -> Members:  # noqa: ARG002
         return dict(fixture.values[0]) if fixture.values else _AnyMembers()
 
@@ -70,71 +70,71 @@ class _Fixtures(Fixtures):
         return await self.get_fresh(fixture, scope)
 
     async def http(self, *_: Any) -> Any:
-        raise Unsent
+        raise WouldSend
 
 
-class _Flow(Sender):
+class _DrySender(Sender):
     async def send(self, *_: Any, **__: Any) -> Answer:
-        raise Unsent
+        raise WouldSend
 
     async def abandon(self, *_: Any, **__: Any) -> bool:
-        raise Unsent
+        raise WouldSend
 
 
-class _Controls(Controls):
+class _DryControls(Controls):
     async def _send_control(self, operation: Operation) -> Answer:
-        """As if it were: a control that cannot be arranged lacks a fact, though."""
+        """Answers 200 without sending. Raises MissingFact where the control cannot be arranged."""
         request = await self._runtime.arranger.arrange(operation)
         return Answer("x0", request, "", (), b"", 200, body=b'{"data": {}}')
 
 
-class _Runtime(Runtime):
+class _DryRuntime(Runtime):
     def __post_init__(self) -> None:
-        self.controls = _Controls(self)
+        self.controls = _DryControls(self)
 
 
-def applicability(profile: Profile, contract: Contract, instances: Iterable[Instance]) -> Applicability:
-    """Sorts instances by whether they would send anything. Needs no secret, and sends nothing."""
-    return asyncio.run(_sorted(_runtime(profile, contract), list(instances)))
+def group_by_applicability(profile: Profile, contract: Contract, instances: Iterable[Instance]) -> Applicability:
+    """Groups instances by whether they would send a request. Needs no secret, and sends nothing."""
+    return asyncio.run(_group_instances(_dry_runtime(profile, contract), list(instances)))
 
 
-def _runtime(profile: Profile, contract: Contract) -> Runtime:
+def _dry_runtime(profile: Profile, contract: Contract) -> Runtime:
     keys = dict.fromkeys(profile.credentials, "key")
     secrets = Secrets()
     settings = Settings(profile, contract, keys, MemoryJournal(), secrets, "dry", 1)
-    fixtures = _Fixtures(profile)
+    fixtures = _DryFixtures(profile)
     arranger = Arranger(profile, contract, keys, secrets, fixtures, "dry")
-    flow = _Flow(None, None, secrets, profile.limits, concurrency=1)  # type: ignore[arg-type] # nothing is sent
-    return _Runtime(settings, flow, arranger, fixtures, Validators(profile.schemas))
+    flow = _DrySender(None, None, secrets, profile.limits, concurrency=1)  # type: ignore[arg-type] # nothing is sent
+    return _DryRuntime(settings, flow, arranger, fixtures, Validators(profile.schemas))
 
 
-async def _sorted(runtime: Runtime, instances: list[Instance]) -> Applicability:
-    would_run: list[Instance] = []
-    never: list[Instance] = []
-    lacking: dict[str, list[Instance]] = {}
-    found = await asyncio.gather(*(_missing(instance, runtime) for instance in instances))  # some would wait
-    for instance, missing in zip(instances, found, strict=True):
-        if missing is None:
-            would_run.append(instance)
-        elif isinstance(missing, MissingFact) and not _excluded(runtime, missing):
-            lacking.setdefault(missing.key, []).append(instance)
+async def _group_instances(runtime: Runtime, instances: list[Instance]) -> Applicability:
+    applicable: list[Instance] = []
+    inapplicable: list[Instance] = []
+    unstated: dict[str, list[Instance]] = {}
+    reasons = await asyncio.gather(*(_missing_reason(instance, runtime) for instance in instances))  # some of them wait
+    for instance, reason in zip(instances, reasons, strict=True):
+        if reason is None:
+            applicable.append(instance)
+        elif isinstance(reason, MissingFact) and not _is_excluded(runtime, reason):
+            unstated.setdefault(reason.key, []).append(instance)
         else:
-            never.append(instance)
-    return Applicability(tuple(would_run), {key: tuple(some) for key, some in lacking.items()}, tuple(never))
+            inapplicable.append(instance)
+    return Applicability(tuple(applicable), {key: tuple(group) for key, group in unstated.items()}, tuple(inapplicable))
 
 
-def _excluded(runtime: Runtime, missing: MissingFact) -> bool:
+def _is_excluded(runtime: Runtime, missing: MissingFact) -> bool:
     return exclusion_of(runtime.settings.profile, missing.key, missing.credential) is not None
 
 
-async def _missing(instance: Instance, runtime: Runtime) -> MissingFact | Inapplicable | None:
-    """The fact that the profile lacks for a check, or that there is none; None where it would send something."""
+async def _missing_reason(instance: Instance, runtime: Runtime) -> MissingFact | Inapplicable | None:
+    """Why a check would not run: a missing fact, or that it is inapplicable. None if it would send a request."""
     current_check.set(instance.id)
     arguments = () if instance.check.cases is None else (instance.value,)
     try:
         await instance.check.function(Case(runtime, instance.operation), *arguments)
     except (MissingFact, Inapplicable) as missing:
         return missing
-    except Exception:  # noqa: BLE001 - it came as far as to need an answer, or what a provider would give
+    except Exception:  # noqa: BLE001 - it needs an answer, or the fixture of a provider
         return None
     return None

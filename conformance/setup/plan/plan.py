@@ -1,4 +1,4 @@
-"""What a run would send, told before anything is sent."""
+"""The plan of a run: the requests and fixtures that it would use, predicted without sending."""
 
 from __future__ import annotations
 
@@ -13,80 +13,80 @@ from conformance.checks.support.registry import Instance
 from conformance.contract import Contract
 from conformance.profile.model import Fixture, OperationFacts, Profile, default_state
 from conformance.profile.render import placeholders
-from conformance.setup.plan.applicability import Applicability, applicability
+from conformance.setup.plan.applicability import Applicability, group_by_applicability
 
 MARGIN: Final = 1.3
-"""What a target may ask for beyond what the reference and its variants did: repeats, waits, other bodies."""
-_ANSWER_S: Final = 0.05
-"""How long an answer is taken to need, where the profile sets no pace."""
+"""The factor for targets that need more requests than the reference and its variants: repeats, waits, other bodies."""
+_RESPONSE_TIME_S: Final = 0.05
+"""The assumed response time, in seconds."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """How many of a fixture a run takes; `listed` None: a provider makes as many as are asked for."""
+    """How many values of a fixture a run uses at most; `listed` is None where a provider creates them."""
 
     fixture: str
-    most: int
+    maximum: int
     listed: int | None
 
     @property
-    def short(self) -> bool:
-        return self.listed is not None and self.listed < self.most
+    def is_short(self) -> bool:
+        return self.listed is not None and self.listed < self.maximum
 
 
 @dataclass(frozen=True)
 class Plan:
     profile: Profile
     costs: dict[str, Cost]
-    """By operationId, what its checks send; reads are GETs."""
+    """operationId -> the requests of its checks; reads are GETs."""
     needs: tuple[Need, ...]
-    what: Applicability
+    applicability: Applicability
     concurrency: int
 
     @property
     def requests(self) -> int:
-        """An upper bound, as far as one can be told."""
-        sent = ceil(MARGIN * sum(cost.reads + cost.writes for cost in self.costs.values()))
-        return min(sent, self.profile.limits.max_requests)
+        """An estimated upper bound."""
+        predicted = ceil(MARGIN * sum(cost.reads + cost.writes for cost in self.costs.values()))
+        return min(predicted, self.profile.limits.max_requests)
 
     @property
     def seconds(self) -> float:
         rate = self.profile.limits.rate
-        return max(self.requests / rate if rate else 0.0, self.requests * _ANSWER_S / self.concurrency)
+        return max(self.requests / rate if rate else 0.0, self.requests * _RESPONSE_TIME_S / self.concurrency)
 
 
 def plan(profile: Profile, contract: Contract, instances: Sequence[Instance], concurrency: int) -> Plan:
-    what = applicability(profile, contract, instances)
-    costs = predict(what.would_run)
+    groups = group_by_applicability(profile, contract, instances)
+    costs = predict(groups.applicable)
     if profile.limits.read_only:
         costs = {name: Cost(cost.instances, cost.reads) for name, cost in costs.items()}
-    return Plan(profile, costs, tuple(_needs(profile, costs)), what, concurrency)
+    return Plan(profile, costs, tuple(_needs(profile, costs)), groups, concurrency)
 
 
 def _needs(profile: Profile, costs: dict[str, Cost]) -> Iterator[Need]:
-    """Fixtures by the profile's own names: a kind is known by the operation that uses it, a state by its name."""
+    """The fixtures of the profile that are used; a kind is recognized by the operation that uses it."""
     total: Counter[str] = Counter()
     for operation, cost in costs.items():
-        total += _drawn(profile, operation, cost)
-    for kind_, states in profile.fixtures.items():
+        total += _fixture_counts(profile, operation, cost)
+    for kind, states in profile.fixtures.items():
         for fixture in states.values():
-            if most := ceil(MARGIN * total.get(f"{kind_}.{fixture.state}", 0)):
-                yield Need(fixture.name, 1 if fixture.reusable else most, len(fixture.values) or None)
+            if maximum := ceil(MARGIN * total.get(f"{kind}.{fixture.state}", 0)):
+                yield Need(fixture.name, 1 if fixture.reusable else maximum, len(fixture.values) or None)
 
 
-def _drawn(profile: Profile, operation: str, cost: Cost) -> Counter[str]:
-    """How many of each of the profile's fixtures the checks of one operation take."""
-    kinds, found = _kinds(profile, operation), Counter[str]()
+def _fixture_counts(profile: Profile, operation: str, cost: Cost) -> Counter[str]:
+    """How many of each fixture of the profile the checks of one operation use."""
+    kinds, counts = _profile_kinds(profile, operation), Counter[str]()
     for name, count in cost.fixtures.items():
         kind, _, state = name.partition(".")
-        own = _own(profile, kinds.get(kind, kind), state)
-        if own is not None:
-            found[own.name] += count
-    return found
+        fixture = _source_fixture(profile, kinds.get(kind, kind), state)
+        if fixture is not None:
+            counts[fixture.name] += count
+    return counts
 
 
-def _own(profile: Profile, kind: str, state: str) -> Fixture | None:
-    """The fixture that is drawn in the end: of a derived one, what it is derived from."""
+def _source_fixture(profile: Profile, kind: str, state: str) -> Fixture | None:
+    """The fixture that is used up: for a derived one, its origin."""
     states = profile.fixtures.get(kind, {})
     fixture = states.get(state) or states.get(default_state(states) or "")
     while fixture is not None and fixture.origin:
@@ -103,42 +103,42 @@ _REFERENCE_KINDS: Final = {
 }
 
 
-def _kinds(profile: Profile, operation: str) -> dict[str, str]:
+def _profile_kinds(profile: Profile, operation: str) -> dict[str, str]:
     """The reference's kind -> the profile's, by the path parameter that it fills."""
     path = profile.operations.get(operation, OperationFacts()).path
-    found = {}
+    kinds = {}
     for kind, parameter in _REFERENCE_KINDS.items():
         for name in placeholders(path.get(parameter, "")):
-            found[kind] = name.partition(".")[0]
-    return found
+            kinds[kind] = name.partition(".")[0]
+    return kinds
 
 
-def lines(made: Plan) -> Iterator[str]:
-    """The plan for a person."""
-    yield f"{made.profile.base_url}, profile {made.profile.name}: nothing is sent now; a run would send at most about"
+def format_plan(plan: Plan) -> Iterator[str]:
+    """The plan as lines of text."""
+    yield f"{plan.profile.base_url}, profile {plan.profile.name}: nothing is sent; a run would send at most about"
     yield f"{'':44} {'checks':>7} {'reads':>7} {'writes':>7}  fixtures"
-    for operation, cost in made.costs.items():
-        drawn = _drawn(made.profile, operation, cost)
-        shown = ", ".join(f"{count} {name}" for name, count in sorted(drawn.items()))
-        yield f"  {operation:42} {cost.instances:7,} {cost.reads:7,} {cost.writes:7,}  {shown}"
-    checks = sum(cost.instances for cost in made.costs.values())
-    pace = f"{made.profile.limits.rate:g} a second" if made.profile.limits.rate else f"{made.concurrency} at once"
+    for operation, cost in plan.costs.items():
+        counts = _fixture_counts(plan.profile, operation, cost)
+        fixtures = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+        yield f"  {operation:42} {cost.instances:7,} {cost.reads:7,} {cost.writes:7,}  {fixtures}"
+    checks = sum(cost.instances for cost in plan.costs.values())
+    pace = f"{plan.profile.limits.rate:g} a second" if plan.profile.limits.rate else f"{plan.concurrency} at once"
     yield ""
-    yield f"in all {checks:,} checks, up to {made.requests:,} requests (limit {made.profile.limits.max_requests:,}),"
-    yield f"about {made.seconds:,.0f} s at {pace} if an answer takes {_ANSWER_S * 1000:g} ms"
-    for need in made.needs:
+    yield f"in all {checks:,} checks, up to {plan.requests:,} requests (limit {plan.profile.limits.max_requests:,}),"
+    yield f"about {plan.seconds:,.0f} s at {pace} if an answer takes {_RESPONSE_TIME_S * 1000:g} ms"
+    for need in plan.needs:
         if need.listed is not None:
-            enough = f"{need.listed} are listed: list more" if need.short else f"{need.listed} are listed"
-            yield f"{'✕' if need.short else '✓'} fixtures.{need.fixture}: up to {need.most} are used; {enough}"
-    yield from enabling(made.what)
+            supply = f"{need.listed} are listed: list more" if need.is_short else f"{need.listed} are listed"
+            yield f"{'✕' if need.is_short else '✓'} fixtures.{need.fixture}: up to {need.maximum} are used; {supply}"
+    yield from format_unstated(plan.applicability)
 
 
-def enabling(what: Applicability) -> Iterator[str]:
-    """What would be unstated, by the profile key that would enable it."""
-    if what.lacking:
+def format_unstated(groups: Applicability) -> Iterator[str]:
+    """The checks that would be unstated, by the profile key that would enable them, as lines of text."""
+    if groups.unstated:
         yield ""
-        yield f"unstated: {sum(map(len, what.lacking.values())):,} checks; state the fact, or exclude it with a reason"
-    for key, some in sorted(what.lacking.items(), key=lambda item: -len(item[1])):
-        names = sorted({instance.check.requirement for instance in some})
+        yield f"unstated: {sum(map(len, groups.unstated.values())):,} checks; state the fact, or exclude it and say why"
+    for key, instances in sorted(groups.unstated.items(), key=lambda item: -len(item[1])):
+        names = sorted({instance.check.requirement for instance in instances})
         more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-        yield f"  {key:48} {len(some):4} checks: {', '.join(names[:6])}{more}"
+        yield f"  {key:48} {len(instances):4} checks: {', '.join(names[:6])}{more}"

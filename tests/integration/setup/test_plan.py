@@ -15,7 +15,7 @@ from conformance.contract import load_contract
 from conformance.profile.model import Fixture, OperationFacts, Profile
 from conformance.reference.registry import variants
 from conformance.setup.plan.applicability import Applicability
-from conformance.setup.plan.plan import Plan, lines
+from conformance.setup.plan.plan import Plan, format_plan
 from tests.matrix.count_costs import most
 from tests.support.commands import REFERENCE, Desk, run_json
 
@@ -101,7 +101,7 @@ def test_fixtures_are_told_by_the_profiles_names() -> None:
         "quotePublicCart": Cost(1, 0, 7, Counter({"cart.open": 5, "cart.priced": 2})),
         "getApiKeyIdentity": Cost(1, 1),
     }
-    told = "\n".join(lines(Plan(own, costs, (), Applicability((), {}, ()), 1)))
+    told = "\n".join(format_plan(Plan(own, costs, (), Applicability((), {}, ()), 1)))
     assert "7 basket.full" in told
     assert "cart." not in told
 

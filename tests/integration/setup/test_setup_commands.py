@@ -154,7 +154,7 @@ def test_init_asks_what_a_first_profile_needs(desk: Desk) -> None:
     os.close(ours)
     os.close(theirs)
     assert process.returncode == 0, out + err
-    for question in ("base URL", "Where a key", "OpenAPI", "fixtures", "The profile"):
+    for question in ("base URL", "source of a key", "OpenAPI", "fixtures", "The profile"):
         assert question in out
     assert "51Habc" not in out + err
     assert tomllib.loads((desk.place / "mine.toml").read_text())["credentials"]["full"]["secret"] == {

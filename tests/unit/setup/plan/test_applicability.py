@@ -16,7 +16,7 @@ from conformance.profile.loader import profile_from_document
 from conformance.profile.published import published_schema
 from conformance.runner.embedded_reference import bundled_profiles
 from conformance.runner.random_target import reduce_facts
-from conformance.setup.plan.applicability import applicability
+from conformance.setup.plan.applicability import group_by_applicability
 
 REFERENCE = bundled_profiles() / "reference.toml"
 VARIABLES = {"control": "http://127.0.0.1:1"}
@@ -41,7 +41,7 @@ def test_no_check_asks_for_what_is_stated_or_excluded(facts: int) -> None:
     small = reduce_facts(document, facts, options)
     profile = profile_from_document(small, directory=REFERENCE.parent, path=REFERENCE, variables=VARIABLES)
     contract = load_contract()
-    asked = applicability(profile, contract, instances(all_checks(), profile, contract)).lacking
+    asked = group_by_applicability(profile, contract, instances(all_checks(), profile, contract)).unstated
     assert asked or facts > 120
     for key in asked:
         assert exclusion_of(profile, key) is None, key
@@ -55,7 +55,7 @@ def test_every_key_that_is_asked_for_could_be_excluded() -> None:
     base = {name: document[name] for name in ("name", "base_url", "authorization")}
     profile = profile_from_document(base, directory=Path(), base_url="http://127.0.0.1:1")
     contract = load_contract()
-    asked = applicability(profile, contract, instances(all_checks(), profile, contract)).lacking
+    asked = group_by_applicability(profile, contract, instances(all_checks(), profile, contract)).unstated
     tables = published_schema()["properties"]
     assert {key.split(".")[0].split(" ")[0] for key in asked} <= set(tables)
     for key in asked:

@@ -1,4 +1,4 @@
-"""The commands on what runs leave behind, as a person types them."""
+"""The commands on finished runs, as a person types them."""
 
 from __future__ import annotations
 

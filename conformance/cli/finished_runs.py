@@ -1,4 +1,4 @@
-"""Commands on what runs have left behind: report, rerun, certify, verify, gate, compare, history. They send nothing."""
+"""Commands on finished runs: report, rerun, certify, verify, gate, compare, history, merge."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 RUN_DIR = click.argument("run_dir", type=click.Path(path_type=Path))
 
 
-_MANY: Final = 4
-"""From so many runs on, a second process pays."""
+_PARALLEL_FROM: Final = 4
+"""From this number of runs on, reading them in parallel is faster."""
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def _file(*names: str, help: str) -> Callable[[_F], _F]:  # noqa: A002 - click's own word
+def _file(*names: str, help: str) -> Callable[[_F], _F]:  # noqa: A002 - click's own name
     return click.option(*names, type=click.Path(path_type=Path), metavar="FILE", help=help)
 
 
@@ -34,7 +34,7 @@ def _echo(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def _write(path: Path | None, text: str) -> None:
+def _write_text(path: Path | None, text: str) -> None:
     from conformance.core.errors import UsageError
 
     if path is None:
@@ -46,7 +46,7 @@ def _write(path: Path | None, text: str) -> None:
         raise UsageError(error.strerror or "cannot be written", where=str(path)) from None
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     from conformance.core.errors import UsageError
 
     try:
@@ -62,9 +62,9 @@ def _today() -> str:
 @click.command()
 @RUN_DIR
 @click.option("--format", "formats", multiple=True, metavar="NAME", help="Only this format; repeatable [all].")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write there [RUN_DIR].")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="The output folder [RUN_DIR].")
 def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None:
-    """Make the reports of a run again, from its journal alone.
+    """Write the reports of a run again, from its journal alone.
 
     \b
     Examples:
@@ -79,9 +79,9 @@ def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None
 
 @click.command()
 @RUN_DIR
-@click.option("--failed", is_flag=True, help="Only what failed, or was not judged.")
-@click.option("--show", is_flag=True, help="Print the command, and do not run it.")
-@_file("--profile", help="Where the profile is now, if not where it was.")
+@click.option("--failed", is_flag=True, help="Only checks that failed or were not judged.")
+@click.option("--show", is_flag=True, help="Print the command without running it.")
+@_file("--profile", help="The profile, if it was moved since the run.")
 def rerun(run_dir: Path, failed: bool, show: bool, profile: Path | None) -> None:
     """Run the checks of a run again: same profile, target and seed.
 
@@ -97,36 +97,36 @@ def rerun(run_dir: Path, failed: bool, show: bool, profile: Path | None) -> None
     from conformance.judge.assemble import load
 
     run = load(run_dir)
-    given = command(run, failed=failed, profile=str(profile or ""))
-    click.echo(shown_command(shlex.join(given), run.profile.path))
+    command_words = command(run, failed=failed, profile=str(profile or ""))
+    click.echo(shown_command(shlex.join(command_words), run.profile.path))
     if not show:
         from conformance.cli import main
 
-        main(given[1:])
+        main(command_words[1:])
 
 
 @click.command()
 @RUN_DIR
 @_file("--key", help="Your Ed25519 private key (PEM). A password is read from CONFORMANCE_KEY_PASSWORD.")
 @click.option(
-    "--tier", type=click.Choice(["stable", "all"]), default="all", show_default=True, help="What is certified."
+    "--tier", type=click.Choice(["stable", "all"]), default="all", show_default=True, help="The operations to certify."
 )
 @click.option(
-    "--valid-days", type=click.IntRange(1, 3660), default=CERTIFICATE_DAYS, show_default=True, help="How long it holds."
+    "--valid-days", type=click.IntRange(1, 3660), default=CERTIFICATE_DAYS, show_default=True, help="Days of validity."
 )
 @_file("-o", "--output", help="The certificate [RUN_DIR/certificate.json].")
-@_file("--badge", help="Also an SVG badge.")
+@_file("--badge", help="Also write an SVG badge to this file.")
 def certify(
     run_dir: Path, key: Path | None, tier: str, valid_days: int, output: Path | None, badge: Path | None
 ) -> None:
     """Sign a conformant run: an in-toto test-result attestation in a DSSE envelope.
 
-    Refuses a run that is filtered, was cut short, or is not conformant in that tier.
+    Refuses a run that was filtered, ended early, or is not conformant in that tier.
 
     \b
     Examples:
       openssl genpkey -algorithm ed25519 -out key.pem
-      openssl pkey -in key.pem -pubout -out public.pem        # for whoever verifies
+      openssl pkey -in key.pem -pubout -out public.pem        # to publish
       conformance certify reports/mine-20260102-030405 --key key.pem --tier stable
     """
     from conformance.core.errors import UsageError
@@ -138,26 +138,26 @@ def certify(
         raise UsageError("no key was given", where="--key", hint="openssl genpkey -algorithm ed25519 -out key.pem")
     run = load(run_dir)
     password = os.environ.get("CONFORMANCE_KEY_PASSWORD", "")
-    signed = certificate.create_certificate(
-        run, run_dir, _bytes(key), tier=tier, today=_today(), days=valid_days, password=password
+    envelope = certificate.create_certificate(
+        run, run_dir, _read_bytes(key), tier=tier, today=_today(), days=valid_days, password=password
     )
     path = output or run_dir / certificate.FILE
-    _write(path, signed.decode("ascii"))
-    told = certificate.read_certificate(signed)
-    _write(badge, badges.badge(told))
-    _echo(certificate.lines(told))
+    _write_text(path, envelope.decode("ascii"))
+    content = certificate.read_certificate(envelope)
+    _write_text(badge, badges.badge(content))
+    _echo(certificate.lines(content))
     click.echo(f"certificate: {path}")
 
 
 @click.command()
 @click.argument("certificate_file", metavar="CERT", type=click.Path(path_type=Path))
 @click.argument("run_dir", required=False, type=click.Path(path_type=Path))
-@_file("--key", help="The public key (PEM) that you trust; without it, the certificate's own is used and told.")
+@_file("--key", help="The trusted public key (PEM). Without it, the key in the certificate is used, with a note.")
 def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> None:
-    """Check a certificate, and that a run's files are those that it certifies. Offline.
+    """Verify a certificate, and that the files of a run are those that it certifies. Sends nothing.
 
-    Exits 0 where all is as it was signed and the certificate still holds, else 1. 2: a file cannot be read, or is no
-    certificate.
+    Exits 0 if the signature and the files match and the certificate has not expired, otherwise 1; 2 if a file cannot be
+    read or is no certificate.
 
     \b
     Examples:
@@ -166,34 +166,36 @@ def verify(certificate_file: Path, run_dir: Path | None, key: Path | None) -> No
     """
     from conformance.decisions import certificate
 
-    told = certificate.read_certificate(
-        _bytes(certificate_file), _bytes(key) if key else None, where=str(certificate_file)
+    content = certificate.read_certificate(
+        _read_bytes(certificate_file), _read_bytes(key) if key else None, where=str(certificate_file)
     )
-    _echo(certificate.lines(told))
-    problems = list(certificate.differences(told, run_dir)) if run_dir else []
-    if told.until < _today():
-        problems.append(f"it held until {told.until}")
+    _echo(certificate.lines(content))
+    problems = list(certificate.differences(content, run_dir)) if run_dir else []
+    if content.until < _today():
+        problems.append(f"it expired after {content.until}")
     if key is None:
-        click.echo("– signed by the key that it brings along: compare its id, or give the one that you trust (--key)")
+        click.echo("– signed by the key in the certificate: compare its id, or name the key that you trust (--key)")
     _echo(f"✕ {problem}" for problem in problems)
     if not problems:
-        click.echo("✓ the certificate is good" + (", and the files are those that it certifies" if run_dir else ""))
+        click.echo("✓ the certificate is valid" + (", and the files are those that it certifies" if run_dir else ""))
     sys.exit(1 if problems else 0)
 
 
 @click.command()
 @RUN_DIR
-@click.option("--tier", type=click.Choice(["stable", "candidate", "all"]), help="Which operations count [all].")
+@click.option("--tier", type=click.Choice(["stable", "candidate", "all"]), help="The operations that count [all].")
 @click.option(
-    "--baseline", type=click.Path(path_type=Path), metavar="RUN_DIR", help="What is worse than there fails too."
+    "--baseline", type=click.Path(path_type=Path), metavar="RUN_DIR", help="Also fail on regressions from this run."
 )
 @click.option(
     "--allow-incomplete", multiple=True, metavar="ID", help="A requirement that need not be judged; repeatable."
 )
-@_file("--policy", help="TOML with tier, allow_incomplete, strict_waivers and [[waivers]].")
-@click.option("--strict-waivers", is_flag=True, help="A waiver that is expired, or excuses nothing, fails too.")
-@click.option("--format", "form", type=click.Choice(["auto", "text", "github"]), default="auto", help="How it is told.")
-@_file("--json", "json_file", help="Write the decision there too.")
+@_file("--policy", help="A TOML file with tier, allow_incomplete, strict_waivers and [[waivers]].")
+@click.option("--strict-waivers", is_flag=True, help="Also fail on a waiver that is expired or excuses nothing.")
+@click.option(
+    "--format", "output_format", type=click.Choice(["auto", "text", "github"]), default="auto", help="Output format."
+)
+@_file("--json", "json_file", help="Also write the decision to this file.")
 def gate(
     run_dir: Path,
     tier: str | None,
@@ -201,14 +203,13 @@ def gate(
     allow_incomplete: tuple[str, ...],
     policy: Path | None,
     strict_waivers: bool,
-    form: str,
+    output_format: str,
     json_file: Path | None,
 ) -> None:
-    """Say whether a run lets a release pass. The exit code is the answer.
+    """Decide whether a run lets a release pass. The exit code is the decision.
 
     0 passes, 1 a failure, or with --baseline a regression, 3 something required was not judged, 5 the suite erred. The
-    answer is the run's own verdict, with what it rests on; what narrows it (a tier, allowed requirements, waivers)
-    stands in the answer.
+    decision is the run's own verdict and its scope; what narrows it (a tier, allowed requirements, waivers) is printed.
 
     \b
     Examples:
@@ -216,39 +217,37 @@ def gate(
       conformance gate reports/now --baseline reports/released
       conformance gate reports/now --policy gate.toml --strict-waivers
     """
-    from conformance.decisions import gate_report as verdicts
+    from conformance.decisions import gate_report
     from conformance.decisions.gate import ALL, Policy, decide
     from conformance.decisions.gate_policy import known_requirements, load_policy
     from conformance.judge.assemble import load
     from conformance.reports.shaping.text import dumps, map_strings, utf8
 
-    stated = load_policy(policy) if policy else {}
-    allowed = {*stated.get("allow_incomplete", ()), *known_requirements(allow_incomplete)}
-    held = Policy(
-        tier=tier or stated.get("tier", ALL),
-        allow_incomplete=frozenset(allowed),
-        strict_waivers=strict_waivers or stated.get("strict_waivers", False),
-        waivers=stated.get("waivers", ()),
+    policy_document = load_policy(policy) if policy else {}
+    allowed_requirements = {*policy_document.get("allow_incomplete", ()), *known_requirements(allow_incomplete)}
+    effective_policy = Policy(
+        tier=tier or policy_document.get("tier", ALL),
+        allow_incomplete=frozenset(allowed_requirements),
+        strict_waivers=strict_waivers or policy_document.get("strict_waivers", False),
+        waivers=policy_document.get("waivers", ()),
     )
     run = load(run_dir)
-    decision = decide(run, held, load(baseline) if baseline else None, today=_today())
-    if form == "github" or (form == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"):
-        _echo(verdicts.workflow_commands(decision, run))
-    _echo(verdicts.lines(decision, run))
-    _write(json_file, dumps(map_strings(verdicts.document(decision, run), utf8)))
+    decision = decide(run, effective_policy, load(baseline) if baseline else None, today=_today())
+    if output_format == "github" or (output_format == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"):
+        _echo(gate_report.workflow_commands(decision, run))
+    _echo(gate_report.lines(decision, run))
+    _write_text(json_file, dumps(map_strings(gate_report.document(decision, run), utf8)))
     sys.exit(decision.exit_code)
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="A B [C]...", type=click.Path(path_type=Path))
-@_file("--html", "html_file", help="Write one page there.")
-@_file("--json", "json_file", help="Write the comparison there as JSON.")
-@_file("--markdown", "markdown_file", help="Write it there for a pipeline's job page.")
-@click.option("--force", is_flag=True, help="Compare runs of different check sets, saying what cannot be compared.")
-@click.option(
-    "--fail-on", "fail_on", multiple=True, metavar="KIND", help="Exit 1 on such a difference; any, or a kind."
-)
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="For runs of profiles.")
+@_file("--html", "html_file", help="Write the comparison as one HTML page.")
+@_file("--json", "json_file", help="Write the comparison as JSON.")
+@_file("--markdown", "markdown_file", help="Write the comparison as Markdown, for the job page of a pipeline.")
+@click.option("--force", is_flag=True, help="Compare runs of different check sets, and list what cannot be compared.")
+@click.option("--fail-on", "fail_on", multiple=True, metavar="KIND", help="Exit 1 on this kind, or any; repeatable.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The seed for profiles.")
 def compare(
     runs: tuple[Path, ...],
     html_file: Path | None,
@@ -258,7 +257,7 @@ def compare(
     fail_on: tuple[str, ...],
     seed: int,
 ) -> None:
-    """Lay runs side by side, each against the first: run folders, or profiles, which are run first with one seed.
+    """Compare runs with the first of them: run folders, or profiles, which are run first with the same seed.
 
     \b
     Kinds: regressed, "newly inconclusive", fixed, "caused by the profile", "status chosen",
@@ -271,46 +270,46 @@ def compare(
       conformance compare reports/released reports/now --fail-on regressed
     """
     from conformance.core.errors import UsageError
-    from conformance.decisions import comparison_report as sidebyside
+    from conformance.decisions import comparison_report
     from conformance.decisions.comparison import Kind
-    from conformance.decisions.comparison import compare as compared
+    from conformance.decisions.comparison import compare as compare_runs
 
     kinds = [kind.value for kind in Kind]
     for word in fail_on:
         if word not in (*kinds, "any"):
-            raise UsageError(f"there is no kind {word!r}", where="--fail-on", hint=f"any, {', '.join(kinds)}")
+            raise UsageError(f"unknown kind {word!r}", where="--fail-on", hint=f"any, {', '.join(kinds)}")
     if len(runs) < 2:
         raise UsageError("there is nothing to compare with", hint="name two runs, or two profiles")
-    folders = _run_first(runs, seed)
-    looked = _looked_at(folders)
-    told = compared(
-        [run for run, _ in looked],
+    folders = _run_profiles(runs, seed)
+    runs_with_behaviour = _load_runs(folders)
+    comparison = compare_runs(
+        [run for run, _ in runs_with_behaviour],
         [folder.name for folder in folders],
         force=force,
-        known_behaviours=[seen for _, seen in looked],
+        known_behaviours=[behaviour for _, behaviour in runs_with_behaviour],
     )
-    _echo(sidebyside.lines(told))
-    _write(html_file, sidebyside.html(told) if html_file else "")
-    _write(json_file, sidebyside.as_json(told) if json_file else "")
-    _write(markdown_file, sidebyside.markdown(told) if markdown_file else "")
-    found = {kind.value for kind in told.kinds()}
-    sys.exit(1 if found & set(fail_on) or (found and "any" in fail_on) else 0)
+    _echo(comparison_report.lines(comparison))
+    _write_text(html_file, comparison_report.html(comparison) if html_file else "")
+    _write_text(json_file, comparison_report.as_json(comparison) if json_file else "")
+    _write_text(markdown_file, comparison_report.markdown(comparison) if markdown_file else "")
+    found_kinds = {kind.value for kind in comparison.kinds()}
+    sys.exit(1 if found_kinds & set(fail_on) or (found_kinds and "any" in fail_on) else 0)
 
 
-def _looked_at(folders: list[Path]) -> list[tuple[Run, Behaviour]]:
-    """Each run without its exchanges, and what they show; several are read at once."""
-    if len(folders) < _MANY or (os.cpu_count() or 1) == 1:
-        return [_read(folder) for folder in folders]
+def _load_runs(folders: list[Path]) -> list[tuple[Run, Behaviour]]:
+    """Each run without its exchanges, and its behaviour; many runs are read in parallel."""
+    if len(folders) < _PARALLEL_FROM or (os.cpu_count() or 1) == 1:
+        return [_load_run(folder) for folder in folders]
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     from conformance.core.environ import own_processes
 
     with own_processes(), ProcessPoolExecutor(min(4, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
-        return list(pool.map(_read, folders))
+        return list(pool.map(_load_run, folders))
 
 
-def _read(folder: Path) -> tuple[Run, Behaviour]:
+def _load_run(folder: Path) -> tuple[Run, Behaviour]:
     from dataclasses import replace
 
     from conformance.decisions.behaviour import behaviour
@@ -320,46 +319,46 @@ def _read(folder: Path) -> tuple[Run, Behaviour]:
     return replace(run, exchanges=()), behaviour(run)
 
 
-def _run_first(given: tuple[Path, ...], seed: int) -> list[Path]:
-    """The run folders; a profile is run for it. Raises UsageError on a profile of which no run came about."""
+def _run_profiles(paths: tuple[Path, ...], seed: int) -> list[Path]:
+    """The run folders; a profile is run first. Raises UsageError if that wrote no folder."""
     from conformance.core.errors import UsageError
 
     folders = []
-    for path in given:
+    for path in paths:
         if path.suffix != ".toml":
             folders.append(path)
             continue
         from conformance.core.run_options import RunOptions
-        from conformance.runner import command as running
+        from conformance.runner import command as run_command
 
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
         folder = Path("reports") / f"compare-{len(folders) + 1}-{path.stem}-{stamp}"
-        running.run(RunOptions(profile=path, seed=seed, report_dir=folder))
+        run_command.run(RunOptions(profile=path, seed=seed, report_dir=folder))
         if not folder.is_dir():
-            raise UsageError("no run came about", where=str(path))
+            raise UsageError("the run wrote no folder", where=str(path))
         folders.append(folder)
     return folders
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("reports"))
-@_file("--html", "html_file", help="Write one page there.")
-@_file("--json", "json_file", help="Write it there as JSON.")
+@_file("--html", "html_file", help="Write the history as one HTML page.")
+@_file("--json", "json_file", help="Write the history as JSON.")
 def history(folder: Path, html_file: Path | None, json_file: Path | None) -> None:
-    """Tell how the runs of each target went over time, from the run folders in FOLDER.
+    """Show the runs of each target over time, from the run folders in FOLDER.
 
     \b
     Examples:
       conformance history reports/
       conformance history reports/ --html history.html
     """
-    from conformance.decisions import history_report as trends
-    from conformance.decisions.history import history as told
+    from conformance.decisions import history_report
+    from conformance.decisions.history import history as read_history
 
-    found, unread = told(folder)
-    _echo(trends.lines(found, unread))
-    _write(html_file, trends.html(found, unread) if html_file else "")
-    _write(json_file, trends.as_json(found, unread) if json_file else "")
+    trends, unread = read_history(folder)
+    _echo(history_report.lines(trends, unread))
+    _write_text(html_file, history_report.html(trends, unread) if html_file else "")
+    _write_text(json_file, history_report.as_json(trends, unread) if json_file else "")
 
 
 @click.command()
@@ -371,7 +370,7 @@ def history(folder: Path, html_file: Path | None, json_file: Path | None) -> Non
 def merge(run_dirs: tuple[Path, ...], report_dir: Path | None, quiet: bool) -> None:
     """Join the shards of a run into one run, with its verdict, reports and exit code.
 
-    All shards must be there, of the same profile, target, seed, selection and set of checks.
+    All shards must be given, and have the same profile, target, seed, selection and set of checks.
 
     \b
     Examples:

@@ -1,0 +1,57 @@
+"""The command before a run: doctor."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from conformance.cli.options import options_from, table_options, target_options
+
+
+@click.command()
+@target_options(required=True)
+@table_options("limits")
+@click.option("--spend", is_flag=True, help="Also send calls that use up a listed fixture.")
+@click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
+def doctor(spend: bool, as_json: bool, **parameters: Any) -> None:
+    """Prove the facts of a profile before a run: one line each, wrong ones first, with advice.
+
+    Sends a few hundred requests, as a run would. Ends with the checks that would be unstated, by the profile key that
+    would enable them. Exits 0 if no fact is wrong, 2 if one is, 4 if the target cannot be reached.
+
+    \b
+    Examples:
+      conformance doctor --profile profiles/mine.toml
+      conformance doctor --profile profiles/mine.toml --base-url http://127.0.0.1:8080 --limit read_only=true
+    """
+    import json
+    from dataclasses import asdict
+
+    from conformance.core.errors import ConformanceError, Unreachable
+    from conformance.setup.doctor.doctor import examine
+    from conformance.setup.doctor.facts import format_facts, sort_facts, wrong
+    from conformance.setup.plan.plan import format_unstated
+
+    def show_stage(stage: str) -> None:
+        if sys.stderr.isatty():
+            click.echo(f"\r\033[Kproving {stage}…", err=True, nl=False)
+
+    try:
+        facts, plan = examine(options_from(parameters), show_stage, spend=spend)
+    except ConformanceError as error:
+        unreachable = isinstance(error, Unreachable)
+        message = f"{error.where}: {error.what}" if unreachable else error.what
+        facts, plan = [wrong("base_url" if unreachable else error.where or "profile", message, error.hint)], None
+        code = error.exit_code
+    else:
+        code = 2 if any(fact.state == "wrong" for fact in facts) else 0
+    if sys.stderr.isatty():
+        click.echo("\r\033[K", err=True, nl=False)
+    if as_json:
+        click.echo(json.dumps({"facts": [asdict(fact) for fact in sort_facts(facts)]}, indent=1))
+    else:
+        for line in [*format_facts(facts), *(format_unstated(plan.applicability) if plan else ())]:
+            click.echo(line)
+    sys.exit(code)

@@ -1,0 +1,198 @@
+"""Commands before the first run: probe drafts a profile from a live target, init prompts for its options first."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from conformance.core.defaults import PROBE_DEADLINE_S, PROBE_REQUESTS
+
+if TYPE_CHECKING:
+    from conformance.setup.probe.probe import Drafted
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_EXIT_CODES = """\b
+Exit codes:
+  0 drafted    2 bad command line, key or --fixtures file    4 target unreachable
+"""
+_DEFAULT_OUTPUT = Path("profiles/mine.toml")
+
+_SHARED_OPTIONS = (
+    click.option("--openapi", default="", metavar="FILE|URL", help="The target's OpenAPI document, or its schemas."),
+    click.option(
+        "--fixtures",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Known parts of the profile (TOML): [fixtures], [operations], [oauth]...; copied into the draft.",
+    ),
+    click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Set one of [variables]; repeatable."),
+    click.option("--name", default="", metavar="NAME", help="The profile's name [the name of the file]."),
+    click.option("--force", is_flag=True, help="Overwrite the files of an earlier draft."),
+    click.option(
+        "--provoke-429",
+        type=click.IntRange(0, 10_000),
+        default=0,
+        metavar="N",
+        help="Send up to N requests in a row to see a rate limit [none].",
+    ),
+    click.option(
+        "--max-requests",
+        type=click.IntRange(1, 10_000),
+        default=PROBE_REQUESTS,
+        show_default=True,
+        metavar="N",
+        help="Send at most this many requests, repeated ones included.",
+    ),
+    click.option(
+        "--deadline",
+        "deadline_s",
+        type=click.FloatRange(1, 3600),
+        default=PROBE_DEADLINE_S,
+        show_default=True,
+        metavar="SECONDS",
+        help="Stop probing after this time, and draft with what is known.",
+    ),
+)
+
+
+def _add_shared_options(command: _F) -> _F:
+    for option in reversed(_SHARED_OPTIONS):
+        command = option(command)
+    return command
+
+
+_KEY_HELP = "The source of an API key: env:VARIABLE, file:PATH or command:PROGRAM; NAME is full by default. Repeatable."
+
+
+@click.command(epilog=_EXIT_CODES)
+@click.option("--base-url", required=True, metavar="URL", help="The target; may have a path prefix.")
+@click.option("--key", "keys", multiple=True, metavar="[NAME=]SOURCE", help=_KEY_HELP)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=_DEFAULT_OUTPUT,
+    show_default=True,
+    metavar="FILE",
+    help="The draft; its schemas are written beside it.",
+)
+@_add_shared_options
+def probe(base_url: str, keys: tuple[str, ...], output: Path, **parameters: Any) -> None:
+    """Draft a profile from a live target. Each line of the draft names its evidence.
+
+    Creates webhook endpoints, and uses up the fixtures of --fixtures. Facts that cannot be found out are marked TODO.
+
+    \b
+    Examples:
+      conformance probe --base-url http://127.0.0.1:8080 --key env:SHOP_KEY -o profiles/mine.toml
+      conformance probe --base-url https://staging.example/shop --key file:keys/full.txt --openapi shop.yaml
+      conformance probe --base-url http://127.0.0.1:8080 --key env:FULL --key revoked=env:OLD --fixtures known.toml
+    """
+    draft = _draft(base_url, keys, output, parameters)
+    _print_next_steps(draft)
+
+
+@click.command(epilog=_EXIT_CODES)
+@click.option("--base-url", default="", metavar="URL", help="The target; prompted for if omitted.")
+@click.option("--key", "keys", multiple=True, metavar="[NAME=]SOURCE", help=_KEY_HELP)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="The draft; prompted for if omitted."
+)
+@_add_shared_options
+def init(base_url: str, keys: tuple[str, ...], output: Path | None, **parameters: Any) -> None:
+    """Prompt for what a first profile needs, then draft it. Every prompt has an option.
+
+    \b
+    Examples:
+      conformance init
+      conformance init --base-url http://127.0.0.1:8080 --key env:SHOP_KEY -o profiles/mine.toml
+    """
+    from conformance.core.errors import UsageError
+
+    is_interactive = sys.stdin.isatty()
+    missing = [option for option, value in (("--base-url", base_url), ("--key", keys)) if not value]
+    if missing and not is_interactive:
+        hint = "use these options, or run it in a terminal"
+        raise UsageError("cannot prompt: the input is no terminal", where=" and ".join(missing), hint=hint)
+    base_url = base_url or click.prompt(
+        "The target's base URL (what comes before /api/v1)", default="http://127.0.0.1:8080"
+    )
+    keys = keys or _prompt_keys()
+    if is_interactive:
+        parameters["openapi"] = parameters["openapi"] or _prompt_optional("Its OpenAPI document, file or URL")
+        parameters["fixtures"] = parameters["fixtures"] or (
+            Path(path) if (path := _prompt_optional("A file with fixtures")) else None
+        )
+    if output is None:
+        output = Path(click.prompt("The profile", default=str(_DEFAULT_OUTPUT))) if is_interactive else _DEFAULT_OUTPUT
+    if is_interactive and output.exists() and not parameters["force"]:
+        parameters["force"] = click.confirm(f"{output} exists already. Overwrite it?", default=False)
+    _print_next_steps(_draft(base_url, keys, output, parameters))
+
+
+def _prompt_keys() -> tuple[str, ...]:
+    """Prompts for the source of a key; a secret itself is refused and not repeated."""
+    from conformance.core.errors import UsageError
+    from conformance.setup.probe.options import key_source
+
+    while True:
+        source = click.prompt(
+            "The source of a key with every scope (env:VARIABLE, file:PATH, command:...)", default="env:API_KEY"
+        )
+        try:
+            key_source(source)
+        except UsageError as error:
+            click.echo(str(error), err=True)
+            continue
+        return (source,)
+
+
+def _prompt_optional(question: str) -> str:
+    return str(click.prompt(f"{question} (Enter: none)", default="", show_default=False)).strip()
+
+
+def _draft(base_url: str, keys: Sequence[str], output: Path, parameters: dict[str, Any]) -> Drafted:
+    from conformance.client.redaction.secrets import clean_with_all
+    from conformance.core.errors import UsageError
+    from conformance.reports.shaping.text import clean, one_line
+    from conformance.setup.probe.options import ProbeOptions, from_there, key_source
+    from conformance.setup.probe.probe import probe as probe_target
+
+    for pair in parameters["variables"]:
+        if "=" not in pair:
+            raise UsageError(f"{pair!r} has no value", where="--var", hint="write NAME=VALUE")
+    if output == _DEFAULT_OUTPUT:
+        output.parent.mkdir(exist_ok=True)
+    probe_options = ProbeOptions(
+        base_url=base_url,
+        output=output,
+        keys=tuple(from_there(key_source(text), output.parent) for text in keys),
+        **{**parameters, "variables": dict(pair.split("=", 1) for pair in parameters["variables"])},
+    )
+
+    def print_progress(text: str) -> None:
+        text = clean_with_all(text)
+        indent = len(text) - len(text.lstrip())
+        click.echo(" " * indent + one_line(clean(text)), err=True)
+
+    return probe_target(probe_options, print_progress)
+
+
+def _print_next_steps(draft: Drafted) -> None:
+    files = f"{draft.profile}{f' and {draft.schemas.name}' if draft.schemas else ''}"
+    click.echo(
+        f"drafted {files}: {draft.proven} of {draft.operations} operations answered 200, "
+        f"{draft.open_ends} TODO, {draft.requests} requests in {draft.seconds:.0f} s"
+    )
+    path = shlex.quote(str(draft.profile))
+    click.echo("next:")
+    click.echo(f"  conformance run --profile {path}          # a first verdict")
+    click.echo(f"  grep -n TODO {path}                       # facts to fill in")
+
+
+COMMANDS = (probe, init)
