@@ -1,3 +1,3 @@
-"""Before a run: a first draft of a profile (probe), the set-up proven (doctor), what would be sent (plan)."""
+"""Commands before a run: probe drafts a profile, doctor verifies the set-up, plan lists the planned requests."""
 
 __all__ = ["doctor", "plan", "probe"]

@@ -1,4 +1,4 @@
-"""The usual ways to write a key in the Authorization header, and to call the place of an idempotency key."""
+"""Common formats of an API key in the Authorization header, and common names of the idempotency key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMATS: Final = (
     "APIKey {key}",
     "X-API-Key {key}",
 )
-"""The usual ones, the likeliest first."""
+"""Most common first."""
 KEY_NAMES: Final = (
     "Idempotency-Key",
     "X-Idempotency-Key",
@@ -36,4 +36,4 @@ KEY_NAMES: Final = (
     "X-Request-Id",
     "key",
 )
-"""Of headers, and of query parameters after those that look like one."""
+"""Header names, most common first; also tried as query parameters."""

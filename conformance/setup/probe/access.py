@@ -1,4 +1,4 @@
-"""How an API key is written in Authorization, and what each of the keys can do."""
+"""The format of the Authorization header, and the scopes and installation of each API key."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _BY_OPERATION: Final = {
     "catalog:read": "getStorefrontOrderCancellationEligibility",
     "checkout:quote": "quotePublicCartCheckout",
 }
-"""For each scope an operation that needs it."""
+"""One operation that needs the scope, for each scope."""
 _OF_THINGS: Final = ("catalog:read", "checkout:quote")
-"""Those whose operations name a thing, which belongs to an installation."""
+"""Scopes whose operation addresses a resource of one installation."""
 
 
 async def authorization(bench: Bench) -> None:
-    """The first format with which a key is known; a key that nobody has must then be refused."""
+    """States the first format with which a key is accepted, and tests that an unknown key is refused."""
     operation = bench.operation(IDENTITY)
     bare = await bench.send(Request(operation), "without a key")
     if not bench.keys:
-        bench.draft.todo("credentials", "", "give --key, and the operations that need one are probed too")
-        undecided(bench, "no key was given")
+        bench.draft.todo("credentials", "", "pass --key to probe the operations that need one")
+        undecided(bench, "no --key option")
         return
     if bare.ok:
-        bench.draft.note("authorization", "getApiKeyIdentity was answered 200 without any key: nothing follows")
+        bench.draft.note("authorization", "getApiKeyIdentity: 200 without a key, no evidence of a format")
     told = [bench.draft.get("authorization", "format")] if bench.draft.stated("authorization", "format") else []
     formats = list(dict.fromkeys([*told, *bench.described.authorization, *_challenged(bare), *FORMATS]))
     for key in list(bench.keys)[:_KEYS_TRIED]:
@@ -45,7 +45,7 @@ async def authorization(bench: Bench) -> None:
             if answer.ok:
                 await _settle_on(bench, form, key, tried)
                 return
-    undecided(bench, f"none of {len(formats)} formats was answered 200 with {_several(len(bench.keys))}")
+    undecided(bench, f"none of {len(formats)} formats got 200 with {_several(len(bench.keys))}")
 
 
 def _several(count: int) -> str:
@@ -53,22 +53,22 @@ def _several(count: int) -> str:
 
 
 def undecided(bench: Bench, why: str) -> None:
-    """A profile cannot do without a format: a guess, that says to be one."""
-    bench.draft.state(("authorization", "format"), "Bearer {key}", f"TODO a guess: {why}")
-    bench.draft.todo("authorization", "", "how a key is written in the Authorization header")
+    """States a default format, which a profile requires, and marks it with a TODO."""
+    bench.draft.state(("authorization", "format"), "Bearer {key}", f"TODO assumed: {why}")
+    bench.draft.todo("authorization", "", "the format of the Authorization header")
     bench.tell(f"  Authorization: {why}")
 
 
 async def _settle_on(bench: Bench, form: str, key: str, tried: int) -> None:
     nobody = await _as(bench, form, random_source.token_urlsafe(24))
-    sure = "an unknown key 401" if nobody.status == 401 else f"but an unknown key {nobody.summary} too"
-    evidence = f"getApiKeyIdentity: 200 with the key {key!r}, {sure} (format {tried} tried)"
+    sure = "401 with an unknown key" if nobody.status == 401 else f"but {nobody.summary} with an unknown key"
+    evidence = f"getApiKeyIdentity: 200 with the key {key!r}, {sure} (format number {tried})"
     bench.draft.state(("authorization", "format"), form, evidence)
     bench.tell(f"  Authorization: {form}")
 
 
 def _challenged(answer: Answer) -> Iterator[str]:
-    """The schemes that a 401 asks for (RFC 9110 section 11.6.1)."""
+    """The formats for the schemes of a WWW-Authenticate header (RFC 9110, section 11.6.1)."""
     for scheme in re.findall(
         r"(?:^|,)\s*([A-Za-z][A-Za-z0-9-]{0,30})(?=\s|,|$)", answer.header("WWW-Authenticate") or ""
     ):
@@ -82,29 +82,29 @@ async def _as(bench: Bench, form: str, key: str) -> Answer:
 
 
 async def identities(bench: Bench) -> None:
-    """What getApiKeyIdentity says of each key: scopes and installation. A key that is refused is not active."""
+    """States the scopes and installation that getApiKeyIdentity returns. A refused key has status `revoked`."""
     form = bench.draft.get("authorization", "format")
     for name, key in bench.keys.items():
         answer = await _as(bench, form, key)
         where = ("credentials", name)
         if answer.status == 401:
-            bench.draft.state((*where, "scopes"), [], "TODO cannot be seen: the key is refused")
-            bench.draft.state((*where, "status"), "revoked", "getApiKeyIdentity: 401, where another key got 200")
+            bench.draft.state((*where, "scopes"), [], "TODO unknown: the key is refused")
+            bench.draft.state((*where, "status"), "revoked", "getApiKeyIdentity: 401, and 200 with another key")
             continue
         scopes = sorted(_scopes(answer.value), key=SCOPES.index)
-        seen = "as getApiKeyIdentity tells" if scopes else "getApiKeyIdentity names none of the interface's"
-        bench.draft.state((*where, "scopes"), scopes, seen if answer.ok else f"TODO identity was {answer.summary}")
+        seen = "from getApiKeyIdentity" if scopes else "getApiKeyIdentity returns no scope of the interface"
+        bench.draft.state((*where, "scopes"), scopes, seen if answer.ok else f"TODO identity: {answer.summary}")
         if home := _installation(answer.value):
-            bench.draft.state((*where, "installation"), bench.clean(home), "as getApiKeyIdentity tells")
+            bench.draft.state((*where, "installation"), bench.clean(home), "from getApiKeyIdentity")
         bench.draft.state((*where, "status"), "active", f"getApiKeyIdentity: {answer.summary}")
-        bench.tell(f"  key {name}: {', '.join(scopes) or 'no scopes seen'}")
+        bench.tell(f"  key {name}: {', '.join(scopes) or 'no scopes'}")
     if not any(table.get("status") == "active" for table in bench.draft.get("credentials").values()):
-        for name in bench.keys:  # none works: that says something of the format, not of the keys
+        for name in bench.keys:  # no key is accepted: the format is probably wrong
             bench.draft.retract(("credentials", name, "status"))
 
 
 def _scopes(value: JsonValue) -> set[str]:
-    """The interface's scopes that an identity names, alone or in a list separated by blanks or commas."""
+    """The scopes in an identity response: single strings, or lists separated by spaces or commas."""
     return {word for text in _texts(value) for word in re.split(r"[\s,]+", text) if word in SCOPES}
 
 
@@ -136,7 +136,7 @@ def _installation(value: JsonValue) -> str:
 
 
 async def scopes_by_asking(bench: Bench) -> None:
-    """What a key may do is what it is let do: each scope is tried with each key, on things of the home installation."""
+    """Tries each scope with each key, on resources of the home installation, and states what the status codes show."""
     table: Mapping[str, Any] = bench.draft.get("credentials") or {}
     homes = {name: told.get("installation", "") for name, told in table.items()}
     told_apart = bool(homes.get(bench.main))
@@ -145,23 +145,23 @@ async def scopes_by_asking(bench: Bench) -> None:
         if told.get("status") != "active":
             continue
         if told_apart and homes[name] != homes[bench.main]:
-            if not shown:  # nor can it be tried on things of the home installation
+            if not shown:  # and its scopes cannot be tried on resources of the home installation
                 bench.draft.retract(("credentials", name))
-                bench.draft.todo("credentials", f"[credentials.{name}]", "its scopes: identity shows none of any key")
+                bench.draft.todo("credentials", f"[credentials.{name}]", "its scopes; identity responses show none")
             continue
         answers = {scope: answer async for scope, answer in _asked(bench, name)}
         claimed = set(told["scopes"])
         if not told_apart and any(_hidden(scope, answer, claimed) for scope, answer in answers.items()):
-            bench.draft.state(("credentials", name, "installation"), "B", "does not see what the first key sees")
+            bench.draft.state(("credentials", name, "installation"), "B", "resources of the first key are hidden")
             continue
         if not told_apart:
             sure = name == bench.main or any(answers[s].ok for s in _OF_THINGS if s in answers)
-            why = "sees what the first key sees" if sure else "TODO a guess: nothing was seen to the contrary"
+            why = "it reads resources of the first key" if sure else "TODO assumed: no contrary evidence"
             bench.draft.state(("credentials", name, "installation"), "A", why)
         held = (claimed | {s for s, a in answers.items() if a.ok}) - {s for s, a in answers.items() if a.status == 403}
         if answers:
             tried = sum(answer.status in (200, 403) for answer in answers.values())
-            evidence = f"{tried} of 4 tried, by operations that need them: 200 or 403"
+            evidence = f"{tried} of 4 tried, each with an operation that needs it: 200 or 403"
             bench.draft.state(("credentials", name, "scopes"), sorted(held, key=SCOPES.index), evidence)
 
 
@@ -173,5 +173,5 @@ async def _asked(bench: Bench, name: str) -> Any:
 
 
 def _hidden(scope: str, answer: Answer, claimed: set[str]) -> bool:
-    """Whether a thing of the home installation is kept from a key that says to have the scope."""
+    """Whether a resource of the home installation is hidden from a key that claims the scope."""
     return scope in _OF_THINGS and (answer.status == 404 or (answer.status == 403 and scope in claimed))

@@ -1,4 +1,4 @@
-"""What differs between answers that ought to be alike, in replays and errors; which answer wins where two are due."""
+"""Volatile members of replays and errors, order of precedence of errors, rate limits and clock."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from conformance.setup.probe.operations import CREATE, KINDS, UPDATE
 
 _MOST_VOLATILE: Final = 12
 _CLOCKS_AGREE_S: Final = 3
-"""Date has whole seconds, and is a moment old when it is looked at."""
+"""Tolerance for the clock offset: Date has a resolution of one second."""
 
 
 async def replays(bench: Bench) -> None:
-    """Repeats what was answered 200 with the same key, a moment later and after the thing has changed."""
+    """Replays successful requests, after a pause and after a change of the resource; states the members that differ."""
     if not bench.draft.knows("idempotency", "carrier"):
         return
     first = [a for a in bench.controls.values() if a.request.key and a.request.operation.idempotent and _repeatable(a)]
@@ -32,17 +32,17 @@ async def replays(bench: Bench) -> None:
     await settle()
     seen: dict[str, str] = {}
     for answer in firsts:
-        _compare(bench, answer, await bench.send(answer.request, "replay"), "a moment later", seen)
+        _compare(bench, answer, await bench.send(answer.request, "replay"), "after a pause", seen)
     for one, other in _pairs(bench):
         await _after_change(bench, one, other, seen)
     if not bench.draft.stated("idempotency", "volatile"):
         if seen:
-            told = "; ".join(f"{at} in {where}" for at, where in list(seen.items())[:4])
+            told = "; ".join(f"{at} ({where})" for at, where in list(seen.items())[:4])
             bench.draft.state(
-                ("idempotency", "volatile"), sorted(seen), f"differed in a replay: {told}. Take out what should not"
+                ("idempotency", "volatile"), sorted(seen), f"differed in a replay: {told}. Remove members that must not"
             )
         elif firsts:
-            bench.draft.note("idempotency", f"replays of {len(firsts)} operations were the same as the first answer")
+            bench.draft.note("idempotency", f"replays of {len(firsts)} operations were identical to the first answer")
 
 
 def _repeatable(answer: Answer) -> bool:
@@ -58,7 +58,7 @@ async def _fresh(bench: Bench, name: str) -> Answer | None:
 
 
 def _pairs(bench: Bench) -> Iterator[tuple[str, str]]:
-    """Two operations on a thing of one kind, in the state in which both are allowed: the second one changes it."""
+    """Pairs of operations that are allowed in the same state of a fixture; the second one changes it."""
     by_state: dict[str, list[str]] = {}
     for name, answer in bench.controls.items():
         operation = answer.request.operation
@@ -88,7 +88,7 @@ def _created(bench: Bench, answer: Answer) -> Any:
 
 
 def _members(request: Request) -> dict[str, dict[str, Any]]:
-    """The fixtures that a request was made with, by kind."""
+    """The fixtures that a request uses, by kind."""
     given: dict[str, dict[str, Any]] = {}
     kinds = {kind for kind, _ in KINDS.values()}
     for name, value in request.scope.items():
@@ -101,30 +101,30 @@ def _members(request: Request) -> dict[str, dict[str, Any]]:
 def _compare(bench: Bench, first: Answer, again: Answer, when: str, seen: dict[str, str]) -> None:
     name = first.request.operation.id
     if not again.ok:
-        bench.draft.note("idempotency", f"{name}: a replay {when} was answered {again.summary}, not 200")
+        bench.draft.note("idempotency", f"{name}: a replay {when} got {again.summary} instead of 200")
         return
     found = {generalized(at) for at in differences(first.value, again.value)}
     if len(found) > _MOST_VOLATILE or any(at.lower().endswith("/data/id") for at in found):
-        bench.draft.note("idempotency", f"{name}: a replay {when} was another answer altogether: is that a replay?")
+        bench.draft.note("idempotency", f"{name}: a replay {when} got an unrelated answer: is the key ignored?")
         return
     for at in found:
         seen.setdefault(at, f"{name} {when}")
 
 
 def generalized(at: str) -> str:
-    """A pointer with `*` for every index."""
+    """A pointer with `*` in place of every index."""
     return pointer.join(*("*" if token.isdigit() else token for token in pointer.tokens(at)))
 
 
 async def errors(bench: Bench) -> None:
-    """The same mistakes twice: what differs between the two answers differs from error to error."""
+    """Repeats requests that were refused; states the members that differ between two answers to one request."""
     if bench.draft.stated("errors", "volatile"):
         return
     known: dict[tuple[str, int | None], Answer] = {}
     for answer in bench.answers:
         if answer.is_refused and isinstance(answer.value, dict) and answer.request.key is None:
             known.setdefault((answer.request.operation.id, answer.status), answer)
-    if not bench.draft.knows("idempotency", "carrier"):  # or the replays have waited already
+    if not bench.draft.knows("idempotency", "carrier"):  # otherwise `replays` has waited
         await settle()
     seen: dict[str, int] = {}
     compared = 0
@@ -137,13 +137,13 @@ async def errors(bench: Bench) -> None:
         for at in found if len(found) <= _MOST_VOLATILE else ():
             seen[at] = seen.get(at, 0) + 1
     if compared:
-        why = f"differed between two answers to the same mistake, in {max(seen.values())} of {compared}" if seen else ""
-        why = why or f"{compared} mistakes were answered alike twice"
+        why = f"differed between answers to one request, in up to {max(seen.values())} of {compared}" if seen else ""
+        why = why or f"{compared} refused requests were repeated with identical answers"
         bench.draft.state(("errors", "volatile"), sorted(seen), why)
 
 
 async def precedence(bench: Bench) -> None:
-    """Which of two answers wins. The interface fixes no order, so this is told and nothing is made of it."""
+    """Notes which of two defects a response reports first. The interface defines no order, so no fact is stated."""
     told = [text async for text in _told(bench)]
     for text in told:
         bench.draft.note("errors", text)
@@ -151,32 +151,32 @@ async def precedence(bench: Bench) -> None:
 
 async def _told(bench: Bench) -> Any:
     form = bench.draft.get("authorization", "format")
-    unknown = form.replace("{key}", "nobody-has-this-key-0000")
+    unknown = form.replace("{key}", "unknown-key-0000")
     weak = _without(bench, "webhooks:write")
     broken = b'{"broken":'
     if CREATE in bench.controls:
         request = await bench.arrange(CREATE)
         both = await bench.send(request.with_authorization(unknown).with_raw_body(broken), "order")
-        yield f"order of precedence: an unknown key and a broken body (401 or 400) is answered {both.summary}"
+        yield f"order of precedence: an unknown key and a malformed body (401 or 400): {both.summary}"
         if weak:
             both = await bench.send(bench.arranger.as_credential(request, weak).with_raw_body(broken), "order")
-            yield f"order of precedence: a lacking scope and a broken body (403 or 400) is answered {both.summary}"
+            yield f"order of precedence: a missing scope and a malformed body (403 or 400): {both.summary}"
         both = await bench.send(request.with_key(None).with_raw_body(broken), "order")
-        yield f"no idempotency key and a broken body is answered {both.summary}"
+        yield f"no idempotency key and a malformed body: {both.summary}"
     if UPDATE in bench.controls:
         control = bench.controls[UPDATE].request
         request = replace(control.with_fresh_key(), path={"id": _unlike(str(control.path["id"]))})
         for change, what in (
             (request.with_authorization(unknown), "an unknown key and an unknown id (401 or 404)"),
-            (request.with_raw_body(broken), "an unknown id and a broken body (404 or 400)"),
+            (request.with_raw_body(broken), "an unknown id and a malformed body (404 or 400)"),
             *(
-                [(bench.arranger.as_credential(request, weak), "a lacking scope and an unknown id (403 or 404)")]
+                [(bench.arranger.as_credential(request, weak), "a missing scope and an unknown id (403 or 404)")]
                 if weak
                 else []
             ),
         ):
             both = await bench.send(change, "order")
-            yield f"order of precedence: {what} is answered {both.summary}"
+            yield f"order of precedence: {what}: {both.summary}"
 
 
 def _unlike(value: str) -> str:
@@ -190,17 +190,15 @@ def _without(bench: Bench, scope: str) -> str:
 
 
 def surroundings(bench: Bench) -> None:
-    """What the headers of all answers tell: limits, the clock."""
+    """Notes the rate limit headers and the clock offset of all answers."""
     names = {n.lower(): v for a in bench.answers for n, v in a.headers if _of_limits(n)}
     for name, value in list(names.items())[:6]:
-        bench.draft.note("rate_limit", bench.clean(f"seen: {name}: {value}"))
+        bench.draft.note("rate_limit", bench.clean(f"header {name}: {value}"))
     limited = sum(answer.status == 429 for answer in bench.answers)
-    bench.draft.note(
-        "rate_limit", f"{bench.flow.requests} requests of the probe, {limited} of them given up after 429s"
-    )
+    bench.draft.note("rate_limit", f"{bench.flow.requests} requests of the probe, {limited} of them 429 after retries")
     if (offset := _clock(bench.answers)) is not None:
-        told = f"is {offset:+.0f} s from the one here" if abs(offset) > _CLOCKS_AGREE_S else "agrees with the one here"
-        bench.draft.note("oauth", f"the target's clock (Date) {told}")
+        told = f"differs by {offset:+.0f} s" if abs(offset) > _CLOCKS_AGREE_S else "agrees with the local clock"
+        bench.draft.note("oauth", f"the clock of the target (Date) {told}")
 
 
 def _of_limits(name: str) -> bool:
@@ -218,7 +216,7 @@ def _clock(answers: Iterable[Answer]) -> float | None:
 
 
 async def limits(bench: Bench, at_most: int) -> None:
-    """With permission: how many requests of one key bring a 429, and how long it takes to recover."""
+    """Sends up to `at_most` requests with one key until a 429, and measures the recovery time. 0: sends none."""
     if not at_most or IDENTITY not in bench.controls or bench.draft.stated("rate_limit"):
         return
     request = bench.controls[IDENTITY].request
@@ -243,7 +241,7 @@ async def limits(bench: Bench, at_most: int) -> None:
     bench.draft.state(
         ("rate_limit", "credential"),
         list(bench.draft.get("credentials"))[-1],
-        "the last of the keys: best one that nothing else uses",
+        "the last key; prefer one that no other check uses",
     )
     bench.draft.state(("rate_limit", "max_requests"), max(at_most, sent), "as allowed by --provoke-429")
     bench.tell(f"  rate limit: {seen}")

@@ -1,4 +1,4 @@
-"""What a probe has open: the suite's own client, the draft as it grows, and every answer that came."""
+"""The state of one probe: the client, the draft and every answer received."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ from conformance.setup.probe.draft import Draft
 from conformance.setup.probe.openapi import Described
 
 PATIENCE_S: Final = 8.0
-"""How long one request may be repeated while it is answered 429."""
+"""Seconds for which a request is retried after 429."""
 TIMEOUT_S: Final = 10.0
 _CONCURRENCY: Final = 8
 SETTLE_S: Final = 1.1
-"""Longer than the second that many clocks are read to: what was made of a clock differs after it."""
+"""Seconds; longer than the resolution of common clocks, so that timestamps differ afterwards."""
 STAND_IN: Final = Idempotency("header", "Idempotency-Key")
 _SEARCH_STAND_IN: Final = {"q": "a", "locale": "en-US", "market": "US", "sort": "relevance", "page": 1, "pageSize": 2}
 
 Unarranged = (MissingFact, FixtureError)
-"""Why a request could not even be made."""
+"""Errors raised when a request cannot be built."""
 
 
 @dataclass
 class Bench:
-    """One probe under way."""
+    """The state of a running probe."""
 
     contract: Contract
     draft: Draft
     described: Described
     keys: Mapping[str, str] = field(repr=False)
-    """Credential name -> secret, in the order in which they were given."""
+    """Credential name -> secret, in the order of the command line."""
     secrets: Secrets
     directory: Path
     directory_of_schemas: Path
-    """Where `described.json` is, the document's own schemas."""
+    """Folder of `described.json`, the schemas of the OpenAPI document."""
     run: str
     flow: Sender
     fixtures: Fixtures
@@ -59,7 +59,7 @@ class Bench:
     tell: Callable[[str], None]
     answers: list[Answer] = field(default_factory=list)
     controls: dict[str, Answer] = field(default_factory=dict)
-    """By operationId: a 200."""
+    """The first 200 answer, by operationId."""
     _arranger: Arranger | None = None
     _known: str = ""
 
@@ -68,7 +68,7 @@ class Bench:
 
     @property
     def main(self) -> str:
-        """The credential that ordinary requests are sent with; empty where none was seen to work."""
+        """The credential of ordinary requests; empty if no key was accepted."""
         if "getApiKeyIdentity" not in self.controls:
             return ""
         table = self.draft.get("credentials") or {}
@@ -80,7 +80,7 @@ class Bench:
 
     @property
     def arranger(self) -> Arranger:
-        """For the draft as it is now."""
+        """A request builder for the current draft."""
         known = repr(self.draft.facts)
         if self._arranger is None or self._known != known:
             self._known = known
@@ -91,14 +91,14 @@ class Bench:
     async def arrange(
         self, name: str, *, given: Mapping[str, Members] | None = None, use: Mapping[str, str] | None = None
     ) -> Request:
-        """A request that ought to be answered 200. Raises MissingFact or FixtureError."""
+        """A valid request, which should be answered 200. Raises MissingFact or FixtureError."""
         credential = self.main if self.operation(name).auth == "api_key" else ""
         if self.operation(name).auth == "api_key" and not credential:
-            raise MissingFact("authorization.format", f"{name} needs a key that works")
+            raise MissingFact("authorization.format", f"{name} needs a valid key")
         return await self.arranger.arrange(self.operation(name), preset=given, use=use, credential=credential)
 
     async def send(self, request: Request, purpose: str, *, take: frozenset[int] = frozenset()) -> Answer:
-        """Raises BudgetExhausted where no more may be sent."""
+        """Sends a request and records its answer. Raises BudgetExhausted at the limit of requests."""
         answer = await self.flow.send(request, purpose, accept_statuses=take, patience_s=PATIENCE_S)
         self.answers.append(answer)
         if answer.ok and answer.request.operation.id not in self.controls:
@@ -106,7 +106,7 @@ class Bench:
         return answer
 
     async def step(self, title: str, work: Callable[[Bench], Any]) -> bool:
-        """One part of the probe; whatever it lacks is no reason to leave the others out. Tells whether more may go."""
+        """Runs one part of the probe; an error is noted. Returns False if the request budget is exhausted."""
         self.tell(title)
         try:
             await work(self)
@@ -115,16 +115,16 @@ class Bench:
             self.tell(f"  ended early: {error}")
             return False
         except (MissingFact, ConformanceError) as error:
-            self.draft.note("limits", f"not all was probed of {title}: {self.clean(str(error))}")
-            self.tell(f"  not all of it: {error}")
+            self.draft.note("limits", f"incomplete: {title}: {self.clean(str(error))}")
+            self.tell(f"  incomplete: {error}")
         return True
 
     def clean(self, text: str) -> str:
-        """What a target said, without secrets and in one bounded line."""
+        """Text of a target without secrets, on one line of at most 200 characters."""
         return " ".join(self.secrets.excerpt(text, 2000).split())[:200]
 
     async def call(self, name: str, given: Mapping[str, Members], _scope: Mapping[str, Any]) -> Any:
-        """An operation of the interface as a fixture provider."""
+        """Calls an operation as a fixture provider. Raises FixtureError if the answer is not 200."""
         answer = await self.send(await self.arrange(name, given=given), "fixture")
         if not answer.ok:
             raise FixtureError(f"{name} answered {answer.summary} instead of 200", where=name)
@@ -132,7 +132,7 @@ class Bench:
 
 
 def standing_in(draft: Draft, directory: Path, schemas: Schemas) -> Profile:
-    """The profile of a draft, with guesses in place of what no request can be made without. Raises ProfileError."""
+    """The profile of a draft, with defaults for facts that every request needs. Raises ProfileError."""
     facts = {name: value for name, value in draft.facts.items() if name != "schemas"}
     facts.setdefault("authorization", {"format": "Bearer {key}"})
     profile = profile_from_document(facts, directory=directory)
@@ -154,7 +154,7 @@ async def bench(
     max_requests: int,
     tell: Callable[[str], None],
 ) -> AsyncIterator[Bench]:
-    """Opens what a probe sends with; closes every connection at the end. Raises ProfileError on a bad fragment."""
+    """Opens the client of a probe, and closes it on exit. Raises ProfileError on an invalid fragment."""
     profile = _bounded(standing_in(draft, directory, schemas), max_requests)
     secrets = secrets_of(profile, contract, keys)
 
@@ -192,14 +192,12 @@ async def bench(
 
 
 def _bounded(profile: Profile, max_requests: int) -> Profile:
-    """Within the fewer requests, and the shorter time for each, of the profile's limits and the probe's."""
+    """Applies the lower of the limits of the profile and of the probe."""
     limits = profile.limits
     return replace(
         profile,
         limits=replace(
-            limits,
-            max_requests=min(limits.max_requests, max_requests),
-            timeout_s=min(limits.timeout_s, TIMEOUT_S),
+            limits, max_requests=min(limits.max_requests, max_requests), timeout_s=min(limits.timeout_s, TIMEOUT_S)
         ),
     )
 

@@ -1,4 +1,4 @@
-"""A drafted profile: what was found or given, each line with its evidence, and what only a person can know."""
+"""A drafted profile: facts with their evidence, notes, and TODOs for facts that the user must provide."""
 
 from __future__ import annotations
 
@@ -40,51 +40,51 @@ _ORDER: Final = (
 )
 """The tables, in the order of `profiles/template.toml`."""
 _INVISIBLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""TOML allows some of them in strings and comments; a terminal or an editor would obey them."""
+"""Control and formatting characters that TOML allows, but a terminal or an editor would interpret."""
 _NESTED: Final = {"credentials": 1, "operations": 1, "effects": 1, "fixtures": 2}
-"""Tables of tables, and how deep the names go."""
+"""Tables of tables, with the number of levels of names."""
 
 
 @dataclass
 class Draft:
-    """What a profile will say. `facts` is the document as `tomllib` would give it."""
+    """The content of a profile. `facts` is the document as `tomllib` returns it."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
-    """What a person stated; nothing that is found takes its place."""
+    """Facts of the user, which probe results never replace."""
     source: str = ""
-    """Where it was stated, for the comments."""
+    """Their source, for the comments."""
     evidence: dict[Key, str] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
-    """By table: what was seen and has no key of its own."""
+    """Observations without a key in the profile, by table."""
     todos: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    """By table: (a line of TOML to fill in, or nothing; what only a person can know)."""
+    """(line of TOML to complete or empty, the missing fact), by table."""
 
     def __post_init__(self) -> None:
         self.facts = _merged(self.facts, self.given)
 
     def stated(self, *key: str) -> bool:
-        """Whether a person stated it."""
+        """Whether the user stated the key."""
         return _has(self.given, key)
 
     def knows(self, *key: str) -> bool:
         return _has(self.facts, key)
 
     def get(self, *key: str) -> Any:
-        """What is known there; None where nothing is."""
+        """The value of the key, or None."""
         value: Any = self.facts
         for name in key:
             value = value.get(name) if isinstance(value, Mapping) else None
         return value
 
     def state(self, key: Key, value: Any, evidence: str) -> None:
-        """Writes a fact down, unless a person stated another: then what was seen is kept as a note."""
+        """Sets a fact. If the user stated another value, that one stays and the observed value becomes a note."""
         if self.stated(*key):
             if self.get(*key) != value:
-                self.note(key[0], f"{'.'.join(key)} is as you stated it; seen was {value_text(value)}: {evidence}")
+                self.note(key[0], f"{'.'.join(key)} keeps your value; observed: {value_text(value)} ({evidence})")
             return
         if _substituted(value):
-            self.note(key[0], f"{'.'.join(key)} was not stated: what was seen would be filled in as a variable")
+            self.note(key[0], f"{'.'.join(key)} was not stated: the observed value contains a placeholder")
             return
         table = self.facts
         for name in key[:-1]:
@@ -93,7 +93,7 @@ class Draft:
         self.evidence[key] = evidence
 
     def retract(self, key: Key) -> None:
-        """Takes a fact back that turned out not to be evident. What a person stated stays."""
+        """Removes a fact, unless the user stated it."""
         if self.stated(*key) or not self.knows(*key):
             return
         table = self.facts
@@ -113,9 +113,9 @@ class Draft:
             known.append((line, why))
 
     def clean(self, secrets: Secrets, credentials: Secrets) -> None:
-        """Takes every secret out of what is stated and told, before it becomes text: so that the text stays TOML.
+        """Redacts all secrets before serialization, so that the text stays valid TOML.
 
-        Out of what a person stated, only the credentials: a fixture's ticket is a secret of theirs, and stands there.
+        In facts of the user only credentials are redacted: secrets of their fixtures, such as tickets, are needed.
         """
         self.facts = _merged(secrets.redact_json(self.facts), credentials.redact_json(dict(self.given)))
         self.evidence = {key: secrets.clean(why) for key, why in self.evidence.items()}
@@ -127,7 +127,7 @@ class Draft:
         return sum(map(len, self.todos.values()))
 
     def text(self, head: Iterable[str]) -> str:
-        """The profile as TOML. `head` are comment lines above it."""
+        """The profile as TOML. `head` contains the comment lines at the top."""
         lines = [comment_text(line) if line else "#" for line in head]
         lines += ["", *self._lines((), {n: v for n, v in self.facts.items() if n not in _ORDER})]
         for table in _ORDER:
@@ -167,14 +167,14 @@ class Draft:
             yield from self._headed((*key, name), below)
 
     def _headed(self, key: Key, table: Mapping[str, Any]) -> Iterator[str]:
-        """A header and its lines; where a person stated all of them, that is said once."""
+        """A header and its lines; a table of the user has one comment above the header."""
         own = {(*key, name) for name in table} & self.evidence.keys()
         yield from () if own else (comment_text(self._why(key)),)
         yield f"[{'.'.join(map(key_text, key))}]"
         yield from self._lines(key, table, said=not own)
 
     def _lines(self, key: Key, table: Mapping[str, Any], *, said: bool = False) -> Iterator[str]:
-        """`key = value  # evidence`; the evidence stands above where the line would be too long."""
+        """Yields `key = value  # evidence`, with the evidence on the line above if the line is too long."""
         for name, value in table.items():
             line, why = f"{key_text(name)} = {value_text(value)}", comment_text(self._why((*key, name)))
             if said:
@@ -191,7 +191,7 @@ class Draft:
 
 
 def _substituted(value: Any) -> bool:
-    """Whether a value that was seen holds what a profile would take for a variable of the person's own."""
+    """Whether an observed value contains a placeholder that a profile would expand."""
     return any(word in str(value) for word in ("{env.", "{var."))
 
 
@@ -213,27 +213,27 @@ def _merged(found: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
 
 
 def _copy(value: Any) -> Any:
-    """Tables anew, so that what is found can be added to them."""
+    """A copy with new tables, which can be changed."""
     return {name: _copy(item) for name, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def key_text(name: str) -> str:
-    """A key as it stands before `=` or in a header: bare where it can be."""
+    """A TOML key, bare if possible."""
     return _visible(tomlkit.key(_unicode(name)).as_string())
 
 
 def value_text(value: Any) -> str:
-    """Any value that a profile may hold, on one line. Raises ValueError on null, NaN and infinity."""
+    """A TOML value on one line. Raises ValueError on null, NaN and infinity."""
     return _visible(_item(value).as_string())
 
 
 def comment_text(text: str) -> str:
-    """A comment of one line."""
+    """A TOML comment of one line."""
     return tomlkit.comment(" ".join(_INVISIBLE.sub(" ", _unicode(text)).split())).as_string().rstrip()
 
 
 def _item(value: Any) -> Item:
-    """As tomlkit's own, but tables are inline, in their order."""
+    """Like `tomlkit.item`, but with inline tables in their original order."""
     if isinstance(value, Mapping):
         table = tomlkit.inline_table()
         for name, below in value.items():
@@ -248,16 +248,16 @@ def _item(value: Any) -> Item:
     if isinstance(value, str):
         return tomlkit.string(_unicode(value))
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("a profile has no infinite number")
+        raise ValueError("a profile accepts no NaN or infinite number")
     item: Item = tomlkit.item(value)
     return item
 
 
 def _unicode(text: str) -> str:
-    """Half of a surrogate pair, which TOML cannot hold, becomes U+FFFD."""
+    """Replaces lone surrogates, which TOML cannot encode, by U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _visible(text: str) -> str:
-    """Strings and quoted keys of TOML, with what is invisible as an escape."""
+    """Escapes invisible characters in strings and quoted keys of TOML."""
     return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04X}", text)

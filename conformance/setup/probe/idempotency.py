@@ -1,4 +1,4 @@
-"""Where the idempotency key travels, by trying to replay; what it looks like; what becomes of a call without one."""
+"""Carrier and format of the idempotency key, found by replays; treatment of a missing key."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _POINTERS: Final = (
 )
 _SUSPECTS: Final = 6
 _SUBJECTS_TRIED: Final = 2
-"""So many whose every place is tried: the first may have been refused for its body."""
+"""Number of operations on which all locations are tried: the first may be refused because of its body."""
 _SUBJECTS: Final = (
     "createInstallationWebhook",
     "quotePublicCart",
@@ -42,14 +42,14 @@ _SUBJECTS: Final = (
     "requestStorefrontOrderAfterSales",
     "cancelHostedCheckoutBrowser",
 )
-"""What it is tried on: that which creates something, or failing that something of a cart or an order."""
+"""Operations to try: first the one that needs no fixture."""
 _ID: Final = re.compile(r"(^|[^a-z])(id|ref|uuid|number)$|Id$|Ref$|_id$", re.IGNORECASE)
 _PER_CALL: Final = re.compile(r"request|trace|correlation|span", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a key may travel: `at` is a header's or a parameter's name, or a pointer into the body."""
+    """A location of the key: `at` is the name of a header or parameter, or a JSON pointer into the body."""
 
     carrier: str
     at: str
@@ -66,7 +66,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Form:
-    """A look of keys. `value` is what a profile says of it; None: nothing."""
+    """A format of keys. `value` is `idempotency.format` in the profile; None: the default."""
 
     name: str
     value: Any
@@ -89,11 +89,11 @@ FORMS: Final = (
         "a ULID", {"pattern": "0[0-9A-HJKMNP-TV-Z]{25}"}, lambda: "0" + _drawn("0123456789ABCDEFGHJKMNPQRSTVWXYZ", 25)
     ),
 )
-"""The usual ones, the likeliest first."""
+"""Most common first."""
 
 
 async def carrier(bench: Bench) -> None:
-    """Tries places until a key in one of them makes a difference, and says which and how that was seen."""
+    """Tries locations until a key in one of them changes the outcome, and states it with the evidence."""
     if bench.draft.knows("idempotency", "carrier"):
         return
     learnt = 0
@@ -105,7 +105,7 @@ async def carrier(bench: Bench) -> None:
             continue
         first = await bench.send(bare, "without a key")
         if first.status not in (200, 400):
-            bench.tell(f"  {name} without a key is answered {first.summary}: nothing to learn there")
+            bench.tell(f"  {name} without a key gets {first.summary}: skipped")
             continue
         if await (_accepted if first.ok else _refused)(bench, name, first):
             return
@@ -113,18 +113,18 @@ async def carrier(bench: Bench) -> None:
         if first.ok or learnt == _SUBJECTS_TRIED:
             break
     bench.draft.todo(
-        "idempotency", 'carrier = "header"', "header, query or body: where the key travels; 10 operations need it"
+        "idempotency", 'carrier = "header"', "header, query or body: the carrier of the key; 10 operations need it"
     )
     bench.draft.todo(
-        "idempotency", 'name = "Idempotency-Key"', 'of the header or parameter; for a body: pointer = "/..."'
+        "idempotency", 'name = "Idempotency-Key"', 'name of the header or parameter; in a body: pointer = "/..."'
     )
-    bench.tell("  idempotency: no place of a key was found")
+    bench.tell("  idempotency key: location not found")
 
 
 async def _refused(bench: Bench, name: str, first: Answer) -> bool:
-    """Without a key it is refused: the place is the one with which it is answered 200.
+    """Finds the location of the key if a request without a key is refused: the one that gets 200.
 
-    Where a uuid is refused as well, but otherwise than no key at all, other looks of keys are tried in that place.
+    If a UUID is refused with another answer than a missing key, other formats are tried in that location.
     """
     noise = differences(first.value, (await bench.send(first.request, "without a key")).value)
     suspects: list[Place] = []
@@ -141,12 +141,12 @@ async def _refused(bench: Bench, name: str, first: Answer) -> bool:
             answer = await _tried(bench, name, place, form, first)
             if answer is not None and answer.ok:
                 return True
-    bench.tell(f"  {name} is answered {first.summary} with a key in any of the usual places, and without one")
+    bench.tell(f"  {name} gets {first.summary} with a key in each common location, and without one")
     return False
 
 
 async def _tried(bench: Bench, name: str, place: Place, form: Form, first: Answer) -> Answer | None:
-    """The answer with a key there; a 200 is the proof, and stated."""
+    """The answer with a key in the location; if it is 200, the location is stated."""
     request = await _placed(bench, name, place, form.make())
     if request is None:
         return None
@@ -154,7 +154,7 @@ async def _tried(bench: Bench, name: str, place: Place, form: Form, first: Answe
     if answer.ok:
         again = await bench.send(request, "replay")
         other = await bench.send(request.with_key(form.make()), "another key")
-        seen = f"{name}: {first.summary} without a key, 200 with one there, {_told(answer, again, other)}"
+        seen = f"{name}: {first.summary} without a key, 200 with one, {_told(answer, again, other)}"
         _state(bench, place, form, seen)
         bench.draft.state(("idempotency", "missing_key"), "refused", f"{name} without a key: {first.summary}")
         await _odd_key(bench, name, place, form)
@@ -162,7 +162,7 @@ async def _tried(bench: Bench, name: str, place: Place, form: Form, first: Answe
 
 
 async def _accepted(bench: Bench, name: str, first: Answer) -> bool:
-    """Without a key it is accepted: the place is the one where the same key twice has the same outcome."""
+    """Finds the location of the key if a request without a key is accepted: equal keys have equal outcomes there."""
     second = await bench.send((await bench.arrange(name)).with_key(None), "without a key")
     telling = telling_apart(first.value, second.value)
     suspects: list[Place] = []
@@ -173,14 +173,14 @@ async def _accepted(bench: Bench, name: str, first: Answer) -> bool:
         for place in suspects[:_SUSPECTS]:
             if await _replays(bench, name, place, form, telling, []):
                 return True
-    bench.tell(f"  {name} does the same again with a key in any of the usual places, and without one")
+    bench.tell(f"  {name} is repeated with a key in each common location, and without one")
     return False
 
 
 async def _replays(
     bench: Bench, name: str, place: Place, form: Form, telling: frozenset[str], suspects: list[Place]
 ) -> bool:
-    """Whether the same key has the same outcome twice, and another key another. A refusal is suspect: it is read."""
+    """Whether equal keys have equal outcomes, and different keys different ones. A refused location is a suspect."""
     request = await _placed(bench, name, place, form.make())
     if request is None:
         return False
@@ -193,7 +193,7 @@ async def _replays(
         return False
     other = await bench.send(request.with_key(form.make()), "another key")
     if other.ok and _same_outcome(answer, other, telling):
-        return False  # the outcome is always the same: nothing follows
+        return False  # the outcome does not depend on the key
     _state(bench, place, form, f"{name}: {_told(answer, again, other)}")
     bench.draft.state(("idempotency", "missing_key"), "accepted", f"{name} without a key: 200")
     await _odd_key(bench, name, place, form)
@@ -201,7 +201,7 @@ async def _replays(
 
 
 def places(bench: Bench) -> Iterator[Place]:
-    """The likely ones, what the target's own document names first."""
+    """Locations to try, those of the OpenAPI document first."""
     told = [Place(*place) for place in bench.described.key_places]
     usual = [Place("header", name) for name in KEY_NAMES]
     usual += [Place("query", name) for name in (*_PARAMETERS, *KEY_NAMES)]
@@ -210,7 +210,7 @@ def places(bench: Bench) -> Iterator[Place]:
 
 
 async def _placed(bench: Bench, name: str, place: Place, key: str) -> Request | None:
-    """A request on fixtures of its own, with a key there; None where the body cannot carry one."""
+    """A request on new fixtures with a key in the location; None if the body cannot contain it."""
     request = replace(await bench.arrange(name), idempotency=place.idempotency, key=key)
     if place.carrier != "body":
         return request
@@ -224,7 +224,7 @@ async def _placed(bench: Bench, name: str, place: Place, key: str) -> Request | 
 
 
 def differences(one: Any, other: Any) -> frozenset[str]:
-    """The pointers at which two values differ, arrays by index."""
+    """The JSON pointers at which two values differ; arrays are compared by index."""
     left, right = dict(pointer.leaves(one)), dict(pointer.leaves(other))
     return frozenset(
         at
@@ -234,7 +234,7 @@ def differences(one: Any, other: Any) -> frozenset[str]:
 
 
 def telling_apart(one: Any, other: Any) -> frozenset[str]:
-    """The pointers at which two creations differ as two things do: their ids, else what differs of `data`."""
+    """The pointers that identify a created resource: ids that differ, else other differences in `data`."""
     differing = differences(one, other)
     own = {at for at in differing if not _PER_CALL.search(at)}
     ids = {at for at in own if _ID.search(pointer.tokens(at)[-1])}
@@ -253,22 +253,22 @@ def _at(value: Any, at: str) -> Any:
 
 def _told(answer: Answer, again: Answer, other: Answer) -> str:
     same = again.ok and strictjson.same(answer.value, again.value)
-    replay = "the same answer to the same key" if same else f"{again.summary} to the same key"
+    replay = "an identical answer to the same key" if same else f"{again.summary} to the same key"
     differs = not (other.ok and strictjson.same(answer.value, other.value))
-    return f"{replay}, {'another' if differs else 'the same too'} to another key"
+    return f"{replay}, {'a different' if differs else 'an identical'} answer to another key"
 
 
 def _state(bench: Bench, place: Place, form: Form, evidence: str) -> None:
     bench.draft.state(("idempotency", "carrier"), place.carrier, evidence)
     member = "pointer" if place.carrier == "body" else "name"
-    bench.draft.state(("idempotency", member), place.at, "there the key makes the difference")
+    bench.draft.state(("idempotency", member), place.at, "the key in this location changes the outcome")
     if form.value is not None:
-        bench.draft.state(("idempotency", "format"), form.value, f"a uuid is refused, {form.name} accepted; widen it")
+        bench.draft.state(("idempotency", "format"), form.value, f"a UUID is refused, {form.name} accepted; widen it")
     bench.tell(f"  idempotency key: {place}, {form.name}")
 
 
 async def _odd_key(bench: Bench, name: str, place: Place, form: Form) -> None:
-    """What no uuid looks like: accepted, keys are free; refused, a rule is likely and only a person knows it."""
+    """Sends a key that is not a UUID: if accepted, any format is allowed; if refused, the format is a TODO."""
     if bench.draft.knows("idempotency", "format"):
         return
     request = await _placed(bench, name, place, f"odd key_{_drawn(_SMALL, 9)}~!")
@@ -276,14 +276,14 @@ async def _odd_key(bench: Bench, name: str, place: Place, form: Form) -> None:
         return
     answer = await bench.send(request, "an odd key")
     if answer.ok:
-        bench.draft.state(("idempotency", "format"), "any", f"{name}: 200 with a key that no rule would allow")
+        bench.draft.state(("idempotency", "format"), "any", f"{name}: 200 with an arbitrary key")
     elif form.name == "uuid":
-        note = f"{name} answers {answer.summary} to a key that is no uuid, 200 to one that is"
-        bench.draft.todo("idempotency", 'format = "uuid"', f"what a key looks like: {note}")
+        note = f"{name}: {answer.summary} with a key that is not a UUID, 200 with a UUID"
+        bench.draft.todo("idempotency", 'format = "uuid"', f"the format of a key; {note}")
 
 
 async def missing_keys(bench: Bench) -> None:
-    """Whether the other operations treat a missing key alike; where they do not, nothing can be said."""
+    """Compares all operations for a missing key; if they differ, `missing_key` becomes a TODO."""
     stated = bench.draft.get("idempotency", "missing_key")
     if stated is None or bench.draft.stated("idempotency", "missing_key"):
         return
@@ -300,7 +300,7 @@ async def missing_keys(bench: Bench) -> None:
     if others:
         bench.draft.retract(("idempotency", "missing_key"))
         told = ", ".join(f"{name} {how}" for name, how in sorted(seen.items()))
-        bench.draft.todo("idempotency", 'missing_key = "refused"', f"not the same everywhere: {told}")
+        bench.draft.todo("idempotency", 'missing_key = "refused"', f"differs between operations: {told}")
     elif seen:
         evidence = f"{len(seen)} operations without a key: all {stated}"
         bench.draft.state(("idempotency", "missing_key"), stated, evidence)

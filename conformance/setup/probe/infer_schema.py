@@ -1,8 +1,7 @@
-"""JSON Schemas inferred from the answers that were seen, so loose that no conforming service can fail them.
+"""JSON Schemas inferred from answers, loose enough that no conforming service can fail them.
 
-genson merges the samples; what a few samples cannot prove is taken out again: that a member is always there, that it
-is never null, that a number is always whole, that there are no further members, and anything deeper than the members
-of `data` or of its items.
+genson merges the samples. Constraints that a few samples cannot prove are removed: required members, non-null types,
+integers, closed objects, and everything below the members of `data` or of its items.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from genson import SchemaBuilder
 JsonValue = Any
 Schema = dict[str, Any]
 _DEPTH: Final = {"object": 3, "array": 4}
-"""The body, `data`, its members; of a list the members of its items. What is deeper may be a caller's own."""
+"""Levels of a schema: the body, `data`, items of a list, and members. Deeper values may come from the client."""
 _DEEPEST: Final = 60
 _MOST_MEMBERS: Final = 200
 
 
 def response_schema(bodies: Iterable[JsonValue], data: Literal["object", "array"]) -> Schema:
-    """For answers of the shape `{data: object}` or `{data: array, meta?: object}` (interface, Resources).
+    """The schema of bodies `{data: object}` or `{data: array, meta?: object}` (interface, Resources).
 
-    Only the envelope is demanded, for the interface itself demands it.
+    Only the envelope is required, as in the interface.
     """
     usable = [body for body in bodies if isinstance(body, dict) and _shallow(body)]
     schema = _loosened(_merged_schema(usable), _DEPTH[data])
@@ -38,14 +37,14 @@ def response_schema(bodies: Iterable[JsonValue], data: Literal["object", "array"
 
 
 def error_schema(bodies: Iterable[JsonValue]) -> Schema:
-    """For PublicErrorResponse: an object with at least one member, whichever."""
+    """The schema of PublicErrorResponse: an object with at least one member."""
     usable = [body for body in bodies if isinstance(body, dict) and _shallow(body)]
     schema = _loosened(_merged_schema(usable), _DEPTH["object"])
     return {"type": "object", "minProperties": 1, "properties": schema.get("properties", {})}
 
 
 def envelope(data: Literal["object", "array"]) -> Schema:
-    """What the interface itself says, and nothing else."""
+    """The schema of the envelope alone, as the interface defines it."""
     return {"type": "object", "required": ["data"], "properties": {"data": {"type": data}}}
 
 
@@ -58,7 +57,7 @@ def _merged_schema(values: Iterable[JsonValue]) -> Schema:
 
 
 def _loosened(schema: Mapping[str, Any], depth: int) -> Schema:
-    """The types that were seen, and null; members and items down to `depth`."""
+    """The observed types and null; members and items down to `depth`."""
     if depth == 0:
         return {}
     if "anyOf" in schema:
@@ -69,7 +68,7 @@ def _loosened(schema: Mapping[str, Any], depth: int) -> Schema:
         seen = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
         kinds = {"number" if kind == "integer" else str(kind) for kind in seen}
         if kinds == {"null"}:
-            return {}  # always absent so far: that tells nothing of what it is when it is there
+            return {}  # only null so far: the type is unknown
         loose["type"] = sorted(kinds | {"null"})
     properties = schema.get("properties", {})
     if 0 < len(properties) <= _MOST_MEMBERS and depth > 1:
@@ -80,7 +79,7 @@ def _loosened(schema: Mapping[str, Any], depth: int) -> Schema:
 
 
 def _shallow(value: JsonValue) -> bool:
-    """Whether it is nested no deeper than anybody would; what is deeper tells nothing and costs the stack."""
+    """Whether a value is nested at most `_DEEPEST` levels deep. Deeper values are ignored: genson is recursive."""
     level = [value]
     for _ in range(_DEEPEST):
         level = [item for part in level if isinstance(part, (dict, list)) for item in _inside(part)]

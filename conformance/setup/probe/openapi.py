@@ -1,6 +1,6 @@
-"""A target's own OpenAPI document, or its schemas alone: what it says of schemas, keys and parameters.
+"""Reads the schemas, key locations and query values from the target's OpenAPI document, or its schemas alone.
 
-All of it is hearsay until the target was asked; schemas excepted, which the profile takes over.
+The profile adopts the schemas; everything else is only a hint until a request confirms it.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class Described:
-    """What a document says. `document` is what will be written beside the profile; empty: there is none."""
+    """Facts from a document. `document` is written beside the profile; empty: none."""
 
     source: str = ""
     document: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
-    """The interface's schema names to the document's, where they differ."""
+    """Schema names of the interface -> names in the document, where they differ."""
     why: Mapping[str, str] = field(default_factory=dict)
-    """For each of the interface's names that it has: how it was found."""
+    """Schema names of the interface that the document covers -> how the schema was found."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Names whose schema cannot be used, and why."""
+    """Schema names whose schema cannot be used -> reason."""
     key_places: tuple[tuple[str, str], ...] = ()
-    """(carrier, name or JSON pointer) of what may be the idempotency key's."""
+    """(carrier, name or JSON pointer) of possible locations of the idempotency key."""
     authorization: tuple[str, ...] = ()
     query: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By search parameter: the values that it names."""
+    """Search parameter -> example values."""
     others: tuple[str, ...] = ()
-    """All schemas of the document, by name."""
+    """Names of all schemas of the document."""
 
 
 def described(source: str, profile: Profile, contract: Contract) -> Described:
-    """What the document at a path or URL says. Raises UsageError or ProfileError where there is nothing to read."""
+    """Reads the document at a path or URL. Raises UsageError or ProfileError if it cannot be read."""
     if not source:
         return Described()
     document = _read(source, profile)
@@ -77,8 +77,8 @@ def _read(source: str, profile: Profile) -> dict[str, Any]:
         return read_document(Path(source))
     host, own = urlsplit(source).hostname, urlsplit(profile.base_url).hostname
     if host != own and host not in _LOOPBACK:
-        hint = "download it and give the file"
-        raise UsageError(f"{host} is not the host of the base URL, so nothing is sent there", where=source, hint=hint)
+        hint = "download it and pass the file"
+        raise UsageError(f"{host} is not the host of the base URL: not fetched", where=source, hint=hint)
     text = _fetched(source, profile)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / ("openapi.json" if text.lstrip()[:1] == b"{" else "openapi.yaml")
@@ -96,19 +96,19 @@ def _fetched(url: str, profile: Profile) -> bytes:
             client.stream("GET", url, headers={"Accept": "application/json, application/yaml"}) as response,
         ):
             if response.status_code != 200:
-                raise UsageError(f"was answered {response.status_code}", where=url, hint="give a file instead")
+                raise UsageError(f"status {response.status_code} instead of 200", where=url, hint="pass a file instead")
             body = b""
             for chunk in response.iter_bytes():
                 body += chunk
                 if len(body) > _MOST_BYTES:
-                    raise UsageError("is longer than any OpenAPI document", where=url)
+                    raise UsageError("is longer than 8 MiB", where=url)
             return body
     except (httpx.HTTPError, OSError, ValueError) as error:
         raise UsageError(f"cannot be fetched: {error or type(error).__name__}", where=url) from None
 
 
 class _Names:
-    """Which of the document's schemas is which of the interface's: by operation, then by name."""
+    """Maps schemas of the document to schema names of the interface: by operation, then by name."""
 
     def __init__(self, document: dict[str, Any], contract: Contract) -> None:
         self._document = document
@@ -162,17 +162,17 @@ class _Names:
     def _find(self, name: str, used: list[Any]) -> None:
         referred = [_called(schema) for schema in used]
         if len(used) == 1 and referred[0] in self.schemas:
-            self._take(name, referred[0], "the schema that the document's operations refer to")
+            self._take(name, referred[0], "referenced by the operations of the document")
         elif used and self.is_openapi and all(called in self.schemas or not called for called in referred):
             own = name if name not in self.schemas else f"{name}OfOperations"
             self.schemas[own] = used[0] if len(used) == 1 else {"anyOf": used}
-            self._take(name, own, f"made of {len(used)} that the document's operations state")
+            self._take(name, own, f"combined from {len(used)} schemas in the operations of the document")
         elif name in self.schemas:
-            self._take(name, name, "the document has it under this name")
+            self._take(name, name, "same name in the document")
         else:
             near = [called for called in self.schemas if _plain(called) == _plain(name)]
             if near:
-                self._take(name, near[0], "the document spells it otherwise")
+                self._take(name, near[0], "name in another spelling in the document")
 
     def _take(self, name: str, called: str, why: str) -> None:
         self.why[name] = why
@@ -181,7 +181,7 @@ class _Names:
 
 
 def _unusable(kept: dict[str, Any], found: _Names, contract: Contract) -> dict[str, str]:
-    """Names whose schema no validator takes: they are taken out of `kept`."""
+    """Names whose schema is invalid, with the reason; removes them from `kept`."""
     left_out: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "schemas.json"

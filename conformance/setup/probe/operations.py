@@ -1,4 +1,4 @@
-"""A good request of each operation: its path, the state that it needs, and what an answer tells of ids and members."""
+"""Finds a valid request for each operation: path, fixture state, and the locations of ids and members in its answer."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ KINDS: Final = {
     "slug": ("merchant", "slug"),
     "sessionId": ("session", "id"),
 }
-"""By path parameter: the kind of fixture that it names, and which of its members, unless a person says otherwise."""
+"""Path parameter -> (kind of fixture, member), unless the user states the path."""
 _STATES_TRIED: Final = 6
 _TOKEN_LENGTH: Final = 20
 
 
 async def controls(bench: Bench) -> None:
-    """Sends every operation once as it ought to be sent, in whatever state of its fixture it is answered 200."""
+    """Sends a valid request of every operation, with each state of its fixture until one gets 200."""
     later = (CREATE, UPDATE)
     order = [*(bench.operation(name) for name in later), *(o for o in bench.contract.all if o.id not in later)]
     for operation in order:
@@ -55,7 +55,7 @@ async def _control(bench: Bench, operation: Operation) -> None:
         name = operation.path_parameters[0]
         kind = KINDS[name][0]
         bench.draft.todo(
-            "fixtures", f"[fixtures.{kind}.STATE]", f"where each {kind} comes from, for {operation.id} and others"
+            "fixtures", f"[fixtures.{kind}.STATE]", f"the source of each {kind}, for {operation.id} and others"
         )
         return
     refused: list[tuple[str, Answer]] = []
@@ -71,7 +71,7 @@ async def _control(bench: Bench, operation: Operation) -> None:
 
 
 def _paths(bench: Bench, operation: Operation) -> Iterator[Mapping[str, str]]:
-    """What a person stated; else the kind of fixture that the parameter is called after, in each of its states."""
+    """The path that the user stated, or one path for each state of the fixture of the parameter."""
     if bench.draft.stated("operations", operation.id, "path"):
         yield bench.draft.get("operations", operation.id, "path")
         return
@@ -83,9 +83,9 @@ def _paths(bench: Bench, operation: Operation) -> Iterator[Mapping[str, str]]:
 
 
 async def _with_path(bench: Bench, operation: Operation, path: Mapping[str, str]) -> Answer | None:
-    """The answer on a fixture of its own; None where no request can be made, and a TODO says why."""
+    """The answer with a new fixture; None if the request cannot be built, with the reason as a TODO or note."""
     if path:
-        bench.draft.state(("operations", operation.id, "path"), dict(path), "being tried")
+        bench.draft.state(("operations", operation.id, "path"), dict(path), "not verified")
     try:
         request = await bench.arrange(operation.id)
     except MissingFact as error:
@@ -93,7 +93,7 @@ async def _with_path(bench: Bench, operation: Operation, path: Mapping[str, str]
         bench.draft.retract(("operations", operation.id, "path"))
         return None
     except FixtureError as error:
-        bench.draft.note("fixtures", f"{operation.id} could not be tried: {bench.clean(str(error))}")
+        bench.draft.note("fixtures", f"{operation.id} was not sent: {bench.clean(str(error))}")
         bench.draft.retract(("operations", operation.id, "path"))
         return None
     return await bench.send(request, "control")
@@ -103,9 +103,7 @@ def _lacking(bench: Bench, operation: Operation, error: MissingFact) -> None:
     if error.key.endswith(".body"):
         bench.draft.todo("operations", "body = { ... }", f"a valid body of {operation.id} ({operation.request_schema})")
     elif error.key == "oauth":
-        bench.draft.todo(
-            "oauth", 'client_id = "..."', "a client, its redirect_uri, and [fixtures.oauth.code]: who knows them?"
-        )
+        bench.draft.todo("oauth", 'client_id = "..."', "a client, its redirect_uri, and [fixtures.oauth.code]")
     else:
         bench.draft.todo(error.key.partition(".")[0], "", f"{operation.id}: {error}")
 
@@ -124,24 +122,22 @@ def _tell_of(bench: Bench, operation: Operation, path: Mapping[str, str], refuse
         known = bench.draft.get("transitions") or []
         added = [{"operation": operation.id, "fixture": state} for state in conflicts]
         bench.draft.state(
-            ("transitions",),
-            [*known, *added],
-            "each was answered 409 on a fixture of its own, and 200 in another state",
+            ("transitions",), [*known, *added], "each got 409 with a new fixture, and 200 in another state"
         )
     if operation.has_body and not bench.draft.knows("operations", operation.id, "body"):
-        bench.draft.note("operations", f"{operation.id}: a body made from {operation.request_schema} is answered 200")
+        bench.draft.note("operations", f"{operation.id}: a body generated from {operation.request_schema} gets 200")
 
 
 def _unproven(bench: Bench, operation: Operation, refused: list[tuple[str, Answer]]) -> None:
     bench.draft.retract(("operations", operation.id, "path"))
     told = ", ".join(f"{state} {answer.summary}".strip() for state, answer in refused)
     hint = bench.clean(refused[-1][1].body.decode("utf-8", "replace")) if refused else ""
-    bench.draft.todo("operations", "", f"{operation.id} was not answered 200 but {told}: {hint}")
+    bench.draft.todo("operations", "", f"{operation.id} got {told} instead of 200: {hint}")
     bench.tell(f"  {operation.id}: {told}")
 
 
 async def webhooks(bench: Bench) -> None:
-    """Where a new endpoint's id stands: what stands there can be updated. Then endpoints come from the interface."""
+    """Finds the id of a created webhook endpoint by updating it, and states the webhook fixture."""
     control = bench.controls.get(CREATE)
     if control is None:
         return
@@ -150,16 +146,16 @@ async def webhooks(bench: Bench) -> None:
         if not pointer.has(control.value, at):
             continue
         if await _updates(bench, at, {"id": pointer.get(control.value, at)}):
-            bench.draft.state(("webhooks", "id"), at, "what stands there is an endpoint that can be updated")
+            bench.draft.state(("webhooks", "id"), at, "the endpoint with this id can be updated")
             break
     else:
-        bench.draft.todo("webhooks", 'id = "/data/id"', "in the answer to create: where the endpoint's id stands")
+        bench.draft.todo("webhooks", 'id = "/data/id"', "the pointer to the endpoint id in the answer to create")
         return
     await _kept(bench, control)
 
 
 def _ids(value: Any) -> list[str]:
-    """Where an id may stand, the likeliest first: called id, ending in id, then any other text or number."""
+    """Up to five pointers to a possible id: members named id, then names that end in id, then other values."""
     found = [
         at
         for at, leaf in pointer.leaves(value)
@@ -179,33 +175,31 @@ def _rank(at: str) -> int:
 
 
 async def _updates(bench: Bench, at: str, members: Mapping[str, Any]) -> bool:
-    """Whether what stands at `at` of create's answer can be updated; the draft says only then how to get one."""
+    """Whether an update with the id at `at` succeeds; if so, the draft keeps the webhook fixture and path."""
     fixture, path = ("fixtures", "webhook"), ("operations", UPDATE, "path")
     new = [key for key in (fixture, path) if not bench.draft.knows(*key)]
-    if fixture in new:  # first: a path names no fixture that is not there
+    if fixture in new:  # before the path, which refers to it
         for name, value in {"call": CREATE, "members": {"id": at}}.items():
-            bench.draft.state((*fixture, "active", name), value, "made and updated by the probe")
+            bench.draft.state((*fixture, "active", name), value, "created and updated by the probe")
     if path in new:
-        bench.draft.state(path, {"id": "{webhook.id}"}, "an endpoint that was just created is updated")
+        bench.draft.state(path, {"id": "{webhook.id}"}, "a created endpoint can be updated")
     try:
         answer = await bench.send(await bench.arrange(UPDATE, given={"webhook": members}), "control")
         if answer.ok:
             return True
     except Unarranged as error:
-        bench.draft.note("webhooks", bench.clean(f"{UPDATE} could not be tried: {error}"))
+        bench.draft.note("webhooks", bench.clean(f"{UPDATE} was not sent: {error}"))
     for key in reversed(new):
         bench.draft.retract(key)
     return False
 
 
 async def _kept(bench: Bench, created: Answer) -> None:
-    """Members that create was sent and answered with, that a PATCH does not name, and that its answer has unchanged."""
+    """States the members of a created endpoint that a PATCH without them leaves unchanged."""
     updated = bench.controls.get(UPDATE)
     body = bench.draft.get("operations", UPDATE, "body")
     if updated is None or not isinstance(body, dict):
-        bench.draft.todo(
-            "webhooks", "patch = { ... }", "what a PATCH may name, with kept = [...]: what it then leaves alone"
-        )
+        bench.draft.todo("webhooks", "patch = { ... }", "a PATCH body; kept = [...]: members that it leaves unchanged")
         return
     sent = created.request.body if isinstance(created.request.body, dict) else {}
     small = next(
@@ -233,15 +227,13 @@ async def _kept(bench: Bench, created: Answer) -> None:
     ]
     if kept:
         bench.draft.state(("webhooks", "patch"), small, "answered 200")
-        bench.draft.state(("webhooks", "kept"), kept, "as create was sent it, before and after that PATCH")
+        bench.draft.state(("webhooks", "kept"), kept, "equal in the create request and in both answers")
     else:
-        bench.draft.todo(
-            "webhooks", 'kept = ["/data/url"]', "in the answers to create and PATCH: what a PATCH leaves alone"
-        )
+        bench.draft.todo("webhooks", 'kept = ["/data/url"]', "members that a PATCH leaves unchanged")
 
 
 def oauth(bench: Bench) -> None:
-    """Where the members of a token request and its answer stand, from the body that was given and the 200 to it."""
+    """States the pointers to members of a token request and of its 200 answer."""
     if not bench.draft.knows("oauth"):
         return
     body = bench.draft.get("operations", "exchangeOAuthToken", "body")
@@ -250,7 +242,7 @@ def oauth(bench: Bench) -> None:
     for at, leaf in pointer.leaves(body) if body is not None else []:
         for name in placeholders(leaf) & wanted.keys() if isinstance(leaf, str) else ():
             if leaf == f"{{{name}}}":
-                bench.draft.state(("oauth", wanted[name]), at, "where the body has that placeholder")
+                bench.draft.state(("oauth", wanted[name]), at, "the body contains the placeholder there")
     control = bench.controls.get("exchangeOAuthToken")
     if control is None:
         return
@@ -258,14 +250,14 @@ def oauth(bench: Bench) -> None:
 
 
 def _token_members(bench: Bench, value: Any) -> None:
-    """The token type tells itself by its value, the access token by its name or by being the only long text."""
+    """Finds the token type by its value, and the access token by its name or as the only long string."""
     texts = {at: leaf for at, leaf in pointer.leaves(value) if isinstance(leaf, str)}
     kinds = [at for at, leaf in texts.items() if leaf.lower() in ("dpop", "bearer")]
     if len(kinds) == 1:
-        bench.draft.state(("oauth", "token_type"), kinds[0], f"holds {texts[kinds[0]]} in the answer to the exchange")
+        bench.draft.state(("oauth", "token_type"), kinds[0], f"{texts[kinds[0]]} in the answer to the exchange")
     named = [at for at in texts if re.sub(r"[^a-z]", "", pointer.tokens(at)[-1].lower()) in ("accesstoken", "token")]
     long = [at for at, leaf in texts.items() if len(leaf) >= _TOKEN_LENGTH and not re.search(r"\s", leaf)]
     if len(named) == 1:
-        bench.draft.state(("oauth", "access_token"), named[0], "so called in the answer to the exchange")
+        bench.draft.state(("oauth", "access_token"), named[0], "name in the answer to the exchange")
     elif len(long) == 1:
-        bench.draft.state(("oauth", "access_token"), long[0], "the only long text in the answer to the exchange")
+        bench.draft.state(("oauth", "access_token"), long[0], "the only long string in the answer to the exchange")

@@ -1,4 +1,4 @@
-"""Drafts a profile from a live target: one part after the other, then the file, then what is left to a person."""
+"""Drafts a profile from a live target: runs all parts of the probe, adds TODOs, and writes the files."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ Tell = Callable[[str], None]
 Part = tuple[str, Callable[[Bench], Awaitable[None]]]
 
 _LEFT_TO_A_PERSON: Final = (
-    ("fixtures", "[fixtures.KIND.STATE]", "where carts, orders, sessions, merchants come from", ("fixtures",)),
-    ("transitions", "operation, fixture, leads_to", "what each state allows", ("transitions",)),
+    ("fixtures", "[fixtures.KIND.STATE]", "sources of carts, orders, sessions and merchants", ("fixtures",)),
+    ("transitions", "operation, fixture, leads_to", "operations that each state allows", ("transitions",)),
     ("hosted", "tickets_single_use = true", "whether a second consume is refused", ("hosted",)),
-    ("effects", "[effects.OPERATION]", "how to see that something happened", ("effects",)),
+    ("effects", "[effects.OPERATION]", "how to observe the effect of an operation", ("effects",)),
     ("rate_limit", "provoke = true", "whether a burst may be sent", ("rate_limit",)),
     ("oauth", 'client_id = "..."', "the client, its redirect_uri, [fixtures.oauth.code]", ("oauth",)),
-    ("revocation", "propagation_s = 0", "how long a revoked key may go on working", ("revocation",)),
+    ("revocation", "propagation_s = 0", "how long a revoked key may stay valid", ("revocation",)),
 )
 
 
 @dataclass(frozen=True)
 class Drafted:
-    """What came of a probe."""
+    """The result of a probe."""
 
     profile: Path
     schemas: Path | None
@@ -55,16 +55,16 @@ class Drafted:
     schema_document: Mapping[str, Any]
     open_ends: int
     proven: int
-    """Operations that were answered 200."""
+    """Number of operations that were answered 200."""
     operations: int
     requests: int
     seconds: float
 
 
 def probe(asked: ProbeOptions, tell: Tell) -> Drafted:
-    """Sends a bounded number of requests, and writes the draft and its schemas.
+    """Sends a limited number of requests, and writes the draft and its schemas.
 
-    Raises UsageError, ProfileError where nothing can be sent, Unreachable where nobody answers.
+    Raises UsageError or ProfileError on invalid options or files, Unreachable if the target does not answer.
     """
     asked.check()
     contract, started = load_contract(), time.monotonic()
@@ -106,16 +106,16 @@ def probe(asked: ProbeOptions, tell: Tell) -> Drafted:
 
 
 def _begun(asked: ProbeOptions) -> Draft:
-    """The draft before anything is sent: what a person stated."""
+    """The draft before the first request: options and facts of the user."""
     given = {name: value for name, value in fragment(asked.fixtures).items() if name not in ("name", "base_url")}
     if asked.variables:
         given["variables"] = {**given.get("variables", {}), **asked.variables}
     first = {"name": "", "base_url": ""}
     draft = Draft(first, given, asked.fixtures.name if asked.fixtures else "--var")
-    draft.state(("name",), asked.profile_name, "in reports and folder names")
-    draft.state(("base_url",), asked.base_url.rstrip("/"), "as given; --base-url overrides it")
+    draft.state(("name",), asked.profile_name, "used in reports and folder names")
+    draft.state(("base_url",), asked.base_url.rstrip("/"), "from --base-url; the option overrides it in a run")
     for source in asked.keys:
-        draft.state(("credentials", source.name, "secret"), dict(source.secret), "as given by --key")
+        draft.state(("credentials", source.name, "secret"), dict(source.secret), "from --key")
         draft.state(("credentials", source.name, "scopes"), [], "TODO not probed")
     return draft
 
@@ -128,10 +128,10 @@ async def _probed(opened: Any, asked: ProbeOptions) -> tuple[Bench, dict[str, An
                     if not await made.step(title, work):
                         break
         except TimeoutError:
-            made.draft.note("limits", f"the probe ended early, after {asked.deadline_s:g} s")
-            made.tell(f"  ended early, after {asked.deadline_s:g} s")
+            made.draft.note("limits", f"the probe ended early, at its deadline of {asked.deadline_s:g} s")
+            made.tell(f"  ended early, at the deadline of {asked.deadline_s:g} s")
         if not made.draft.knows("authorization", "format"):
-            probe_access.undecided(made, "the probe ended before")
+            probe_access.undecided(made, "the probe ended early")
         probe_operations.oauth(made)
         probe_answers.surroundings(made)
         document = probe_schemas.drafted(made)
@@ -140,20 +140,20 @@ async def _probed(opened: Any, asked: ProbeOptions) -> tuple[Bench, dict[str, An
 
 def _parts(asked: ProbeOptions) -> list[Part]:
     return [
-        ("how a key is written", probe_access.authorization),
-        ("what each key may do", _identities),
-        ("where the idempotency key travels", probe_idempotency.carrier),
-        ("a search that is answered", probe_search.query),
-        ("every operation once", probe_operations.controls),
+        ("format of the Authorization header", probe_access.authorization),
+        ("identity of each key", _identities),
+        ("location of the idempotency key", probe_idempotency.carrier),
+        ("search query", probe_search.query),
+        ("all operations", probe_operations.controls),
         ("webhook endpoints", probe_operations.webhooks),
-        ("the scopes of each key", probe_access.scopes_by_asking),
-        ("the bounds of a page", probe_search.sizes),
-        ("filters", probe_search.filters),
-        ("calls without an idempotency key", probe_idempotency.missing_keys),
+        ("scopes of each key", probe_access.scopes_by_asking),
+        ("page size limits", probe_search.sizes),
+        ("search filters", probe_search.filters),
+        ("missing idempotency keys", probe_idempotency.missing_keys),
         ("replays", probe_answers.replays),
-        ("the order of refusals", probe_answers.precedence),
-        ("errors", probe_answers.errors),
-        ("the rate limit", lambda b: probe_answers.limits(b, asked.provoke_429)),
+        ("order of precedence of errors", probe_answers.precedence),
+        ("volatile members of errors", probe_answers.errors),
+        ("rate limit", lambda b: probe_answers.limits(b, asked.provoke_429)),
     ]
 
 
@@ -165,10 +165,10 @@ async def _identities(made: Bench) -> None:
 def _checked(
     made: Bench, document: dict[str, Any], asked: ProbeOptions, contract: Contract, place: Path, requests: int
 ) -> str:
-    """The text of the draft, which loads. Raises ConformanceError where it would not: that is our own mistake."""
+    """The text of the draft. Raises ConformanceError if it is not a valid profile, which is an error of the suite."""
     draft = made.draft
     if _has_schemas(document):
-        draft.state(("schemas", "file"), asked.schema_file.name, "drafted beside this file")
+        draft.state(("schemas", "file"), asked.schema_file.name, "written by the probe beside this file")
     else:
         draft.facts.pop("schemas", None)
     _leave_to_a_person(draft, contract)
@@ -181,7 +181,7 @@ def _checked(
     try:
         profile_from_document(read, directory=asked.output.parent)
     except ConformanceError as error:
-        raise ConformanceError(f"the draft cannot be read back: {error}", where=str(asked.output)) from error
+        raise ConformanceError(f"the draft is not a valid profile: {error}", where=str(asked.output)) from error
     return text
 
 
@@ -190,9 +190,9 @@ def _head(asked: ProbeOptions, requests: int) -> list[str]:
     return [
         f"Drafted by `conformance probe` {suite_version()} on {today}, with {requests} requests to {asked.base_url}.",
         "",
-        "Each line says what it rests on, and each TODO what only a person can know. Read it as a draft: a stated fact",
-        "binds, so take out what was seen and is not meant. profiles/template.toml shows every key there is, and",
-        "`conformance explain ID` what a requirement needs.",
+        "Each line has its evidence as a comment, each TODO is a fact that you must provide. Review the draft: stated",
+        "facts are binding, so remove observed behavior that is not intended. profiles/template.toml shows all keys,",
+        "and `conformance explain ID` the facts that a requirement needs.",
     ]
 
 
@@ -202,9 +202,9 @@ def _leave_to_a_person(draft: Draft, contract: Contract) -> None:
             draft.todo(table, line, f"{what}; it enables {_enabled(contract, facts)}")
     credentials = draft.facts.get("credentials") or {}
     if not any(told.get("status", "active") != "active" for told in credentials.values()):
-        draft.todo("credentials", "--key revoked=env:...", "a key that is revoked or expired; it enables AUTH-4")
+        draft.todo("credentials", "--key revoked=env:...", "a revoked or expired key; it enables AUTH-4")
     if not any(len(told["scopes"]) == 1 for told in credentials.values()):
-        draft.todo("credentials", "--key NAME=env:...", "a key with each single scope; they enable SCO-1 and more")
+        draft.todo("credentials", "--key NAME=env:...", "one key for each single scope; they enable SCO-1 and more")
     if len({told.get("installation", "") for told in credentials.values()}) < 2:
         draft.todo("credentials", "--key other=env:...", "a key of another installation; it enables TEN-1")
 
@@ -220,7 +220,7 @@ def _has_schemas(document: Mapping[str, Any]) -> bool:
 
 
 def _write(asked: ProbeOptions, text: str, document: Mapping[str, Any]) -> None:
-    """Both files or none: the schemas first, for the profile names them."""
+    """Writes both files: the schemas first, because the profile refers to them. Raises UsageError."""
     try:
         if _has_schemas(document):
             _replace(asked.schema_file, json.dumps(document, indent=1, ensure_ascii=False) + "\n")

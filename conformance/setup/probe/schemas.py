@@ -1,4 +1,4 @@
-"""The schemas of a draft: the document's own where answers fit them, else what the answers seen allow to infer."""
+"""The schemas of a draft: those of the OpenAPI document, or schemas inferred from answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_ANSWERS = 60
 
 
 def loaded(described: Described, contract: Contract, folder: Path) -> Schemas:
-    """What a document says, as a profile would have it while it is probed."""
+    """The schemas of the OpenAPI document, as the profile loads them."""
     if not described.document:
         return Schemas()
     path = folder / "described.json"
@@ -33,7 +33,7 @@ def loaded(described: Described, contract: Contract, folder: Path) -> Schemas:
 
 
 def drafted(bench: Bench) -> dict[str, Any]:
-    """The document to write beside the profile; states [schemas] in the draft but for the file's name."""
+    """The schema document to write beside the profile; states [schemas] in the draft, without the file name."""
     document = copy.deepcopy(dict(bench.described.document)) or {"components": {"schemas": {}}}
     names, schemas = dict(bench.described.names), _holder(document)
     error = _error_name(bench)
@@ -61,18 +61,18 @@ def _holder(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _error_name(bench: Bench) -> str | None:
-    """None: the document's own serves. Another name: that schema fits the errors seen. Empty: none does."""
+    """None: keep the schema of the document. A name: this schema fits the errors instead. Empty: no schema fits."""
     bodies = _values(answer for answer in bench.answers if _is_error(answer))
     if ERROR not in bench.described.why or not bodies:
         return None
     if problem := _problem(bench.schemas, ERROR, bodies):
         for called in bench.described.others:
             if re.search("error|problem", called, re.IGNORECASE) and _fits(bench, called, bodies):
-                note = f"{ERROR} of the document does not fit the errors seen ({bench.clean(problem)}); {called} fits"
-                bench.draft.note("schemas", f"{note} all {len(bodies)} of them")
+                note = f"the errors do not match {ERROR} of the document ({bench.clean(problem)}); {called} matches"
+                bench.draft.note("schemas", f"{note} all {len(bodies)}")
                 return called
-        bench.draft.note("schemas", f"{ERROR} of the document does not fit the errors seen ({bench.clean(problem)})")
-        bench.draft.todo("schemas", "", f"{ERROR}: is the document wrong, or the target? Inferred meanwhile")
+        bench.draft.note("schemas", f"the errors do not match {ERROR} of the document ({bench.clean(problem)})")
+        bench.draft.todo("schemas", "", f"{ERROR}: correct the document or the target; inferred until then")
         return ""
     return None
 
@@ -96,13 +96,13 @@ def _is_error(answer: Answer) -> bool:
 
 
 def _values(answers: Iterable[Answer]) -> list[Any]:
-    """Their JSON objects; what is very long, or cut off, tells little."""
+    """Up to `_MOST_ANSWERS` JSON objects; long and truncated bodies are ignored."""
     usable = (answer for answer in answers if len(answer.body) <= _MOST_BYTES and not answer.truncated)
     return [answer.value for answer in usable if isinstance(answer.value, dict)][:_MOST_ANSWERS]
 
 
 def _inferred(bench: Bench, told: Iterable[str]) -> Iterable[tuple[str, Any]]:
-    """By name, for what the document does not say: from the answers, or the envelope where not all were seen."""
+    """(name, schema) for names that the document lacks; only the envelope unless all operations have a control."""
     by_name: dict[str, list[Any]] = {}
     for operation in bench.contract.all:
         by_name.setdefault(operation.response_schema, []).append(operation)
@@ -115,7 +115,7 @@ def _inferred(bench: Bench, told: Iterable[str]) -> Iterable[tuple[str, Any]]:
         if bodies and ids <= bench.controls.keys():
             yield name, {"description": f"Inferred from {len(bodies)} answers", **response_schema(bodies, shape)}
         elif bodies:
-            yield name, {"description": "The envelope: not all operations were seen", **envelope(shape)}
+            yield name, {"description": "The envelope: not all operations were answered 200", **envelope(shape)}
     errors = _values(answer for answer in bench.answers if _is_error(answer))
     if ERROR not in known and errors:
         yield ERROR, {"description": f"Inferred from {len(errors)} errors", **error_schema(errors)}
@@ -127,15 +127,15 @@ def _say(bench: Bench, told: list[str], inferred: dict[str, Any], names: dict[st
     for name in told:
         bodies = _values(a for a in bench.answers if a.ok and a.request.operation.response_schema == name)
         if problem := _problem(bench.schemas, name, bodies):
-            bench.draft.note("schemas", f"{name}: an answer does not fit it: {bench.clean(problem)}")
+            bench.draft.note("schemas", f"{name}: an answer does not match it: {bench.clean(problem)}")
     if names:
         why = "; ".join(dict.fromkeys(bench.described.why.get(name, "see above") for name in names))
         bench.draft.state(("schemas", "names"), names, why)
     if inferred:
         bench.draft.note(
-            "schemas", f"inferred: {', '.join(inferred)}. So loose that they only hold what is sure: tighten them"
+            "schemas", f"inferred: {', '.join(inferred)}. They contain only constraints that are certain: add more"
         )
     lacking = [name for name in bench.contract.schema_names if name not in told and name not in inferred]
     if lacking:
         bench.draft.todo("schemas", "", f"no schema for {', '.join(lacking)}")
-    bench.tell(f"  schemas: {len(told)} from the document, {len(inferred)} inferred, {len(lacking)} lacking")
+    bench.tell(f"  schemas: {len(told)} from the document, {len(inferred)} inferred, {len(lacking)} missing")

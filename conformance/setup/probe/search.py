@@ -1,4 +1,4 @@
-"""Search: a query that is answered 200, the first page's number, the bounds of a page, what items are filtered by."""
+"""Search: a query that is answered 200, the number of the first page, page size limits, and filters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PLACES: Final = (
     ("en-us", "us"),
     ("fr-FR", "FR"),
 )
-"""Locale and market, which go together."""
+"""Common pairs of locale and market."""
 _SORTS: Final = (
     "relevance",
     "name",
@@ -49,19 +49,19 @@ _FILTERS: Final = (
     ("category", re.compile("categor|department", re.IGNORECASE)),
     ("merchant", re.compile("merchant|store|shop|seller|vendor", re.IGNORECASE)),
 )
-"""By query parameter: what the member that it compares may be called."""
+"""Query parameter -> pattern for the name of the member that it compares."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """Between what is accepted and what is refused; `refused` None: nothing was."""
+    """The largest accepted and the smallest refused number; `refused` is None if none was refused."""
 
     accepted: int
     refused: int | None
 
 
 async def bound(answers: Callable[[int], Awaitable[bool]], steps: tuple[int, ...], start: int) -> Bound:
-    """The largest number that `answers` accepts, above `start`: by the steps until one is refused, then halving."""
+    """Finds the largest number that `answers` accepts: takes the steps above `start`, then bisects."""
     low, high = start, None
     for step in (step for step in steps if step > start):
         if not await answers(step):
@@ -78,7 +78,7 @@ async def bound(answers: Callable[[int], Awaitable[bool]], steps: tuple[int, ...
 
 
 async def query(bench: Bench) -> None:
-    """A query with several pages, from what is told and the usual values; a 200 decides."""
+    """Tries queries with known and common values until one gets 200, then looks for a word with several pages."""
     known = {name: str(value) for name, value in (bench.draft.get("search", "query") or {}).items()}
     best: tuple[int, dict[str, str]] | None = None
     for tried, values in enumerate(_guesses(bench, known), 1):
@@ -91,23 +91,21 @@ async def query(bench: Bench) -> None:
     if best is None:
         line = 'query = { q = "...", locale = "...", market = "...", sort = "...", page = 1, pageSize = 2 }'
         bench.draft.todo(
-            "search", line, "a query that is answered 200; no guess was. Without it, search stays unproven"
+            "search", line, "a query that is answered 200; the probe found none. Without it, search has no control"
         )
-        bench.tell("  search: no query was answered 200")
+        bench.tell("  search: no query got 200")
         return
     values = await _with_several_pages(bench, best[1], known)
     stated = {name: _number(value) if name in ("page", "pageSize") else value for name, value in values.items()}
     for name, value in stated.items():
         bench.draft.state(("search", "query", name), value, "part of a query that is answered 200")
-    bench.draft.evidence[("search", "query")] = (
-        "answered 200, with several pages" if best[0] else "answered 200, no item"
-    )
+    bench.draft.evidence[("search", "query")] = "answered 200, with items" if best[0] else "answered 200, no items"
     bench.tell(f"  search: {' '.join(f'{name}={value}' for name, value in values.items())}")
     await _first_page(bench, values)
 
 
 def _guesses(bench: Bench, known: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """What a person stated stays; then what the document names; then the usual."""
+    """Yields queries: values of the user, then of the OpenAPI document, then common values."""
     told = bench.described.query
     words = [known["q"]] if "q" in known else [*told.get("q", ()), _WORDS[0]]
     sorts = [known["sort"]] if "sort" in known else [*told.get("sort", ()), *_SORTS]
@@ -131,7 +129,7 @@ def _guesses(bench: Bench, known: Mapping[str, str]) -> Iterator[dict[str, str]]
 
 
 async def _with_several_pages(bench: Bench, values: dict[str, str], known: Mapping[str, str]) -> dict[str, str]:
-    """The same with a word that finds more, where the first one found less than two pages."""
+    """The query with the first search word that finds several pages, or with the one that finds most."""
     words = [values["q"]] if "q" in known else [values["q"], *_WORDS[1:], *bench.described.query.get("q", ())]
     best, most = values, -1
     for word in dict.fromkeys(words):
@@ -144,49 +142,47 @@ async def _with_several_pages(bench: Bench, values: dict[str, str], known: Mappi
 
 
 async def _first_page(bench: Bench, values: Mapping[str, str]) -> None:
-    """Page 0 is refused or no other than page 1: counted from 1. Page 0 is another page: counted from 0."""
+    """States the number of the first page: 1 if page 0 is refused, 0 if page 0 differs from page 1."""
     nil, one = [await _ask(bench, {**values, "page": page}) for page in ("0", "1")]
     first, second = nil.data if nil.ok else None, one.data if one.ok else None
     if nil.is_refused and one.ok:
-        base, why = 1, f"page 0 is answered {nil.summary}, page 1 200"
+        base, why = 1, f"page 0 gets {nil.summary}, page 1 200"
     elif nil.ok and isinstance(first, list) and first and first != second:
         minus = await _ask(bench, {**values, "page": "-1"})
-        base, why = 0, f"page 0 has other items than page 1; page -1 is answered {minus.summary}"
+        base, why = 0, f"page 0 and page 1 have different items; page -1 gets {minus.summary}"
     else:
-        bench.draft.todo(
-            "search", "page_base = 1", f"page 0: {nil.summary}, page 1: {one.summary}, with the same items"
-        )
+        bench.draft.todo("search", "page_base = 1", f"page 0: {nil.summary}, page 1: {one.summary}; not conclusive")
         return
     bench.draft.state(("search", "page_base"), base, why)
     if not bench.draft.stated("search", "query", "page"):
         bench.draft.facts["search"]["query"]["page"] = base
-    bench.tell(f"  search: pages from {base}")
+    bench.tell(f"  search: first page is {base}")
 
 
 async def sizes(bench: Bench) -> None:
-    """The bounds of pageSize, where a size beyond them is refused; where none is, nothing is stated."""
+    """States the limits of pageSize if sizes beyond them are refused."""
     values = _found(bench)
     if values is None:
         return
     most = await bound(lambda size: _accepts(bench, values, size), _DOUBLINGS, int(values["pageSize"]))
     if most.refused is not None:
-        why = f"pageSize {most.accepted} is answered 200, {most.refused} refused"
+        why = f"pageSize {most.accepted} gets 200, {most.refused} is refused"
         bench.draft.state(("search", "page_size_max"), most.accepted, why)
         bench.tell(f"  search: pageSize at most {most.accepted}")
     else:
         longest = await _items(bench, {**values, "pageSize": str(most.accepted)})
-        seen = f"pageSize {most.accepted} is answered 200, with {len(longest)} items: clamped, or no bound"
-        bench.draft.todo("search", "page_size_max = 100", f"only where a larger one is refused; {seen}")
+        seen = f"pageSize {most.accepted} gets 200 with {len(longest)} items: clamped or unlimited"
+        bench.draft.todo("search", "page_size_max = 100", f"only if larger sizes are refused; {seen}")
     accepts_one, accepts_nil = await _accepts(bench, values, 1), await _accepts(bench, values, 0)
     if accepts_one and not accepts_nil:
-        bench.draft.state(("search", "page_size_min"), 1, "pageSize 1 is answered 200, 0 refused")
+        bench.draft.state(("search", "page_size_min"), 1, "pageSize 1 gets 200, 0 is refused")
     else:
         seen = f"pageSize 1 is {'accepted' if accepts_one else 'refused'}, 0 {'accepted' if accepts_nil else 'refused'}"
-        bench.draft.todo("search", "page_size_min = 1", f"only where a smaller one is refused; {seen}")
+        bench.draft.todo("search", "page_size_min = 1", f"only if smaller sizes are refused; {seen}")
 
 
 async def filters(bench: Bench) -> None:
-    """Where an item's id stands, and what category and merchant compare: seen by filtering."""
+    """States the pointers to the id, category and merchant of an item."""
     values = _found(bench)
     if values is None:
         return
@@ -194,19 +190,19 @@ async def filters(bench: Bench) -> None:
     wide = {**values, "pageSize": str(min(int(most or _WIDE), _WIDE))}
     items = [item for item in await _items(bench, wide) if isinstance(item, dict)]
     if ids := _identifying(items):
-        seen = f"{len(items)} items, as many different values"
+        seen = f"unique in {len(items)} items"
         bench.draft.state(("search", "item_id"), ids[0], seen)
     for name, look in _FILTERS:
         await _filter(bench, wide, items, name, look)
     again = await _items(bench, wide)
     same = "did not change" if again == items else "changed"
     bench.draft.todo(
-        "search", "stable_sort = true", f"the order of {len(items)} items {same} between two requests; is it fixed?"
+        "search", "stable_sort = true", f"only if stable; the order of {len(items)} items {same} between two requests"
     )
 
 
 def _identifying(items: list[Any]) -> list[str]:
-    """Where each item has a value of its own: what is called an id first, then what looks like one."""
+    """Pointers with a unique value in each item: names of ids first, then values that look like an id."""
     named = sorted(_places(items, _ID_NAMES), key=len)
     found = dict.fromkeys([*named, *_places(items, _ANY)])
     unlike = [at for at in found if len({str(pointer.get(item, at)) for item in items}) == len(items) > 1]
@@ -218,7 +214,7 @@ def _looks_like_id(value: Any) -> bool:
 
 
 async def _filter(bench: Bench, values: Mapping[str, str], items: list[Any], name: str, look: re.Pattern[str]) -> None:
-    """Where the items that a filter leaves all have the value that it asks for, and others have not."""
+    """States the pointer that a filter compares: all filtered items have its value, and not all items do."""
     for at in list(dict.fromkeys([*_places(items, look), *_places(items, _ANY)]))[:_MOST_PLACES]:
         seen = Counter(_text(pointer.get(item, at)) for item in items)
         value, count = seen.most_common(1)[0]
@@ -226,16 +222,16 @@ async def _filter(bench: Bench, values: Mapping[str, str], items: list[Any], nam
             continue
         only = await _items(bench, {**values, name: value})
         if only and all(pointer.has(item, at) and pointer.get(item, at) == value for item in only):
-            why = f"{len(only)} items with {name}={bench.clean(value)}, all of them with that value there"
+            why = f"{len(only)} items with {name}={bench.clean(value)}, each with this value"
             bench.draft.state(("search", f"item_{name}"), at, why)
             bench.draft.state(("search", name), value, f"{count} of {len(items)} items have it")
             return
-    bench.draft.todo("search", f'item_{name} = "/{name}"', f"in an item: what {name} compares")
-    bench.draft.todo("search", f'{name} = "..."', "a value that some, but not all, products have")
+    bench.draft.todo("search", f'item_{name} = "/{name}"', f"pointer to the member of an item that {name} compares")
+    bench.draft.todo("search", f'{name} = "..."', "a value of some products, but not of all")
 
 
 def _places(items: list[Any], look: re.Pattern[str]) -> list[str]:
-    """The pointers that every item has, whose last member's name looks like that, in the items' order."""
+    """The pointers that all items share and whose last member matches the pattern, in document order."""
     if not items:
         return []
     shared = set.intersection(*({at for at, leaf in pointer.leaves(item) if leaf is not None} for item in items))
