@@ -13,7 +13,7 @@ import click
 from conformance.core.defaults import PROBE_DEADLINE_S, PROBE_REQUESTS
 
 if TYPE_CHECKING:
-    from conformance.setup.probe.probe import Drafted
+    from conformance.setup.probe.probe import DraftResult
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _ENDINGS = """\b
@@ -156,12 +156,12 @@ def _optional(question: str) -> str:
     return str(click.prompt(f"{question} (Enter: none)", default="", show_default=False)).strip()
 
 
-def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, Any]) -> Drafted:
+def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, Any]) -> DraftResult:
     from conformance.client.redaction.secrets import clean_with_all
     from conformance.core.errors import UsageError
     from conformance.reports.shaping.text import clean, one_line
-    from conformance.setup.probe.options import ProbeOptions, from_there, key_source
-    from conformance.setup.probe.probe import probe as probed
+    from conformance.setup.probe.options import ProbeOptions, key_source, relocate_source
+    from conformance.setup.probe.probe import draft_profile as probed
 
     for pair in given["variables"]:
         if "=" not in pair:
@@ -171,7 +171,7 @@ def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, 
     asked = ProbeOptions(
         base_url=base_url,
         output=output,
-        keys=tuple(from_there(key_source(text), output.parent) for text in keys),
+        keys=tuple(relocate_source(key_source(text), output.parent) for text in keys),
         **{**given, "variables": dict(pair.split("=", 1) for pair in given["variables"])},
     )
 
@@ -183,11 +183,11 @@ def _drafted(base_url: str, keys: Sequence[str], output: Path, given: dict[str, 
     return probed(asked, tell)
 
 
-def _tell_next(drafted: Drafted) -> None:
+def _tell_next(drafted: DraftResult) -> None:
     files = f"{drafted.profile}{f' and {drafted.schemas.name}' if drafted.schemas else ''}"
     click.echo(
-        f"drafted {files}: {drafted.proven} of {drafted.operations} operations answered 200, "
-        f"{drafted.open_ends} TODO, {drafted.requests} requests in {drafted.seconds:.0f} s"
+        f"drafted {files}: {drafted.proven_operations} of {drafted.operations} operations answered 200, "
+        f"{drafted.todo_count} TODO, {drafted.requests} requests in {drafted.seconds:.0f} s"
     )
     path = shlex.quote(str(drafted.profile))
     click.echo("next:")

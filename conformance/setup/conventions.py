@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-FORMATS: Final = (
+AUTHORIZATION_FORMATS: Final = (
     "Bearer {key}",
     "{key}",
     "ApiKey {key}",
@@ -22,7 +22,7 @@ FORMATS: Final = (
     "X-API-Key {key}",
 )
 """Most common first."""
-KEY_NAMES: Final = (
+IDEMPOTENCY_KEY_NAMES: Final = (
     "Idempotency-Key",
     "X-Idempotency-Key",
     "Idempotency-Token",

@@ -12,7 +12,7 @@ from conformance.checks.support.context import Runtime
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.profile.model import Credential
-from conformance.setup.conventions import FORMATS
+from conformance.setup.conventions import AUTHORIZATION_FORMATS
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
 
 _IDENTITY, _CONFIG = "getApiKeyIdentity", "getPublicRuntimeConfig"
@@ -74,7 +74,7 @@ async def _form(runtime: Runtime, name: str, answer: Answer) -> Fact:
     """Every key is refused: it is the way that they are written, if another one is accepted."""
     own = runtime.settings.profile.authorization
     told = f"every active key is answered 401 as {own!r}"
-    for form in (form for form in FORMATS if form != own):
+    for form in (form for form in AUTHORIZATION_FORMATS if form != own):
         header = form.replace("{key}", runtime.arranger.key_of(name))
         if (await runtime.flow.send(answer.request.with_authorization(header, credential=name), "another form")).ok:
             return wrong("authorization.format", told, f'the target accepts format = "{form}"')

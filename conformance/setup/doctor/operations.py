@@ -21,7 +21,7 @@ from conformance.core.errors import FixtureError
 from conformance.core.model import STATUSES
 from conformance.profile.model import Fixture, Idempotency
 from conformance.profile.render import placeholders
-from conformance.setup.conventions import KEY_NAMES
+from conformance.setup.conventions import IDEMPOTENCY_KEY_NAMES
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
 
 _CREATE: Final = "createInstallationWebhook"
@@ -106,7 +106,7 @@ class Calls:
         if not refused:
             return [unsure("idempotency", "no call with a key could be made")]
         name, answer = next(((n, a) for n, a in refused.items() if n == _CREATE), next(iter(refused.items())))
-        for header in (one for one in KEY_NAMES if (facts.carrier, facts.name) != ("header", one)):
+        for header in (one for one in IDEMPOTENCY_KEY_NAMES if (facts.carrier, facts.name) != ("header", one)):
             request = (await self.runtime.arranger.arrange(self._operation(name))).with_header(
                 header, answer.request.key or ""
             )
