@@ -128,7 +128,7 @@ async def probe_errors(probe: Probe) -> None:
     for answer in probe.answers:
         if answer.is_refused and isinstance(answer.value, dict) and answer.request.key is None:
             refusals.setdefault((answer.request.operation.id, answer.status), answer)
-    if not probe.draft.has("idempotency", "carrier"):  # otherwise `replays` has waited
+    if not probe.draft.has("idempotency", "carrier"):  # otherwise `probe_replays` has waited
         await wait_for_clock_tick()
     counts: dict[str, int] = {}
     compared = 0
@@ -232,7 +232,7 @@ def _clock_offset(answers: Iterable[Answer]) -> float | None:
 
 
 async def probe_rate_limit(probe: Probe, max_requests: int) -> None:
-    """Sends up to `at_most` requests with one key until a 429, and measures the recovery time. 0: sends none."""
+    """Sends up to `max_requests` requests with one key until a 429, and measures the recovery time. 0: sends none."""
     if not max_requests or IDENTITY not in probe.controls or probe.draft.is_stated("rate_limit"):
         return
     request = probe.controls[IDENTITY].request

@@ -178,10 +178,8 @@ class Draft:
     def _key_lines(self, key: Key, table: Mapping[str, Any], *, bare: bool = False) -> Iterator[str]:
         """Yields `key = value  # evidence`, with the evidence on the line above if the line is too long."""
         for name, value in table.items():
-            line, comment = (
-                f"{format_key(name)} = {format_value(value)}",
-                format_comment(self._evidence_of((*key, name))),
-            )
+            line = f"{format_key(name)} = {format_value(value)}"
+            comment = format_comment(self._evidence_of((*key, name)))
             if bare:
                 yield line
             elif len(line) + len(comment) + 2 <= _WIDTH:

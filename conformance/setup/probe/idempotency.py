@@ -49,7 +49,7 @@ _PER_REQUEST: Final = re.compile(r"request|trace|correlation|span", re.IGNORECAS
 
 @dataclass(frozen=True)
 class KeyLocation:
-    """A location of the key: `at` is the name of a header or parameter, or a JSON pointer into the body."""
+    """A location of the key: `name` is the name of a header or parameter, or a JSON pointer into the body."""
 
     carrier: str
     name: str

@@ -79,7 +79,7 @@ def _loosen(schema: Mapping[str, Any], depth: int) -> Schema:
 
 
 def _is_shallow(value: JsonValue) -> bool:
-    """Whether a value is nested at most `_DEEPEST` levels deep. Deeper values are ignored: genson is recursive."""
+    """Whether a value is nested at most `_MAX_NESTING` levels deep. Deeper values are ignored: genson is recursive."""
     parts = [value]
     for _ in range(_MAX_NESTING):
         parts = [item for part in parts if isinstance(part, (dict, list)) for item in _children(part)]

@@ -181,7 +181,7 @@ class _SchemaMap:
 
 
 def _remove_unusable(document: dict[str, Any], schema_map: _SchemaMap, contract: Contract) -> dict[str, str]:
-    """Names whose schema is invalid, with the reason; removes them from `kept`."""
+    """Names whose schema is invalid, with the reason; removes them from `document`."""
     unusable: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "schemas.json"

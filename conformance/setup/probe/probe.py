@@ -8,6 +8,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,14 +81,14 @@ def draft_profile(options: ProbeOptions, echo: Echo) -> DraftResult:
         session = open_probe(
             draft,
             contract=contract,
-            described=openapi,
+            openapi=openapi,
             schemas=schemas,
             keys=keys,
             directory=directory,
-            directory_of_schemas=Path(folder),
-            run=run_name(),
+            schema_directory=Path(folder),
+            run_name=run_name(),
             max_requests=options.max_requests + options.provoke_429,
-            tell=echo,
+            echo=echo,
         )
         probe, document, requests = asyncio.run(_run_parts(session, options))
         text = _render_draft(probe, document, options, contract, Path(folder), requests)
@@ -122,22 +123,24 @@ def _initial_draft(options: ProbeOptions) -> Draft:
     return draft
 
 
-async def _run_parts(session: Any, options: ProbeOptions) -> tuple[Probe, dict[str, Any], int]:
+async def _run_parts(
+    session: AbstractAsyncContextManager[Probe], options: ProbeOptions
+) -> tuple[Probe, dict[str, Any], int]:
     async with session as probe:
         try:
             async with asyncio.timeout(options.deadline_s):
                 for title, part in _parts(options):
-                    if not await probe.step(title, part):
+                    if not await probe.run_part(title, part):
                         break
         except TimeoutError:
             probe.draft.note("limits", f"the probe ended early, at its deadline of {options.deadline_s:g} s")
-            probe.tell(f"  ended early, at the deadline of {options.deadline_s:g} s")
-        if not probe.draft.knows("authorization", "format"):
+            probe.echo(f"  ended early, at the deadline of {options.deadline_s:g} s")
+        if not probe.draft.has("authorization", "format"):
             probe_access.state_default_format(probe, "the probe ended early")
         probe_operations.state_oauth_members(probe)
         probe_answers.note_headers(probe)
         document = probe_schemas.draft_schemas(probe)
-        return probe, probe.secrets.redact_json(document), probe.flow.requests
+        return probe, probe.secrets.redact_json(document), probe.sender.requests
 
 
 def _parts(options: ProbeOptions) -> list[Part]:

@@ -98,7 +98,7 @@ def _is_error(answer: Answer) -> bool:
 
 
 def _json_objects(answers: Iterable[Answer]) -> list[Any]:
-    """Up to `_MOST_ANSWERS` JSON objects; long and truncated bodies are ignored."""
+    """Up to `_MAX_ANSWERS` JSON objects; long and truncated bodies are ignored."""
     usable = (answer for answer in answers if len(answer.body) <= _MAX_BYTES and not answer.truncated)
     return [answer.value for answer in usable if isinstance(answer.value, dict)][:_MAX_ANSWERS]
 

@@ -61,7 +61,7 @@ class Bound:
 
 
 async def find_bound(accepts: Callable[[int], Awaitable[bool]], steps: tuple[int, ...], start: int) -> Bound:
-    """Finds the largest number that `answers` accepts: takes the steps above `start`, then bisects."""
+    """Finds the largest number that `accepts` allows: takes the steps above `start`, then bisects."""
     low, high = start, None
     for step in (step for step in steps if step > start):
         if not await accepts(step):
@@ -247,8 +247,8 @@ def _shared_pointers(items: list[Any], pattern: re.Pattern[str]) -> list[str]:
     if not items:
         return []
     shared = set.intersection(*({at for at, leaf in pointer.leaves(item) if leaf is not None} for item in items))
-    first_locations = [at for at, _ in pointer.leaves(items[0])]
-    return [at for at in first_locations if at in shared and pattern.search(pointer.tokens(at)[-1])]
+    first_pointers = [at for at, _ in pointer.leaves(items[0])]
+    return [at for at in first_pointers if at in shared and pattern.search(pointer.tokens(at)[-1])]
 
 
 def _as_text(value: Any) -> str:

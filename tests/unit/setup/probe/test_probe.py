@@ -167,7 +167,7 @@ def test_a_key_has_the_look_that_is_stated_of_it(form: Any) -> None:
     """What a draft says of the format, the suite's own keys will follow."""
     import re
 
-    keys = {form.make() for _ in range(50)}
+    keys = {form.generate() for _ in range(50)}
     assert len(keys) == 50
     if form.value is not None:
         assert all(re.fullmatch(form.value["pattern"], key) for key in keys)
