@@ -13,7 +13,7 @@ import click
 from conformance.core.defaults import PROBE_DEADLINE_S, PROBE_REQUESTS
 
 if TYPE_CHECKING:
-    from conformance.setup.probe.probe import Drafted
+    from conformance.setup.probe.probe import DraftResult
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _EXIT_CODES = """\b
@@ -156,12 +156,12 @@ def _prompt_optional(question: str) -> str:
     return str(click.prompt(f"{question} (Enter: none)", default="", show_default=False)).strip()
 
 
-def _draft(base_url: str, keys: Sequence[str], output: Path, parameters: dict[str, Any]) -> Drafted:
+def _draft(base_url: str, keys: Sequence[str], output: Path, parameters: dict[str, Any]) -> DraftResult:
     from conformance.client.redaction.secrets import clean_with_all
     from conformance.core.errors import UsageError
     from conformance.reports.shaping.text import clean, one_line
-    from conformance.setup.probe.options import ProbeOptions, from_there, key_source
-    from conformance.setup.probe.probe import probe as probe_target
+    from conformance.setup.probe.options import ProbeOptions, key_source, relocate_source
+    from conformance.setup.probe.probe import draft_profile as probe_target
 
     for pair in parameters["variables"]:
         if "=" not in pair:
@@ -171,7 +171,7 @@ def _draft(base_url: str, keys: Sequence[str], output: Path, parameters: dict[st
     probe_options = ProbeOptions(
         base_url=base_url,
         output=output,
-        keys=tuple(from_there(key_source(text), output.parent) for text in keys),
+        keys=tuple(relocate_source(key_source(text), output.parent) for text in keys),
         **{**parameters, "variables": dict(pair.split("=", 1) for pair in parameters["variables"])},
     )
 
@@ -183,11 +183,11 @@ def _draft(base_url: str, keys: Sequence[str], output: Path, parameters: dict[st
     return probe_target(probe_options, print_progress)
 
 
-def _print_next_steps(draft: Drafted) -> None:
+def _print_next_steps(draft: DraftResult) -> None:
     files = f"{draft.profile}{f' and {draft.schemas.name}' if draft.schemas else ''}"
     click.echo(
-        f"drafted {files}: {draft.proven} of {draft.operations} operations answered 200, "
-        f"{draft.open_ends} TODO, {draft.requests} requests in {draft.seconds:.0f} s"
+        f"drafted {files}: {draft.proven_operations} of {draft.operations} operations answered 200, "
+        f"{draft.todo_count} TODO, {draft.requests} requests in {draft.seconds:.0f} s"
     )
     path = shlex.quote(str(draft.profile))
     click.echo("next:")

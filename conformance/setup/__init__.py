@@ -1,3 +1,3 @@
-"""Before a run: `probe` drafts a profile, `doctor` proves its facts, `plan` predicts the requests."""
+"""Commands before a run: probe drafts a profile, doctor verifies the set-up, plan lists the planned requests."""
 
 __all__ = ["doctor", "plan", "probe"]

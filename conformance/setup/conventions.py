@@ -1,10 +1,10 @@
-"""The usual forms of the Authorization header, and the usual names of an idempotency key."""
+"""Common formats of an API key in the Authorization header, and common names of the idempotency key."""
 
 from __future__ import annotations
 
 from typing import Final
 
-FORMATS: Final = (
+AUTHORIZATION_FORMATS: Final = (
     "Bearer {key}",
     "{key}",
     "ApiKey {key}",
@@ -21,8 +21,8 @@ FORMATS: Final = (
     "APIKey {key}",
     "X-API-Key {key}",
 )
-"""The likeliest first."""
-KEY_NAMES: Final = (
+"""Most common first."""
+IDEMPOTENCY_KEY_NAMES: Final = (
     "Idempotency-Key",
     "X-Idempotency-Key",
     "Idempotency-Token",
@@ -36,4 +36,4 @@ KEY_NAMES: Final = (
     "X-Request-Id",
     "key",
 )
-"""Names of headers, and of query parameters after those that resemble one."""
+"""Header names, most common first; also tried as query parameters."""

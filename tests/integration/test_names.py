@@ -24,7 +24,6 @@ ROOMS_TO_DO: Final[Mapping[str, str]] = {
     "core": "its second process goes",
     "journal": "its lines become typed values",
     "profile": "its model replaces the schema",
-    "setup/probe": "its probe gets the run's composition root",
     "checks/support/context.py": "it holds the second process",
     "checks/support/properties.py": "it speaks to the second process",
     "judge/assemble.py": "it reads the journal's typed lines",

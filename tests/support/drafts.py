@@ -13,9 +13,9 @@ from conformance.engine.in_process import judge
 from conformance.profile.loader import load_profile
 from conformance.reference.registry import variants
 from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles
-from conformance.setup.probe.draft import value_text
+from conformance.setup.probe.draft import format_value
 from conformance.setup.probe.options import ProbeOptions, key_source
-from conformance.setup.probe.probe import Drafted, probe
+from conformance.setup.probe.probe import DraftResult, draft_profile
 
 KEYS = (
     "full",
@@ -48,7 +48,7 @@ def written(path: Path, document: Mapping[str, Any], patch: Mapping[str, Any]) -
     """Writes the tables of a profile that only a person knows, as they are after a patch."""
     stated = {name: _patched(document[name], patch[name]) if name in patch else document[name] for name in STATED}
     stated["oauth"] = {name: value for name, value in stated["oauth"].items() if name not in _FOUND_IN_OAUTH}
-    path.write_text("".join(f"{name} = {value_text(value)}\n" for name, value in stated.items()), encoding="utf-8")
+    path.write_text("".join(f"{name} = {format_value(value)}\n" for name, value in stated.items()), encoding="utf-8")
     return path
 
 
@@ -61,7 +61,7 @@ def _patched(value: Any, patch: Any) -> Any:
     return {name: below for name, below in kept.items() if patch.get(name, below) is not None}
 
 
-def drafted(service: EmbeddedReference, place: Path, target: str = "", *, schemas: bool = True) -> Drafted:
+def drafted(service: EmbeddedReference, place: Path, target: str = "", *, schemas: bool = True) -> DraftResult:
     """The draft for one target of the reference. Its keys must be in the environment."""
     stated = fragment(place / f"{target or 'plain'}.fixtures.toml", target)
     own = bool(target) and "names" in variants()[target].profile.get(
@@ -70,7 +70,7 @@ def drafted(service: EmbeddedReference, place: Path, target: str = "", *, schema
     return probed(service, place, target, stated, openapi=str(SCHEMAS) if schemas and not own else "")
 
 
-def probed(service: EmbeddedReference, place: Path, target: str, stated: Path, openapi: str = "") -> Drafted:
+def probed(service: EmbeddedReference, place: Path, target: str, stated: Path, openapi: str = "") -> DraftResult:
     prefix = f"/{target}" if target else ""
     asked = ProbeOptions(
         base_url=service.base_url + prefix,
@@ -80,14 +80,14 @@ def probed(service: EmbeddedReference, place: Path, target: str, stated: Path, o
         fixtures=stated,
         variables={"control": service.control_url + prefix},
     )
-    return probe(asked, lambda _: None)
+    return draft_profile(asked, lambda _: None)
 
 
 def variable(key: str) -> str:
     return f"CONFORMANCE_REFERENCE_{key.upper().replace('-', '_')}"
 
 
-def verdict(draft: Drafted, place: Path) -> Run:
+def verdict(draft: DraftResult, place: Path) -> Run:
     """A run with the drafted profile as it stands, nothing added."""
     options = RunOptions(profile=draft.profile, seed=0, report_dir=place / f"{draft.profile.stem}-run", examples=4)
     return judge(options, profile=load_profile(draft.profile), keep_journal=False)

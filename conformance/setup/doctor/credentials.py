@@ -12,7 +12,7 @@ from conformance.checks.support.context import Runtime
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.profile.model import Credential
-from conformance.setup.conventions import FORMATS
+from conformance.setup.conventions import AUTHORIZATION_FORMATS
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
 
 _IDENTITY, _CONFIG = "getApiKeyIdentity", "getPublicRuntimeConfig"
@@ -74,7 +74,7 @@ async def _format_fact(runtime: Runtime, name: str, answer: Answer) -> Fact:
     """The fact for keys that are all refused: whether the target accepts them in another format."""
     stated = runtime.settings.profile.authorization
     problem = f"every active key is answered 401 as {stated!r}"
-    for candidate in (candidate for candidate in FORMATS if candidate != stated):
+    for candidate in (candidate for candidate in AUTHORIZATION_FORMATS if candidate != stated):
         header = candidate.replace("{key}", runtime.arranger.key_of(name))
         if (await runtime.flow.send(answer.request.with_authorization(header, credential=name), "another format")).ok:
             return wrong("authorization.format", problem, f'the target accepts format = "{candidate}"')

@@ -21,7 +21,7 @@ from conformance.core.errors import FixtureError
 from conformance.core.model import STATUSES
 from conformance.profile.model import Fixture, Idempotency
 from conformance.profile.render import placeholders
-from conformance.setup.conventions import KEY_NAMES
+from conformance.setup.conventions import IDEMPOTENCY_KEY_NAMES
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
 
 _CREATE: Final = "createInstallationWebhook"
@@ -110,7 +110,7 @@ class OperationStages:
         name, answer = next(
             ((key, reply) for key, reply in refusals.items() if key == _CREATE), next(iter(refusals.items()))
         )
-        for header in (item for item in KEY_NAMES if (facts.carrier, facts.name) != ("header", item)):
+        for header in (item for item in IDEMPOTENCY_KEY_NAMES if (facts.carrier, facts.name) != ("header", item)):
             request = (await self.runtime.arranger.arrange(self._operation(name))).with_header(
                 header, answer.request.key or ""
             )

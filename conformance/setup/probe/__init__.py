@@ -1,1 +1,1 @@
-"""`conformance probe` and `init`: drafts a profile from what a target shows."""
+"""`conformance probe` and `init`: draft a profile from the responses of a target."""

@@ -1,4 +1,4 @@
-"""What differs between answers that ought to be alike, in replays and errors; which answer wins where two are due."""
+"""Volatile members of replays and errors, order of precedence of errors, rate limits and clock."""
 
 from __future__ import annotations
 
@@ -14,201 +14,215 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.setup.probe.access import IDENTITY
-from conformance.setup.probe.context import Bench, Unarranged, settle
+from conformance.setup.probe.context import ARRANGE_ERRORS, Probe, wait_for_clock_tick
 from conformance.setup.probe.idempotency import differences
-from conformance.setup.probe.operations import CREATE, KINDS, UPDATE
+from conformance.setup.probe.operations import CREATE, PARAMETER_FIXTURES, UPDATE
 
-_MOST_VOLATILE: Final = 12
-_CLOCKS_AGREE_S: Final = 3
-"""Date has whole seconds, and is a moment old when it is looked at."""
+_MAX_VOLATILE: Final = 12
+_CLOCK_TOLERANCE_S: Final = 3
+"""Tolerance for the clock offset: Date has a resolution of one second."""
 
 
-async def replays(bench: Bench) -> None:
-    """Repeats what was answered 200 with the same key, a moment later and after the thing has changed."""
-    if not bench.draft.knows("idempotency", "carrier"):
+async def probe_replays(probe: Probe) -> None:
+    """Replays successful requests, after a pause and after a change of the resource; states the members that differ."""
+    if not probe.draft.has("idempotency", "carrier"):
         return
-    first = [a for a in bench.controls.values() if a.request.key and a.request.operation.idempotent and _repeatable(a)]
-    firsts = [fresh for answer in first if (fresh := await _fresh(bench, answer.request.operation.id))]
-    await settle()
-    seen: dict[str, str] = {}
-    for answer in firsts:
-        _compare(bench, answer, await bench.send(answer.request, "replay"), "a moment later", seen)
-    for one, other in _pairs(bench):
-        await _after_change(bench, one, other, seen)
-    if not bench.draft.stated("idempotency", "volatile"):
-        if seen:
-            told = "; ".join(f"{at} in {where}" for at, where in list(seen.items())[:4])
-            bench.draft.state(
-                ("idempotency", "volatile"), sorted(seen), f"differed in a replay: {told}. Take out what should not"
+    controls = [
+        a for a in probe.controls.values() if a.request.key and a.request.operation.idempotent and _is_repeatable(a)
+    ]
+    answers = [fresh for answer in controls if (fresh := await _send_fresh(probe, answer.request.operation.id))]
+    await wait_for_clock_tick()
+    volatile: dict[str, str] = {}
+    for answer in answers:
+        _compare_replay(probe, answer, await probe.send(answer.request, "replay"), "after a pause", volatile)
+    for name, change in _operation_pairs(probe):
+        await _replay_after_change(probe, name, change, volatile)
+    if not probe.draft.is_stated("idempotency", "volatile"):
+        if volatile:
+            listing = "; ".join(f"{at} ({source})" for at, source in list(volatile.items())[:4])
+            probe.draft.state(
+                ("idempotency", "volatile"),
+                sorted(volatile),
+                f"differed in a replay: {listing}. Remove members that must not",
             )
-        elif firsts:
-            bench.draft.note("idempotency", f"replays of {len(firsts)} operations were the same as the first answer")
+        elif answers:
+            probe.draft.note("idempotency", f"replays of {len(answers)} operations were identical to the first answer")
 
 
-def _repeatable(answer: Answer) -> bool:
+def _is_repeatable(answer: Answer) -> bool:
     return answer.request.proof is None
 
 
-async def _fresh(bench: Bench, name: str) -> Answer | None:
+async def _send_fresh(probe: Probe, name: str) -> Answer | None:
     try:
-        answer = await bench.send(await bench.arrange(name), "first")
-    except Unarranged:
+        answer = await probe.send(await probe.arrange(name), "first")
+    except ARRANGE_ERRORS:
         return None
     return answer if answer.ok else None
 
 
-def _pairs(bench: Bench) -> Iterator[tuple[str, str]]:
-    """Two operations on a thing of one kind, in the state in which both are allowed: the second one changes it."""
+def _operation_pairs(probe: Probe) -> Iterator[tuple[str, str]]:
+    """Pairs of operations that are allowed in the same state of a fixture; the second one changes it."""
     by_state: dict[str, list[str]] = {}
-    for name, answer in bench.controls.items():
+    for name, answer in probe.controls.items():
         operation = answer.request.operation
-        path = bench.draft.get("operations", name, "path") or {}
+        path = probe.draft.get("operations", name, "path") or {}
         if operation.idempotent and path and operation.path_parameters[0] != "id":
             by_state.setdefault(next(iter(path.values())), []).append(name)
     for names in by_state.values():
         yield names[0], names[0]
         yield from pairwise(names)
-    if {CREATE, UPDATE} <= bench.controls.keys():
+    if {CREATE, UPDATE} <= probe.controls.keys():
         yield CREATE, UPDATE
 
 
-async def _after_change(bench: Bench, one: str, other: str, seen: dict[str, str]) -> None:
+async def _replay_after_change(probe: Probe, name: str, change: str, volatile: dict[str, str]) -> None:
     try:
-        first = await bench.send(await bench.arrange(one), "first")
-        given = {"webhook": {"id": _created(bench, first)}} if one == CREATE else _members(first.request)
-        changed = await bench.send(await bench.arrange(other, given=given), "change")
-    except (*Unarranged, KeyError):
+        first = await probe.send(await probe.arrange(name), "first")
+        preset = {"webhook": {"id": _created_id(probe, first)}} if name == CREATE else _fixtures_of(first.request)
+        changed = await probe.send(await probe.arrange(change, preset=preset), "change")
+    except (*ARRANGE_ERRORS, KeyError):
         return
     if first.ok and changed.ok:
-        _compare(bench, first, await bench.send(first.request, "replay"), f"after {other}", seen)
+        _compare_replay(probe, first, await probe.send(first.request, "replay"), f"after {change}", volatile)
 
 
-def _created(bench: Bench, answer: Answer) -> Any:
-    return pointer.get(answer.value, bench.draft.get("webhooks", "id") or "/data/id")
+def _created_id(probe: Probe, answer: Answer) -> Any:
+    return pointer.get(answer.value, probe.draft.get("webhooks", "id") or "/data/id")
 
 
-def _members(request: Request) -> dict[str, dict[str, Any]]:
-    """The fixtures that a request was made with, by kind."""
-    given: dict[str, dict[str, Any]] = {}
-    kinds = {kind for kind, _ in KINDS.values()}
+def _fixtures_of(request: Request) -> dict[str, dict[str, Any]]:
+    """The fixtures that a request uses, by kind."""
+    fixtures: dict[str, dict[str, Any]] = {}
+    kinds = {kind for kind, _ in PARAMETER_FIXTURES.values()}
     for name, value in request.scope.items():
         kind, _, rest = name.partition(".")
         if kind in kinds and rest:
-            given.setdefault(kind, {})[rest.rpartition(".")[2]] = value
-    return given
+            fixtures.setdefault(kind, {})[rest.rpartition(".")[2]] = value
+    return fixtures
 
 
-def _compare(bench: Bench, first: Answer, again: Answer, when: str, seen: dict[str, str]) -> None:
+def _compare_replay(probe: Probe, first: Answer, replay: Answer, when: str, volatile: dict[str, str]) -> None:
     name = first.request.operation.id
-    if not again.ok:
-        bench.draft.note("idempotency", f"{name}: a replay {when} was answered {again.summary}, not 200")
+    if not replay.ok:
+        probe.draft.note("idempotency", f"{name}: a replay {when} got {replay.summary} instead of 200")
         return
-    found = {generalized(at) for at in differences(first.value, again.value)}
-    if len(found) > _MOST_VOLATILE or any(at.lower().endswith("/data/id") for at in found):
-        bench.draft.note("idempotency", f"{name}: a replay {when} was another answer altogether: is that a replay?")
+    differing = {generalize_pointer(at) for at in differences(first.value, replay.value)}
+    if len(differing) > _MAX_VOLATILE or any(at.lower().endswith("/data/id") for at in differing):
+        probe.draft.note("idempotency", f"{name}: a replay {when} got an unrelated answer: is the key ignored?")
         return
-    for at in found:
-        seen.setdefault(at, f"{name} {when}")
+    for at in differing:
+        volatile.setdefault(at, f"{name} {when}")
 
 
-def generalized(at: str) -> str:
-    """A pointer with `*` for every index."""
+def generalize_pointer(at: str) -> str:
+    """A pointer with `*` in place of every index."""
     return pointer.join(*("*" if token.isdigit() else token for token in pointer.tokens(at)))
 
 
-async def errors(bench: Bench) -> None:
-    """The same mistakes twice: what differs between the two answers differs from error to error."""
-    if bench.draft.stated("errors", "volatile"):
+async def probe_errors(probe: Probe) -> None:
+    """Repeats requests that were refused; states the members that differ between two answers to one request."""
+    if probe.draft.is_stated("errors", "volatile"):
         return
-    known: dict[tuple[str, int | None], Answer] = {}
-    for answer in bench.answers:
+    refusals: dict[tuple[str, int | None], Answer] = {}
+    for answer in probe.answers:
         if answer.is_refused and isinstance(answer.value, dict) and answer.request.key is None:
-            known.setdefault((answer.request.operation.id, answer.status), answer)
-    if not bench.draft.knows("idempotency", "carrier"):  # or the replays have waited already
-        await settle()
-    seen: dict[str, int] = {}
+            refusals.setdefault((answer.request.operation.id, answer.status), answer)
+    if not probe.draft.has("idempotency", "carrier"):  # otherwise `probe_replays` has waited
+        await wait_for_clock_tick()
+    counts: dict[str, int] = {}
     compared = 0
-    for first in list(known.values())[:6]:
-        again = await bench.send(first.request, "error again")
-        if again.status != first.status or not isinstance(again.value, dict):
+    for first in list(refusals.values())[:6]:
+        repeat = await probe.send(first.request, "error again")
+        if repeat.status != first.status or not isinstance(repeat.value, dict):
             continue
         compared += 1
-        found = {generalized(at) for at in differences(first.value, again.value)}
-        for at in found if len(found) <= _MOST_VOLATILE else ():
-            seen[at] = seen.get(at, 0) + 1
+        differing = {generalize_pointer(at) for at in differences(first.value, repeat.value)}
+        for at in differing if len(differing) <= _MAX_VOLATILE else ():
+            counts[at] = counts.get(at, 0) + 1
     if compared:
-        why = f"differed between two answers to the same mistake, in {max(seen.values())} of {compared}" if seen else ""
-        why = why or f"{compared} mistakes were answered alike twice"
-        bench.draft.state(("errors", "volatile"), sorted(seen), why)
+        evidence = (
+            f"differed between answers to one request, in up to {max(counts.values())} of {compared}" if counts else ""
+        )
+        evidence = evidence or f"{compared} refused requests were repeated with identical answers"
+        probe.draft.state(("errors", "volatile"), sorted(counts), evidence)
 
 
-async def precedence(bench: Bench) -> None:
-    """Which of two answers wins. The interface fixes no order, so this is told and nothing is made of it."""
-    told = [text async for text in _told(bench)]
-    for text in told:
-        bench.draft.note("errors", text)
+async def probe_precedence(probe: Probe) -> None:
+    """Notes which of two defects a response reports first. The interface defines no order, so no fact is stated."""
+    notes = [text async for text in _precedence_notes(probe)]
+    for text in notes:
+        probe.draft.note("errors", text)
 
 
-async def _told(bench: Bench) -> Any:
-    form = bench.draft.get("authorization", "format")
-    unknown = form.replace("{key}", "nobody-has-this-key-0000")
-    weak = _without(bench, "webhooks:write")
-    broken = b'{"broken":'
-    if CREATE in bench.controls:
-        request = await bench.arrange(CREATE)
-        both = await bench.send(request.with_authorization(unknown).with_raw_body(broken), "order")
-        yield f"order of precedence: an unknown key and a broken body (401 or 400) is answered {both.summary}"
-        if weak:
-            both = await bench.send(bench.arranger.as_credential(request, weak).with_raw_body(broken), "order")
-            yield f"order of precedence: a lacking scope and a broken body (403 or 400) is answered {both.summary}"
-        both = await bench.send(request.with_key(None).with_raw_body(broken), "order")
-        yield f"no idempotency key and a broken body is answered {both.summary}"
-    if UPDATE in bench.controls:
-        control = bench.controls[UPDATE].request
-        request = replace(control.with_fresh_key(), path={"id": _unlike(str(control.path["id"]))})
-        for change, what in (
-            (request.with_authorization(unknown), "an unknown key and an unknown id (401 or 404)"),
-            (request.with_raw_body(broken), "an unknown id and a broken body (404 or 400)"),
+async def _precedence_notes(probe: Probe) -> Any:
+    template = probe.draft.get("authorization", "format")
+    unknown_key = template.replace("{key}", "unknown-key-0000")
+    limited_key = _credential_without(probe, "webhooks:write")
+    malformed = b'{"broken":'
+    if CREATE in probe.controls:
+        request = await probe.arrange(CREATE)
+        answer = await probe.send(request.with_authorization(unknown_key).with_raw_body(malformed), "order")
+        yield f"order of precedence: an unknown key and a malformed body (401 or 400): {answer.summary}"
+        if limited_key:
+            answer = await probe.send(
+                probe.arranger.as_credential(request, limited_key).with_raw_body(malformed), "order"
+            )
+            yield f"order of precedence: a missing scope and a malformed body (403 or 400): {answer.summary}"
+        answer = await probe.send(request.with_key(None).with_raw_body(malformed), "order")
+        yield f"no idempotency key and a malformed body: {answer.summary}"
+    if UPDATE in probe.controls:
+        control = probe.controls[UPDATE].request
+        request = replace(control.with_fresh_key(), path={"id": _change_last_character(str(control.path["id"]))})
+        for defective, description in (
+            (request.with_authorization(unknown_key), "an unknown key and an unknown id (401 or 404)"),
+            (request.with_raw_body(malformed), "an unknown id and a malformed body (404 or 400)"),
             *(
-                [(bench.arranger.as_credential(request, weak), "a lacking scope and an unknown id (403 or 404)")]
-                if weak
+                [(probe.arranger.as_credential(request, limited_key), "a missing scope and an unknown id (403 or 404)")]
+                if limited_key
                 else []
             ),
         ):
-            both = await bench.send(change, "order")
-            yield f"order of precedence: {what} is answered {both.summary}"
+            answer = await probe.send(defective, "order")
+            yield f"order of precedence: {description}: {answer.summary}"
 
 
-def _unlike(value: str) -> str:
+def _change_last_character(value: str) -> str:
     return value[:-1] + ("0" if value[-1:] != "0" else "1")
 
 
-def _without(bench: Bench, scope: str) -> str:
-    table: Mapping[str, Any] = bench.draft.get("credentials") or {}
-    active = (name for name, told in table.items() if told.get("status") == "active" and scope not in told["scopes"])
+def _credential_without(probe: Probe, scope: str) -> str:
+    table: Mapping[str, Any] = probe.draft.get("credentials") or {}
+    active = (
+        name
+        for name, credential in table.items()
+        if credential.get("status") == "active" and scope not in credential["scopes"]
+    )
     return next(active, "")
 
 
-def surroundings(bench: Bench) -> None:
-    """What the headers of all answers tell: limits, the clock."""
-    names = {n.lower(): v for a in bench.answers for n, v in a.headers if _of_limits(n)}
-    for name, value in list(names.items())[:6]:
-        bench.draft.note("rate_limit", bench.clean(f"seen: {name}: {value}"))
-    limited = sum(answer.status == 429 for answer in bench.answers)
-    bench.draft.note(
-        "rate_limit", f"{bench.flow.requests} requests of the probe, {limited} of them given up after 429s"
+def note_headers(probe: Probe) -> None:
+    """Notes the rate limit headers and the clock offset of all answers."""
+    headers = {n.lower(): v for a in probe.answers for n, v in a.headers if _is_rate_limit_header(n)}
+    for name, value in list(headers.items())[:6]:
+        probe.draft.note("rate_limit", probe.clean(f"header {name}: {value}"))
+    limited = sum(answer.status == 429 for answer in probe.answers)
+    probe.draft.note(
+        "rate_limit", f"{probe.sender.requests} requests of the probe, {limited} of them 429 after retries"
     )
-    if (offset := _clock(bench.answers)) is not None:
-        told = f"is {offset:+.0f} s from the one here" if abs(offset) > _CLOCKS_AGREE_S else "agrees with the one here"
-        bench.draft.note("oauth", f"the target's clock (Date) {told}")
+    if (offset := _clock_offset(probe.answers)) is not None:
+        comparison = (
+            f"differs by {offset:+.0f} s" if abs(offset) > _CLOCK_TOLERANCE_S else "agrees with the local clock"
+        )
+        probe.draft.note("oauth", f"the clock of the target (Date) {comparison}")
 
 
-def _of_limits(name: str) -> bool:
-    small = name.lower()
-    return small.startswith(("ratelimit", "x-ratelimit", "x-rate-limit")) or small == "retry-after"
+def _is_rate_limit_header(name: str) -> bool:
+    lowercase = name.lower()
+    return lowercase.startswith(("ratelimit", "x-ratelimit", "x-rate-limit")) or lowercase == "retry-after"
 
 
-def _clock(answers: Iterable[Answer]) -> float | None:
+def _clock_offset(answers: Iterable[Answer]) -> float | None:
     for answer in reversed(list(answers)):
         try:
             return parsedate_to_datetime(answer.header("Date") or "").timestamp() - time.time()
@@ -217,33 +231,33 @@ def _clock(answers: Iterable[Answer]) -> float | None:
     return None
 
 
-async def limits(bench: Bench, at_most: int) -> None:
-    """With permission: how many requests of one key bring a 429, and how long it takes to recover."""
-    if not at_most or IDENTITY not in bench.controls or bench.draft.stated("rate_limit"):
+async def probe_rate_limit(probe: Probe, max_requests: int) -> None:
+    """Sends up to `max_requests` requests with one key until a 429, and measures the recovery time. 0: sends none."""
+    if not max_requests or IDENTITY not in probe.controls or probe.draft.is_stated("rate_limit"):
         return
-    request = bench.controls[IDENTITY].request
-    request = bench.arranger.as_credential(request, list(bench.draft.get("credentials"))[-1])
-    began, sent, limited = time.monotonic(), 0, None
-    while sent < at_most and limited is None:
-        sent += 1
-        answer = await bench.send(request, "rate limit", take=frozenset({429}))
+    request = probe.controls[IDENTITY].request
+    request = probe.arranger.as_credential(request, list(probe.draft.get("credentials"))[-1])
+    started, count, limited = time.monotonic(), 0, None
+    while count < max_requests and limited is None:
+        count += 1
+        answer = await probe.send(request, "rate limit", accept_statuses=frozenset({429}))
         limited = answer if answer.status == 429 else None
-    took = time.monotonic() - began
+    elapsed_s = time.monotonic() - started
     if limited is None:
-        bench.draft.note("rate_limit", f"no 429 in {sent} requests in {took:.1f} s")
+        probe.draft.note("rate_limit", f"no 429 in {count} requests in {elapsed_s:.1f} s")
         return
-    stopped = time.monotonic()
+    limited_at = time.monotonic()
     for pause in (0.2, 0.5, 1, 2, 5, 10, 20):
         await asyncio.sleep(pause)
-        if (await bench.send(request, "recovery", take=frozenset({429}))).ok:
+        if (await probe.send(request, "recovery", accept_statuses=frozenset({429}))).ok:
             break
-    seen = f"429 after {sent} requests in {took:.1f} s, 200 again {time.monotonic() - stopped:.1f} s later"
-    bench.draft.note("rate_limit", seen)
-    bench.draft.state(("rate_limit", "provoke"), True, "as allowed by --provoke-429")
-    bench.draft.state(
+    evidence = f"429 after {count} requests in {elapsed_s:.1f} s, 200 again {time.monotonic() - limited_at:.1f} s later"
+    probe.draft.note("rate_limit", evidence)
+    probe.draft.state(("rate_limit", "provoke"), True, "as allowed by --provoke-429")
+    probe.draft.state(
         ("rate_limit", "credential"),
-        list(bench.draft.get("credentials"))[-1],
-        "the last of the keys: best one that nothing else uses",
+        list(probe.draft.get("credentials"))[-1],
+        "the last key; prefer one that no other check uses",
     )
-    bench.draft.state(("rate_limit", "max_requests"), max(at_most, sent), "as allowed by --provoke-429")
-    bench.tell(f"  rate limit: {seen}")
+    probe.draft.state(("rate_limit", "max_requests"), max(max_requests, count), "as allowed by --provoke-429")
+    probe.echo(f"  rate limit: {evidence}")

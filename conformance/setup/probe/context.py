@@ -1,4 +1,4 @@
-"""What a probe has open: the suite's own client, the draft as it grows, and every answer that came."""
+"""The state of one probe: the client, the draft and every answer received."""
 
 from __future__ import annotations
 
@@ -24,55 +24,55 @@ from conformance.journal.journal import MemoryJournal
 from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Idempotency, Profile, Schemas
 from conformance.setup.probe.draft import Draft
-from conformance.setup.probe.openapi import Described
+from conformance.setup.probe.openapi import OpenApiFacts
 
 PATIENCE_S: Final = 8.0
-"""How long one request may be repeated while it is answered 429."""
+"""Seconds for which a request is retried after 429."""
 TIMEOUT_S: Final = 10.0
 _CONCURRENCY: Final = 8
-SETTLE_S: Final = 1.1
-"""Longer than the second that many clocks are read to: what was made of a clock differs after it."""
-STAND_IN: Final = Idempotency("header", "Idempotency-Key")
-_SEARCH_STAND_IN: Final = {"q": "a", "locale": "en-US", "market": "US", "sort": "relevance", "page": 1, "pageSize": 2}
+CLOCK_TICK_S: Final = 1.1
+"""Seconds; longer than the resolution of common clocks, so that timestamps differ afterwards."""
+DEFAULT_IDEMPOTENCY: Final = Idempotency("header", "Idempotency-Key")
+_DEFAULT_QUERY: Final = {"q": "a", "locale": "en-US", "market": "US", "sort": "relevance", "page": 1, "pageSize": 2}
 
-Unarranged = (MissingFact, FixtureError)
-"""Why a request could not even be made."""
+ARRANGE_ERRORS = (MissingFact, FixtureError)
+"""Errors raised when a request cannot be built."""
 
 
 @dataclass
-class Bench:
-    """One probe under way."""
+class Probe:
+    """The state of a running probe."""
 
     contract: Contract
     draft: Draft
-    described: Described
+    openapi: OpenApiFacts
     keys: Mapping[str, str] = field(repr=False)
-    """Credential name -> secret, in the order in which they were given."""
+    """Credential name -> secret, in the order of the command line."""
     secrets: Secrets
     directory: Path
-    directory_of_schemas: Path
-    """Where `described.json` is, the document's own schemas."""
-    run: str
-    flow: Sender
+    schema_directory: Path
+    """Folder of `described.json`, the schemas of the OpenAPI document."""
+    run_name: str
+    sender: Sender
     fixtures: Fixtures
     schemas: Schemas
-    tell: Callable[[str], None]
+    echo: Callable[[str], None]
     answers: list[Answer] = field(default_factory=list)
     controls: dict[str, Answer] = field(default_factory=dict)
-    """By operationId: a 200."""
+    """The first 200 answer, by operationId."""
     _arranger: Arranger | None = None
-    _known: str = ""
+    _arranger_facts: str = ""
 
     def operation(self, name: str) -> Operation:
         return self.contract.operations[name]
 
     @property
-    def main(self) -> str:
-        """The credential that ordinary requests are sent with; empty where none was seen to work."""
+    def main_credential(self) -> str:
+        """The credential of ordinary requests; empty if no key was accepted."""
         if "getApiKeyIdentity" not in self.controls:
             return ""
         table = self.draft.get("credentials") or {}
-        return next((name for name, told in table.items() if told.get("status", "active") == "active"), "")
+        return next((name for name, credential in table.items() if credential.get("status", "active") == "active"), "")
 
     @property
     def profile(self) -> Profile:
@@ -80,86 +80,86 @@ class Bench:
 
     @property
     def arranger(self) -> Arranger:
-        """For the draft as it is now."""
-        known = repr(self.draft.facts)
-        if self._arranger is None or self._known != known:
-            self._known = known
-            profile = standing_in(self.draft, self.directory, self.schemas)
-            self._arranger = Arranger(profile, self.contract, self.keys, self.secrets, self.fixtures, self.run)
+        """A request builder for the current draft."""
+        facts = repr(self.draft.facts)
+        if self._arranger is None or self._arranger_facts != facts:
+            self._arranger_facts = facts
+            profile = provisional_profile(self.draft, self.directory, self.schemas)
+            self._arranger = Arranger(profile, self.contract, self.keys, self.secrets, self.fixtures, self.run_name)
         return self._arranger
 
     async def arrange(
-        self, name: str, *, given: Mapping[str, Members] | None = None, use: Mapping[str, str] | None = None
+        self, name: str, *, preset: Mapping[str, Members] | None = None, use: Mapping[str, str] | None = None
     ) -> Request:
-        """A request that ought to be answered 200. Raises MissingFact or FixtureError."""
-        credential = self.main if self.operation(name).auth == "api_key" else ""
+        """A valid request, which should be answered 200. Raises MissingFact or FixtureError."""
+        credential = self.main_credential if self.operation(name).auth == "api_key" else ""
         if self.operation(name).auth == "api_key" and not credential:
-            raise MissingFact("authorization.format", f"{name} needs a key that works")
-        return await self.arranger.arrange(self.operation(name), preset=given, use=use, credential=credential)
+            raise MissingFact("authorization.format", f"{name} needs a valid key")
+        return await self.arranger.arrange(self.operation(name), preset=preset, use=use, credential=credential)
 
-    async def send(self, request: Request, purpose: str, *, take: frozenset[int] = frozenset()) -> Answer:
-        """Raises BudgetExhausted where no more may be sent."""
-        answer = await self.flow.send(request, purpose, accept_statuses=take, patience_s=PATIENCE_S)
+    async def send(self, request: Request, purpose: str, *, accept_statuses: frozenset[int] = frozenset()) -> Answer:
+        """Sends a request and records its answer. Raises BudgetExhausted at the limit of requests."""
+        answer = await self.sender.send(request, purpose, accept_statuses=accept_statuses, patience_s=PATIENCE_S)
         self.answers.append(answer)
         if answer.ok and answer.request.operation.id not in self.controls:
             self.controls[answer.request.operation.id] = answer
         return answer
 
-    async def step(self, title: str, work: Callable[[Bench], Any]) -> bool:
-        """One part of the probe; whatever it lacks is no reason to leave the others out. Tells whether more may go."""
-        self.tell(title)
+    async def run_part(self, title: str, part: Callable[[Probe], Any]) -> bool:
+        """Runs one part of the probe; an error is noted. Returns False if the request budget is exhausted."""
+        self.echo(title)
         try:
-            await work(self)
+            await part(self)
         except BudgetExhausted as error:
             self.draft.note("limits", f"the probe ended early, at {title}: {error}")
-            self.tell(f"  ended early: {error}")
+            self.echo(f"  ended early: {error}")
             return False
         except (MissingFact, ConformanceError) as error:
-            self.draft.note("limits", f"not all was probed of {title}: {self.clean(str(error))}")
-            self.tell(f"  not all of it: {error}")
+            self.draft.note("limits", f"incomplete: {title}: {self.clean(str(error))}")
+            self.echo(f"  incomplete: {error}")
         return True
 
     def clean(self, text: str) -> str:
-        """What a target said, without secrets and in one bounded line."""
+        """Text of a target without secrets, on one line of at most 200 characters."""
         return " ".join(self.secrets.excerpt(text, 2000).split())[:200]
 
-    async def call(self, name: str, given: Mapping[str, Members], _scope: Mapping[str, Any]) -> Any:
-        """An operation of the interface as a fixture provider."""
-        answer = await self.send(await self.arrange(name, given=given), "fixture")
+    async def call(self, name: str, preset: Mapping[str, Members], _scope: Mapping[str, Any]) -> Any:
+        """Calls an operation as a fixture provider. Raises FixtureError if the answer is not 200."""
+        answer = await self.send(await self.arrange(name, preset=preset), "fixture")
         if not answer.ok:
             raise FixtureError(f"{name} answered {answer.summary} instead of 200", where=name)
         return answer.value
 
 
-def standing_in(draft: Draft, directory: Path, schemas: Schemas) -> Profile:
-    """The profile of a draft, with guesses in place of what no request can be made without. Raises ProfileError."""
+def provisional_profile(draft: Draft, directory: Path, schemas: Schemas) -> Profile:
+    """The profile of a draft, with defaults for facts that every request needs. Raises ProfileError."""
     facts = {name: value for name, value in draft.facts.items() if name != "schemas"}
     facts.setdefault("authorization", {"format": "Bearer {key}"})
     profile = profile_from_document(facts, directory=directory)
-    search = profile.search if profile.search.query else replace(profile.search, query=_SEARCH_STAND_IN)
-    return replace(profile, idempotency=profile.idempotency or STAND_IN, search=search, schemas=schemas)
+    search = profile.search if profile.search.query else replace(profile.search, query=_DEFAULT_QUERY)
+    return replace(profile, idempotency=profile.idempotency or DEFAULT_IDEMPOTENCY, search=search, schemas=schemas)
 
 
 @asynccontextmanager
-async def bench(
+async def open_probe(
     draft: Draft,
     *,
     contract: Contract,
-    described: Described,
+    openapi: OpenApiFacts,
     schemas: Schemas,
     keys: Mapping[str, str],
     directory: Path,
-    directory_of_schemas: Path,
-    run: str,
+    schema_directory: Path,
+    run_name: str,
     max_requests: int,
-    tell: Callable[[str], None],
-) -> AsyncIterator[Bench]:
-    """Opens what a probe sends with; closes every connection at the end. Raises ProfileError on a bad fragment."""
-    profile = _bounded(standing_in(draft, directory, schemas), max_requests)
+    echo: Callable[[str], None],
+) -> AsyncIterator[Probe]:
+    """Opens the client of a probe, and closes it on exit. Raises ProfileError on an invalid fragment."""
+    profile = _limit_requests(provisional_profile(draft, directory, schemas), max_requests)
     secrets = secrets_of(profile, contract, keys)
 
-    async def call(name: str, given: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
-        return await made.call(name, given, scope)
+    async def call(name: str, preset: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
+        return await probe.call(name, preset, scope)
 
     settings = Settings(
         profile,
@@ -167,42 +167,40 @@ async def bench(
         keys,
         MemoryJournal(evidence=False),
         secrets,
-        run,
+        run_name,
         profile.limits.concurrency or _CONCURRENCY,
         prefix="p",
         call=call,
         watches_limits=False,
     )
     async with open_context(settings) as runtime:
-        made = Bench(
+        probe = Probe(
             contract,
             draft,
-            described,
+            openapi,
             keys,
             secrets,
             directory,
-            directory_of_schemas,
-            run,
+            schema_directory,
+            run_name,
             runtime.flow,
             runtime.fixtures,
             schemas,
-            tell,
+            echo,
         )
-        yield made
+        yield probe
 
 
-def _bounded(profile: Profile, max_requests: int) -> Profile:
-    """Within the fewer requests, and the shorter time for each, of the profile's limits and the probe's."""
+def _limit_requests(profile: Profile, max_requests: int) -> Profile:
+    """Applies the lower of the limits of the profile and of the probe."""
     limits = profile.limits
     return replace(
         profile,
         limits=replace(
-            limits,
-            max_requests=min(limits.max_requests, max_requests),
-            timeout_s=min(limits.timeout_s, TIMEOUT_S),
+            limits, max_requests=min(limits.max_requests, max_requests), timeout_s=min(limits.timeout_s, TIMEOUT_S)
         ),
     )
 
 
-async def settle() -> None:
-    await asyncio.sleep(SETTLE_S)
+async def wait_for_clock_tick() -> None:
+    await asyncio.sleep(CLOCK_TICK_S)

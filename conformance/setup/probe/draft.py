@@ -1,4 +1,4 @@
-"""A drafted profile: what was found or given, each line with its evidence, and what only a person can know."""
+"""A drafted profile: facts with their evidence, notes, and TODOs for facts that the user must provide."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conformance.client.redaction.secrets import Secrets
 
 Key = tuple[str, ...]
 _WIDTH: Final = 120
-_ORDER: Final = (
+_TABLE_ORDER: Final = (
     "variables",
     "tls",
     "limits",
@@ -40,51 +40,51 @@ _ORDER: Final = (
 )
 """The tables, in the order of `profiles/template.toml`."""
 _INVISIBLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""TOML allows some of them in strings and comments; a terminal or an editor would obey them."""
-_NESTED: Final = {"credentials": 1, "operations": 1, "effects": 1, "fixtures": 2}
-"""Tables of tables, and how deep the names go."""
+"""Control and formatting characters that TOML allows, but a terminal or an editor would interpret."""
+_NESTED_LEVELS: Final = {"credentials": 1, "operations": 1, "effects": 1, "fixtures": 2}
+"""Tables of tables, with the number of levels of names."""
 
 
 @dataclass
 class Draft:
-    """What a profile will say. `facts` is the document as `tomllib` would give it."""
+    """The content of a profile. `facts` is the document as `tomllib` returns it."""
 
     facts: dict[str, Any] = field(default_factory=dict)
-    given: Mapping[str, Any] = field(default_factory=dict)
-    """What a person stated; nothing that is found takes its place."""
+    user_facts: Mapping[str, Any] = field(default_factory=dict)
+    """Facts of the user, which probe results never replace."""
     source: str = ""
-    """Where it was stated, for the comments."""
+    """Their source, for the comments."""
     evidence: dict[Key, str] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
-    """By table: what was seen and has no key of its own."""
+    """Observations without a key in the profile, by table."""
     todos: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    """By table: (a line of TOML to fill in, or nothing; what only a person can know)."""
+    """(line of TOML to complete or empty, the missing fact), by table."""
 
     def __post_init__(self) -> None:
-        self.facts = _merged(self.facts, self.given)
+        self.facts = _merge(self.facts, self.user_facts)
 
-    def stated(self, *key: str) -> bool:
-        """Whether a person stated it."""
-        return _has(self.given, key)
+    def is_stated(self, *key: str) -> bool:
+        """Whether the user stated the key."""
+        return _has_key(self.user_facts, key)
 
-    def knows(self, *key: str) -> bool:
-        return _has(self.facts, key)
+    def has(self, *key: str) -> bool:
+        return _has_key(self.facts, key)
 
     def get(self, *key: str) -> Any:
-        """What is known there; None where nothing is."""
+        """The value of the key, or None."""
         value: Any = self.facts
         for name in key:
             value = value.get(name) if isinstance(value, Mapping) else None
         return value
 
     def state(self, key: Key, value: Any, evidence: str) -> None:
-        """Writes a fact down, unless a person stated another: then what was seen is kept as a note."""
-        if self.stated(*key):
+        """Sets a fact. If the user stated another value, that one stays and the observed value becomes a note."""
+        if self.is_stated(*key):
             if self.get(*key) != value:
-                self.note(key[0], f"{'.'.join(key)} is as you stated it; seen was {value_text(value)}: {evidence}")
+                self.note(key[0], f"{'.'.join(key)} keeps your value; observed: {format_value(value)} ({evidence})")
             return
-        if _substituted(value):
-            self.note(key[0], f"{'.'.join(key)} was not stated: what was seen would be filled in as a variable")
+        if _has_placeholder(value):
+            self.note(key[0], f"{'.'.join(key)} was not stated: the observed value contains a placeholder")
             return
         table = self.facts
         for name in key[:-1]:
@@ -93,8 +93,8 @@ class Draft:
         self.evidence[key] = evidence
 
     def retract(self, key: Key) -> None:
-        """Takes a fact back that turned out not to be evident. What a person stated stays."""
-        if self.stated(*key) or not self.knows(*key):
+        """Removes a fact, unless the user stated it."""
+        if self.is_stated(*key) or not self.has(*key):
             return
         table = self.facts
         for name in key[:-1]:
@@ -103,99 +103,102 @@ class Draft:
         self.evidence.pop(key, None)
 
     def note(self, table: str, text: str) -> None:
-        known = self.notes.setdefault(table, [])
-        if text not in known:
-            known.append(text)
+        entries = self.notes.setdefault(table, [])
+        if text not in entries:
+            entries.append(text)
 
-    def todo(self, table: str, line: str, why: str) -> None:
-        known = self.todos.setdefault(table, [])
-        if (line, why) not in known:
-            known.append((line, why))
+    def todo(self, table: str, line: str, reason: str) -> None:
+        entries = self.todos.setdefault(table, [])
+        if (line, reason) not in entries:
+            entries.append((line, reason))
 
-    def clean(self, secrets: Secrets, credentials: Secrets) -> None:
-        """Takes every secret out of what is stated and told, before it becomes text: so that the text stays TOML.
+    def redact(self, secrets: Secrets, credentials: Secrets) -> None:
+        """Redacts all secrets before serialization, so that the text stays valid TOML.
 
-        Out of what a person stated, only the credentials: a fixture's ticket is a secret of theirs, and stands there.
+        In facts of the user only credentials are redacted: secrets of their fixtures, such as tickets, are needed.
         """
-        self.facts = _merged(secrets.redact_json(self.facts), credentials.redact_json(dict(self.given)))
-        self.evidence = {key: secrets.clean(why) for key, why in self.evidence.items()}
+        self.facts = _merge(secrets.redact_json(self.facts), credentials.redact_json(dict(self.user_facts)))
+        self.evidence = {key: secrets.clean(reason) for key, reason in self.evidence.items()}
         self.notes = {table: list(map(secrets.clean, notes)) for table, notes in self.notes.items()}
-        self.todos = {t: [(secrets.clean(a), secrets.clean(b)) for a, b in told] for t, told in self.todos.items()}
+        self.todos = {
+            t: [(secrets.clean(a), secrets.clean(b)) for a, b in entries] for t, entries in self.todos.items()
+        }
 
     @property
-    def open_ends(self) -> int:
+    def todo_count(self) -> int:
         return sum(map(len, self.todos.values()))
 
-    def text(self, head: Iterable[str]) -> str:
-        """The profile as TOML. `head` are comment lines above it."""
-        lines = [comment_text(line) if line else "#" for line in head]
-        lines += ["", *self._lines((), {n: v for n, v in self.facts.items() if n not in _ORDER})]
-        for table in _ORDER:
-            lines += list(self._table(table))
+    def to_toml(self, head: Iterable[str]) -> str:
+        """The profile as TOML. `head` contains the comment lines at the top."""
+        lines = [format_comment(line) if line else "#" for line in head]
+        lines += ["", *self._key_lines((), {n: v for n, v in self.facts.items() if n not in _TABLE_ORDER})]
+        for table in _TABLE_ORDER:
+            lines += list(self._table_lines(table))
         return "\n".join(lines) + "\n"
 
-    def _table(self, table: str) -> Iterator[str]:
+    def _table_lines(self, table: str) -> Iterator[str]:
         value, notes, todos = self.facts.get(table), self.notes.get(table, ()), self.todos.get(table, ())
         if not value and not notes and not todos:
             return
         yield ""
-        yield from (comment_text(note) for note in notes)
+        yield from (format_comment(note) for note in notes)
         if isinstance(value, list):
-            yield from self._array(table, value)
-        elif table in _NESTED:
-            yield from self._nested((table,), value or {}, _NESTED[table])
+            yield from self._array_lines(table, value)
+        elif table in _NESTED_LEVELS:
+            yield from self._nested_lines((table,), value or {}, _NESTED_LEVELS[table])
         elif value is not None:
-            yield from self._headed((table,), value)
+            yield from self._header_and_lines((table,), value)
         elif todos:
-            yield f"# [{key_text(table)}]"
-        for line, why in todos:
-            yield comment_text(f"{line}  # TODO {why}" if line else f"TODO {why}")
+            yield f"# [{format_key(table)}]"
+        for line, reason in todos:
+            yield format_comment(f"{line}  # TODO {reason}" if line else f"TODO {reason}")
 
-    def _array(self, table: str, entries: list[Mapping[str, Any]]) -> Iterator[str]:
-        yield comment_text(self._why((table,)))
+    def _array_lines(self, table: str, entries: list[Mapping[str, Any]]) -> Iterator[str]:
+        yield format_comment(self._evidence_of((table,)))
         for entry in entries:
-            yield f"[[{key_text(table)}]]"
-            yield from (f"{key_text(name)} = {value_text(value)}" for name, value in entry.items())
+            yield f"[[{format_key(table)}]]"
+            yield from (f"{format_key(name)} = {format_value(value)}" for name, value in entry.items())
             yield ""
 
-    def _nested(self, key: Key, value: Mapping[str, Any], depth: int) -> Iterator[str]:
-        for index, (name, below) in enumerate(value.items()):
+    def _nested_lines(self, key: Key, value: Mapping[str, Any], depth: int) -> Iterator[str]:
+        for index, (name, subtable) in enumerate(value.items()):
             yield from ("",) if index else ()
             if depth > 1:
-                yield from self._nested((*key, name), below, depth - 1)
+                yield from self._nested_lines((*key, name), subtable, depth - 1)
                 continue
-            yield from self._headed((*key, name), below)
+            yield from self._header_and_lines((*key, name), subtable)
 
-    def _headed(self, key: Key, table: Mapping[str, Any]) -> Iterator[str]:
-        """A header and its lines; where a person stated all of them, that is said once."""
-        own = {(*key, name) for name in table} & self.evidence.keys()
-        yield from () if own else (comment_text(self._why(key)),)
-        yield f"[{'.'.join(map(key_text, key))}]"
-        yield from self._lines(key, table, said=not own)
+    def _header_and_lines(self, key: Key, table: Mapping[str, Any]) -> Iterator[str]:
+        """A header and its lines; a table of the user has one comment above the header."""
+        probed_keys = {(*key, name) for name in table} & self.evidence.keys()
+        yield from () if probed_keys else (format_comment(self._evidence_of(key)),)
+        yield f"[{'.'.join(map(format_key, key))}]"
+        yield from self._key_lines(key, table, bare=not probed_keys)
 
-    def _lines(self, key: Key, table: Mapping[str, Any], *, said: bool = False) -> Iterator[str]:
-        """`key = value  # evidence`; the evidence stands above where the line would be too long."""
+    def _key_lines(self, key: Key, table: Mapping[str, Any], *, bare: bool = False) -> Iterator[str]:
+        """Yields `key = value  # evidence`, with the evidence on the line above if the line is too long."""
         for name, value in table.items():
-            line, why = f"{key_text(name)} = {value_text(value)}", comment_text(self._why((*key, name)))
-            if said:
+            line = f"{format_key(name)} = {format_value(value)}"
+            comment = format_comment(self._evidence_of((*key, name)))
+            if bare:
                 yield line
-            elif len(line) + len(why) + 2 <= _WIDTH:
-                yield f"{line}  {why}"
+            elif len(line) + len(comment) + 2 <= _WIDTH:
+                yield f"{line}  {comment}"
             else:
-                yield from (why, line)
+                yield from (comment, line)
 
-    def _why(self, key: Key) -> str:
+    def _evidence_of(self, key: Key) -> str:
         if key in self.evidence:
             return self.evidence[key]
         return f"stated in {self.source}" if self.source else "stated"
 
 
-def _substituted(value: Any) -> bool:
-    """Whether a value that was seen holds what a profile would take for a variable of the person's own."""
+def _has_placeholder(value: Any) -> bool:
+    """Whether an observed value contains a placeholder that a profile would expand."""
     return any(word in str(value) for word in ("{env.", "{var."))
 
 
-def _has(value: Any, key: Key) -> bool:
+def _has_key(value: Any, key: Key) -> bool:
     for name in key:
         if not isinstance(value, Mapping) or name not in value:
             return False
@@ -203,61 +206,61 @@ def _has(value: Any, key: Key) -> bool:
     return True
 
 
-def _merged(found: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(found)
-    for name, value in given.items():
-        below = merged.get(name)
-        both = isinstance(value, Mapping) and isinstance(below, Mapping)
-        merged[name] = _merged(below, value) if both else _copy(value)  # type: ignore[arg-type]
+def _merge(facts: Mapping[str, Any], user_facts: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(facts)
+    for name, value in user_facts.items():
+        current = merged.get(name)
+        are_tables = isinstance(value, Mapping) and isinstance(current, Mapping)
+        merged[name] = _merge(current, value) if are_tables else _copy_tables(value)  # type: ignore[arg-type]
     return merged
 
 
-def _copy(value: Any) -> Any:
-    """Tables anew, so that what is found can be added to them."""
-    return {name: _copy(item) for name, item in value.items()} if isinstance(value, Mapping) else value
+def _copy_tables(value: Any) -> Any:
+    """A copy with new tables, which can be changed."""
+    return {name: _copy_tables(item) for name, item in value.items()} if isinstance(value, Mapping) else value
 
 
-def key_text(name: str) -> str:
-    """A key as it stands before `=` or in a header: bare where it can be."""
-    return _visible(tomlkit.key(_unicode(name)).as_string())
+def format_key(name: str) -> str:
+    """A TOML key, bare if possible."""
+    return _escape_invisible(tomlkit.key(_replace_surrogates(name)).as_string())
 
 
-def value_text(value: Any) -> str:
-    """Any value that a profile may hold, on one line. Raises ValueError on null, NaN and infinity."""
-    return _visible(_item(value).as_string())
+def format_value(value: Any) -> str:
+    """A TOML value on one line. Raises ValueError on null, NaN and infinity."""
+    return _escape_invisible(_toml_item(value).as_string())
 
 
-def comment_text(text: str) -> str:
-    """A comment of one line."""
-    return tomlkit.comment(" ".join(_INVISIBLE.sub(" ", _unicode(text)).split())).as_string().rstrip()
+def format_comment(text: str) -> str:
+    """A TOML comment of one line."""
+    return tomlkit.comment(" ".join(_INVISIBLE.sub(" ", _replace_surrogates(text)).split())).as_string().rstrip()
 
 
-def _item(value: Any) -> Item:
-    """As tomlkit's own, but tables are inline, in their order."""
+def _toml_item(value: Any) -> Item:
+    """Like `tomlkit.item`, but with inline tables in their original order."""
     if isinstance(value, Mapping):
         table = tomlkit.inline_table()
-        for name, below in value.items():
-            table.append(tomlkit.key(_unicode(name)), _item(below))
+        for name, item_value in value.items():
+            table.append(tomlkit.key(_replace_surrogates(name)), _toml_item(item_value))
         return table
     if isinstance(value, (list, tuple)):
         array = tomlkit.array()
-        array.extend(map(_item, value))
+        array.extend(map(_toml_item, value))
         return array
     if isinstance(value, (date, time)):
         return tomlkit.string(value.isoformat())
     if isinstance(value, str):
-        return tomlkit.string(_unicode(value))
+        return tomlkit.string(_replace_surrogates(value))
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("a profile has no infinite number")
+        raise ValueError("a profile accepts no NaN or infinite number")
     item: Item = tomlkit.item(value)
     return item
 
 
-def _unicode(text: str) -> str:
-    """Half of a surrogate pair, which TOML cannot hold, becomes U+FFFD."""
+def _replace_surrogates(text: str) -> str:
+    """Replaces lone surrogates, which TOML cannot encode, by U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _visible(text: str) -> str:
-    """Strings and quoted keys of TOML, with what is invisible as an escape."""
-    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04X}", text)
+def _escape_invisible(text: str) -> str:
+    """Escapes invisible characters in strings and quoted keys of TOML."""
+    return _INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04X}", text)

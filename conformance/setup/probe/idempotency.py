@@ -1,4 +1,4 @@
-"""Where the idempotency key travels, by trying to replay; what it looks like; what becomes of a call without one."""
+"""Carrier and format of the idempotency key, found by replays; treatment of a missing key."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.profile.model import Idempotency
-from conformance.setup.conventions import KEY_NAMES
-from conformance.setup.probe.context import Bench, Unarranged
+from conformance.setup.conventions import IDEMPOTENCY_KEY_NAMES
+from conformance.setup.probe.context import ARRANGE_ERRORS, Probe
 
 _PARAMETERS: Final = ("idempotencyKey", "idempotency_key", "idempotency-key", "requestKey")
 _POINTERS: Final = (
@@ -32,275 +32,288 @@ _POINTERS: Final = (
     "/_key",
     "/context/key",
 )
-_SUSPECTS: Final = 6
-_SUBJECTS_TRIED: Final = 2
-"""So many whose every place is tried: the first may have been refused for its body."""
-_SUBJECTS: Final = (
+_MAX_SUSPECTS: Final = 6
+_MAX_OPERATIONS: Final = 2
+"""Number of operations on which all locations are tried: the first may be refused because of its body."""
+_OPERATIONS: Final = (
     "createInstallationWebhook",
     "quotePublicCart",
     "revokePublicCart",
     "requestStorefrontOrderAfterSales",
     "cancelHostedCheckoutBrowser",
 )
-"""What it is tried on: that which creates something, or failing that something of a cart or an order."""
-_ID: Final = re.compile(r"(^|[^a-z])(id|ref|uuid|number)$|Id$|Ref$|_id$", re.IGNORECASE)
-_PER_CALL: Final = re.compile(r"request|trace|correlation|span", re.IGNORECASE)
+"""Operations to try: first the one that needs no fixture."""
+_ID_NAME: Final = re.compile(r"(^|[^a-z])(id|ref|uuid|number)$|Id$|Ref$|_id$", re.IGNORECASE)
+_PER_REQUEST: Final = re.compile(r"request|trace|correlation|span", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a key may travel: `at` is a header's or a parameter's name, or a pointer into the body."""
+class KeyLocation:
+    """A location of the key: `name` is the name of a header or parameter, or a JSON pointer into the body."""
 
     carrier: str
-    at: str
+    name: str
 
     def __str__(self) -> str:
-        return f"{self.carrier} {self.at}"
+        return f"{self.carrier} {self.name}"
 
     @property
     def idempotency(self) -> Idempotency:
         if self.carrier == "body":
-            return Idempotency("body", pointer=self.at)
-        return Idempotency(self.carrier, self.at)
+            return Idempotency("body", pointer=self.name)
+        return Idempotency(self.carrier, self.name)
 
 
 @dataclass(frozen=True)
-class Form:
-    """A look of keys. `value` is what a profile says of it; None: nothing."""
+class KeyFormat:
+    """A format of keys. `value` is `idempotency.format` in the profile; None: the default."""
 
     name: str
     value: Any
-    make: Callable[[], str]
+    generate: Callable[[], str]
 
 
-def _drawn(alphabet: str, length: int) -> str:
+def _random_text(alphabet: str, length: int) -> str:
     return "".join(random_source.choice(alphabet) for _ in range(length))
 
 
 _HEX: Final = "0123456789abcdef"
-_SMALL: Final = string.ascii_lowercase + string.digits
-FORMS: Final = (
-    Form("uuid", None, lambda: str(uuid.uuid4())),
-    Form("32 hexadecimal digits", {"pattern": "[0-9a-f]{32}"}, lambda: _drawn(_HEX, 32)),
-    Form("24 small letters and digits", {"pattern": "[a-z0-9]{24}"}, lambda: _drawn(_SMALL, 24)),
-    Form("18 digits", {"pattern": "[1-9][0-9]{17}"}, lambda: "1" + _drawn(string.digits, 17)),
-    Form("idem_ and 24 hexadecimal digits", {"pattern": "idem_[0-9a-f]{24}"}, lambda: f"idem_{_drawn(_HEX, 24)}"),
-    Form(
-        "a ULID", {"pattern": "0[0-9A-HJKMNP-TV-Z]{25}"}, lambda: "0" + _drawn("0123456789ABCDEFGHJKMNPQRSTVWXYZ", 25)
+_BASE36: Final = string.ascii_lowercase + string.digits
+KEY_FORMATS: Final = (
+    KeyFormat("uuid", None, lambda: str(uuid.uuid4())),
+    KeyFormat("32 hexadecimal digits", {"pattern": "[0-9a-f]{32}"}, lambda: _random_text(_HEX, 32)),
+    KeyFormat("24 small letters and digits", {"pattern": "[a-z0-9]{24}"}, lambda: _random_text(_BASE36, 24)),
+    KeyFormat("18 digits", {"pattern": "[1-9][0-9]{17}"}, lambda: "1" + _random_text(string.digits, 17)),
+    KeyFormat(
+        "idem_ and 24 hexadecimal digits", {"pattern": "idem_[0-9a-f]{24}"}, lambda: f"idem_{_random_text(_HEX, 24)}"
+    ),
+    KeyFormat(
+        "a ULID",
+        {"pattern": "0[0-9A-HJKMNP-TV-Z]{25}"},
+        lambda: "0" + _random_text("0123456789ABCDEFGHJKMNPQRSTVWXYZ", 25),
     ),
 )
-"""The usual ones, the likeliest first."""
+"""Most common first."""
 
 
-async def carrier(bench: Bench) -> None:
-    """Tries places until a key in one of them makes a difference, and says which and how that was seen."""
-    if bench.draft.knows("idempotency", "carrier"):
+async def probe_key_location(probe: Probe) -> None:
+    """Tries locations until a key in one of them changes the outcome, and states it with the evidence."""
+    if probe.draft.has("idempotency", "carrier"):
         return
-    learnt = 0
-    for name in _SUBJECTS:
+    attempts = 0
+    for name in _OPERATIONS:
         try:
-            bare = (await bench.arrange(name)).with_key(None)
-        except Unarranged as error:
-            bench.tell(f"  cannot try {name}: {error}")
+            keyless = (await probe.arrange(name)).with_key(None)
+        except ARRANGE_ERRORS as error:
+            probe.echo(f"  cannot try {name}: {error}")
             continue
-        first = await bench.send(bare, "without a key")
+        first = await probe.send(keyless, "without a key")
         if first.status not in (200, 400):
-            bench.tell(f"  {name} without a key is answered {first.summary}: nothing to learn there")
+            probe.echo(f"  {name} without a key gets {first.summary}: skipped")
             continue
-        if await (_accepted if first.ok else _refused)(bench, name, first):
+        if await (_find_if_accepted if first.ok else _find_if_refused)(probe, name, first):
             return
-        learnt += 1
-        if first.ok or learnt == _SUBJECTS_TRIED:
+        attempts += 1
+        if first.ok or attempts == _MAX_OPERATIONS:
             break
-    bench.draft.todo(
-        "idempotency", 'carrier = "header"', "header, query or body: where the key travels; 10 operations need it"
+    probe.draft.todo(
+        "idempotency", 'carrier = "header"', "header, query or body: the carrier of the key; 10 operations need it"
     )
-    bench.draft.todo(
-        "idempotency", 'name = "Idempotency-Key"', 'of the header or parameter; for a body: pointer = "/..."'
+    probe.draft.todo(
+        "idempotency", 'name = "Idempotency-Key"', 'name of the header or parameter; in a body: pointer = "/..."'
     )
-    bench.tell("  idempotency: no place of a key was found")
+    probe.echo("  idempotency key: location not found")
 
 
-async def _refused(bench: Bench, name: str, first: Answer) -> bool:
-    """Without a key it is refused: the place is the one with which it is answered 200.
+async def _find_if_refused(probe: Probe, name: str, first: Answer) -> bool:
+    """Finds the location of the key if a request without a key is refused: the one that gets 200.
 
-    Where a uuid is refused as well, but otherwise than no key at all, other looks of keys are tried in that place.
+    If a UUID is refused with another answer than a missing key, other formats are tried in that location.
     """
-    noise = differences(first.value, (await bench.send(first.request, "without a key")).value)
-    suspects: list[Place] = []
-    for place in places(bench):
-        answer = await _tried(bench, name, place, FORMS[0], first)
+    noise = differences(first.value, (await probe.send(first.request, "without a key")).value)
+    suspects: list[KeyLocation] = []
+    for location in key_locations(probe):
+        answer = await _try_location(probe, name, location, KEY_FORMATS[0], first)
         if answer is None:
             continue
         if answer.ok:
             return True
         if differences(first.value, answer.value) - noise:
-            suspects.append(place)
-    for form in FORMS[1:]:
-        for place in suspects[:_SUSPECTS]:
-            answer = await _tried(bench, name, place, form, first)
+            suspects.append(location)
+    for key_format in KEY_FORMATS[1:]:
+        for location in suspects[:_MAX_SUSPECTS]:
+            answer = await _try_location(probe, name, location, key_format, first)
             if answer is not None and answer.ok:
                 return True
-    bench.tell(f"  {name} is answered {first.summary} with a key in any of the usual places, and without one")
+    probe.echo(f"  {name} gets {first.summary} with a key in each common location, and without one")
     return False
 
 
-async def _tried(bench: Bench, name: str, place: Place, form: Form, first: Answer) -> Answer | None:
-    """The answer with a key there; a 200 is the proof, and stated."""
-    request = await _placed(bench, name, place, form.make())
+async def _try_location(
+    probe: Probe, name: str, location: KeyLocation, key_format: KeyFormat, first: Answer
+) -> Answer | None:
+    """The answer with a key in the location; if it is 200, the location is stated."""
+    request = await _request_with_key(probe, name, location, key_format.generate())
     if request is None:
         return None
-    answer = await bench.send(request, "idempotency")
+    answer = await probe.send(request, "idempotency")
     if answer.ok:
-        again = await bench.send(request, "replay")
-        other = await bench.send(request.with_key(form.make()), "another key")
-        seen = f"{name}: {first.summary} without a key, 200 with one there, {_told(answer, again, other)}"
-        _state(bench, place, form, seen)
-        bench.draft.state(("idempotency", "missing_key"), "refused", f"{name} without a key: {first.summary}")
-        await _odd_key(bench, name, place, form)
+        repeat = await probe.send(request, "replay")
+        other = await probe.send(request.with_key(key_format.generate()), "another key")
+        evidence = f"{name}: {first.summary} without a key, 200 with one, {_describe_replay(answer, repeat, other)}"
+        _state_location(probe, location, key_format, evidence)
+        probe.draft.state(("idempotency", "missing_key"), "refused", f"{name} without a key: {first.summary}")
+        await _try_odd_key(probe, name, location, key_format)
     return answer
 
 
-async def _accepted(bench: Bench, name: str, first: Answer) -> bool:
-    """Without a key it is accepted: the place is the one where the same key twice has the same outcome."""
-    second = await bench.send((await bench.arrange(name)).with_key(None), "without a key")
-    telling = telling_apart(first.value, second.value)
-    suspects: list[Place] = []
-    for place in places(bench):
-        if await _replays(bench, name, place, FORMS[0], telling, suspects):
+async def _find_if_accepted(probe: Probe, name: str, first: Answer) -> bool:
+    """Finds the location of the key if a request without a key is accepted: equal keys have equal outcomes there."""
+    second = await probe.send((await probe.arrange(name)).with_key(None), "without a key")
+    identifiers = identifying_pointers(first.value, second.value)
+    suspects: list[KeyLocation] = []
+    for location in key_locations(probe):
+        if await _try_replay(probe, name, location, KEY_FORMATS[0], identifiers, suspects):
             return True
-    for form in FORMS[1:]:
-        for place in suspects[:_SUSPECTS]:
-            if await _replays(bench, name, place, form, telling, []):
+    for key_format in KEY_FORMATS[1:]:
+        for location in suspects[:_MAX_SUSPECTS]:
+            if await _try_replay(probe, name, location, key_format, identifiers, []):
                 return True
-    bench.tell(f"  {name} does the same again with a key in any of the usual places, and without one")
+    probe.echo(f"  {name} is repeated with a key in each common location, and without one")
     return False
 
 
-async def _replays(
-    bench: Bench, name: str, place: Place, form: Form, telling: frozenset[str], suspects: list[Place]
+async def _try_replay(
+    probe: Probe,
+    name: str,
+    location: KeyLocation,
+    key_format: KeyFormat,
+    identifiers: frozenset[str],
+    suspects: list[KeyLocation],
 ) -> bool:
-    """Whether the same key has the same outcome twice, and another key another. A refusal is suspect: it is read."""
-    request = await _placed(bench, name, place, form.make())
+    """Whether equal keys have equal outcomes, and different keys different ones. A refused location is a suspect."""
+    request = await _request_with_key(probe, name, location, key_format.generate())
     if request is None:
         return False
-    answer = await bench.send(request, "idempotency")
+    answer = await probe.send(request, "idempotency")
     if not answer.ok:
-        suspects.append(place)
+        suspects.append(location)
         return False
-    again = await bench.send(request, "replay")
-    if not _same_outcome(answer, again, telling):
+    repeat = await probe.send(request, "replay")
+    if not _same_outcome(answer, repeat, identifiers):
         return False
-    other = await bench.send(request.with_key(form.make()), "another key")
-    if other.ok and _same_outcome(answer, other, telling):
-        return False  # the outcome is always the same: nothing follows
-    _state(bench, place, form, f"{name}: {_told(answer, again, other)}")
-    bench.draft.state(("idempotency", "missing_key"), "accepted", f"{name} without a key: 200")
-    await _odd_key(bench, name, place, form)
+    other = await probe.send(request.with_key(key_format.generate()), "another key")
+    if other.ok and _same_outcome(answer, other, identifiers):
+        return False  # the outcome does not depend on the key
+    _state_location(probe, location, key_format, f"{name}: {_describe_replay(answer, repeat, other)}")
+    probe.draft.state(("idempotency", "missing_key"), "accepted", f"{name} without a key: 200")
+    await _try_odd_key(probe, name, location, key_format)
     return True
 
 
-def places(bench: Bench) -> Iterator[Place]:
-    """The likely ones, what the target's own document names first."""
-    told = [Place(*place) for place in bench.described.key_places]
-    usual = [Place("header", name) for name in KEY_NAMES]
-    usual += [Place("query", name) for name in (*_PARAMETERS, *KEY_NAMES)]
-    usual += [Place("body", at) for at in _POINTERS]
-    yield from dict.fromkeys([*told, *usual])
+def key_locations(probe: Probe) -> Iterator[KeyLocation]:
+    """Locations to try, those of the OpenAPI document first."""
+    documented = [KeyLocation(*location) for location in probe.openapi.key_locations]
+    common = [KeyLocation("header", name) for name in IDEMPOTENCY_KEY_NAMES]
+    common += [KeyLocation("query", name) for name in (*_PARAMETERS, *IDEMPOTENCY_KEY_NAMES)]
+    common += [KeyLocation("body", at) for at in _POINTERS]
+    yield from dict.fromkeys([*documented, *common])
 
 
-async def _placed(bench: Bench, name: str, place: Place, key: str) -> Request | None:
-    """A request on fixtures of its own, with a key there; None where the body cannot carry one."""
-    request = replace(await bench.arrange(name), idempotency=place.idempotency, key=key)
-    if place.carrier != "body":
+async def _request_with_key(probe: Probe, name: str, location: KeyLocation, key: str) -> Request | None:
+    """A request on new fixtures with a key in the location; None if the body cannot contain it."""
+    request = replace(await probe.arrange(name), idempotency=location.idempotency, key=key)
+    if location.carrier != "body":
         return request
     if request.body is NO_BODY or not isinstance(request.body, dict):
         return None
     try:
-        pointer.put(request.body, place.at, key)
+        pointer.put(request.body, location.name, key)
     except (KeyError, ValueError):
         return None
     return request
 
 
-def differences(one: Any, other: Any) -> frozenset[str]:
-    """The pointers at which two values differ, arrays by index."""
-    left, right = dict(pointer.leaves(one)), dict(pointer.leaves(other))
+def differences(first: Any, second: Any) -> frozenset[str]:
+    """The JSON pointers at which two values differ; arrays are compared by index."""
+    first_leaves, second_leaves = dict(pointer.leaves(first)), dict(pointer.leaves(second))
     return frozenset(
         at
-        for at in left.keys() | right.keys()
-        if at not in left or at not in right or not strictjson.same(left[at], right[at])
+        for at in first_leaves.keys() | second_leaves.keys()
+        if at not in first_leaves or at not in second_leaves or not strictjson.same(first_leaves[at], second_leaves[at])
     )
 
 
-def telling_apart(one: Any, other: Any) -> frozenset[str]:
-    """The pointers at which two creations differ as two things do: their ids, else what differs of `data`."""
-    differing = differences(one, other)
-    own = {at for at in differing if not _PER_CALL.search(at)}
-    ids = {at for at in own if _ID.search(pointer.tokens(at)[-1])}
-    return frozenset(ids or {at for at in own if at.startswith("/data/")} or differing)
+def identifying_pointers(first: Any, second: Any) -> frozenset[str]:
+    """The pointers that identify a created resource: ids that differ, else other differences in `data`."""
+    differing = differences(first, second)
+    candidates = {at for at in differing if not _PER_REQUEST.search(at)}
+    ids = {at for at in candidates if _ID_NAME.search(pointer.tokens(at)[-1])}
+    return frozenset(ids or {at for at in candidates if at.startswith("/data/")} or differing)
 
 
-def _same_outcome(one: Answer, other: Answer, telling: frozenset[str]) -> bool:
-    if not (one.ok and other.ok) or not telling:
+def _same_outcome(first: Answer, second: Answer, identifiers: frozenset[str]) -> bool:
+    if not (first.ok and second.ok) or not identifiers:
         return False
-    return all(_at(one.value, at) == _at(other.value, at) is not None for at in telling)
+    return all(_value_at(first.value, at) == _value_at(second.value, at) is not None for at in identifiers)
 
 
-def _at(value: Any, at: str) -> Any:
+def _value_at(value: Any, at: str) -> Any:
     return pointer.get(value, at) if pointer.has(value, at) else None
 
 
-def _told(answer: Answer, again: Answer, other: Answer) -> str:
-    same = again.ok and strictjson.same(answer.value, again.value)
-    replay = "the same answer to the same key" if same else f"{again.summary} to the same key"
+def _describe_replay(answer: Answer, repeat: Answer, other: Answer) -> str:
+    same = repeat.ok and strictjson.same(answer.value, repeat.value)
+    replay = "an identical answer to the same key" if same else f"{repeat.summary} to the same key"
     differs = not (other.ok and strictjson.same(answer.value, other.value))
-    return f"{replay}, {'another' if differs else 'the same too'} to another key"
+    return f"{replay}, {'a different' if differs else 'an identical'} answer to another key"
 
 
-def _state(bench: Bench, place: Place, form: Form, evidence: str) -> None:
-    bench.draft.state(("idempotency", "carrier"), place.carrier, evidence)
-    member = "pointer" if place.carrier == "body" else "name"
-    bench.draft.state(("idempotency", member), place.at, "there the key makes the difference")
-    if form.value is not None:
-        bench.draft.state(("idempotency", "format"), form.value, f"a uuid is refused, {form.name} accepted; widen it")
-    bench.tell(f"  idempotency key: {place}, {form.name}")
+def _state_location(probe: Probe, location: KeyLocation, key_format: KeyFormat, evidence: str) -> None:
+    probe.draft.state(("idempotency", "carrier"), location.carrier, evidence)
+    member = "pointer" if location.carrier == "body" else "name"
+    probe.draft.state(("idempotency", member), location.name, "the key in this location changes the outcome")
+    if key_format.value is not None:
+        probe.draft.state(
+            ("idempotency", "format"), key_format.value, f"a UUID is refused, {key_format.name} accepted; widen it"
+        )
+    probe.echo(f"  idempotency key: {location}, {key_format.name}")
 
 
-async def _odd_key(bench: Bench, name: str, place: Place, form: Form) -> None:
-    """What no uuid looks like: accepted, keys are free; refused, a rule is likely and only a person knows it."""
-    if bench.draft.knows("idempotency", "format"):
+async def _try_odd_key(probe: Probe, name: str, location: KeyLocation, key_format: KeyFormat) -> None:
+    """Sends a key that is not a UUID: if accepted, any format is allowed; if refused, the format is a TODO."""
+    if probe.draft.has("idempotency", "format"):
         return
-    request = await _placed(bench, name, place, f"odd key_{_drawn(_SMALL, 9)}~!")
+    request = await _request_with_key(probe, name, location, f"odd key_{_random_text(_BASE36, 9)}~!")
     if request is None:
         return
-    answer = await bench.send(request, "an odd key")
+    answer = await probe.send(request, "an odd key")
     if answer.ok:
-        bench.draft.state(("idempotency", "format"), "any", f"{name}: 200 with a key that no rule would allow")
-    elif form.name == "uuid":
-        note = f"{name} answers {answer.summary} to a key that is no uuid, 200 to one that is"
-        bench.draft.todo("idempotency", 'format = "uuid"', f"what a key looks like: {note}")
+        probe.draft.state(("idempotency", "format"), "any", f"{name}: 200 with an arbitrary key")
+    elif key_format.name == "uuid":
+        note = f"{name}: {answer.summary} with a key that is not a UUID, 200 with a UUID"
+        probe.draft.todo("idempotency", 'format = "uuid"', f"the format of a key; {note}")
 
 
-async def missing_keys(bench: Bench) -> None:
-    """Whether the other operations treat a missing key alike; where they do not, nothing can be said."""
-    stated = bench.draft.get("idempotency", "missing_key")
-    if stated is None or bench.draft.stated("idempotency", "missing_key"):
+async def probe_missing_keys(probe: Probe) -> None:
+    """Compares all operations for a missing key; if they differ, `missing_key` becomes a TODO."""
+    expected = probe.draft.get("idempotency", "missing_key")
+    if expected is None or probe.draft.is_stated("idempotency", "missing_key"):
         return
-    seen: dict[str, str] = {}
-    for name, control in list(bench.controls.items()):
+    treatments: dict[str, str] = {}
+    for name, control in list(probe.controls.items()):
         if not control.request.operation.idempotent or control.request.key is None:
             continue
         try:
-            answer = await bench.send((await bench.arrange(name)).with_key(None), "without a key")
-        except Unarranged:
+            answer = await probe.send((await probe.arrange(name)).with_key(None), "without a key")
+        except ARRANGE_ERRORS:
             continue
-        seen[name] = "accepted" if answer.ok else "refused" if answer.status == 400 else answer.summary
-    others = {name: how for name, how in seen.items() if how != stated}
-    if others:
-        bench.draft.retract(("idempotency", "missing_key"))
-        told = ", ".join(f"{name} {how}" for name, how in sorted(seen.items()))
-        bench.draft.todo("idempotency", 'missing_key = "refused"', f"not the same everywhere: {told}")
-    elif seen:
-        evidence = f"{len(seen)} operations without a key: all {stated}"
-        bench.draft.state(("idempotency", "missing_key"), stated, evidence)
+        treatments[name] = "accepted" if answer.ok else "refused" if answer.status == 400 else answer.summary
+    deviations = {name: treatment for name, treatment in treatments.items() if treatment != expected}
+    if deviations:
+        probe.draft.retract(("idempotency", "missing_key"))
+        summary = ", ".join(f"{name} {treatment}" for name, treatment in sorted(treatments.items()))
+        probe.draft.todo("idempotency", 'missing_key = "refused"', f"differs between operations: {summary}")
+    elif treatments:
+        evidence = f"{len(treatments)} operations without a key: all {expected}"
+        probe.draft.state(("idempotency", "missing_key"), expected, evidence)

@@ -1,8 +1,7 @@
-"""JSON Schemas inferred from the answers that were seen, so loose that no conforming service can fail them.
+"""JSON Schemas inferred from answers, loose enough that no conforming service can fail them.
 
-genson merges the samples; what a few samples cannot prove is taken out again: that a member is always there, that it
-is never null, that a number is always whole, that there are no further members, and anything deeper than the members
-of `data` or of its items.
+genson merges the samples. Constraints that a few samples cannot prove are removed: required members, non-null types,
+integers, closed objects, and everything below the members of `data` or of its items.
 """
 
 from __future__ import annotations
@@ -14,38 +13,38 @@ from genson import SchemaBuilder
 
 JsonValue = Any
 Schema = dict[str, Any]
-_DEPTH: Final = {"object": 3, "array": 4}
-"""The body, `data`, its members; of a list the members of its items. What is deeper may be a caller's own."""
-_DEEPEST: Final = 60
-_MOST_MEMBERS: Final = 200
+_SCHEMA_DEPTH: Final = {"object": 3, "array": 4}
+"""Levels of a schema: the body, `data`, items of a list, and members. Deeper values may come from the client."""
+_MAX_NESTING: Final = 60
+_MAX_MEMBERS: Final = 200
 
 
 def response_schema(bodies: Iterable[JsonValue], data: Literal["object", "array"]) -> Schema:
-    """For answers of the shape `{data: object}` or `{data: array, meta?: object}` (interface, Resources).
+    """The schema of bodies `{data: object}` or `{data: array, meta?: object}` (interface, Resources).
 
-    Only the envelope is demanded, for the interface itself demands it.
+    Only the envelope is required, as in the interface.
     """
-    usable = [body for body in bodies if isinstance(body, dict) and _shallow(body)]
-    schema = _loosened(_merged_schema(usable), _DEPTH[data])
+    usable = [body for body in bodies if isinstance(body, dict) and _is_shallow(body)]
+    schema = _loosen(_merged_schema(usable), _SCHEMA_DEPTH[data])
     properties = schema.get("properties", {})
-    inside = properties.get("data", {})
-    kept = {word: part for word, part in inside.items() if word in ("properties", "items")}
+    data_schema = properties.get("data", {})
+    constraints = {keyword: part for keyword, part in data_schema.items() if keyword in ("properties", "items")}
     if data == "object":
-        kept.pop("items", None)
+        constraints.pop("items", None)
     else:
-        kept.pop("properties", None)
-    return {"type": "object", "required": ["data"], "properties": {**properties, "data": {"type": data, **kept}}}
+        constraints.pop("properties", None)
+    return {"type": "object", "required": ["data"], "properties": {**properties, "data": {"type": data, **constraints}}}
 
 
 def error_schema(bodies: Iterable[JsonValue]) -> Schema:
-    """For PublicErrorResponse: an object with at least one member, whichever."""
-    usable = [body for body in bodies if isinstance(body, dict) and _shallow(body)]
-    schema = _loosened(_merged_schema(usable), _DEPTH["object"])
+    """The schema of PublicErrorResponse: an object with at least one member."""
+    usable = [body for body in bodies if isinstance(body, dict) and _is_shallow(body)]
+    schema = _loosen(_merged_schema(usable), _SCHEMA_DEPTH["object"])
     return {"type": "object", "minProperties": 1, "properties": schema.get("properties", {})}
 
 
 def envelope(data: Literal["object", "array"]) -> Schema:
-    """What the interface itself says, and nothing else."""
+    """The schema of the envelope alone, as the interface defines it."""
     return {"type": "object", "required": ["data"], "properties": {"data": {"type": data}}}
 
 
@@ -57,37 +56,37 @@ def _merged_schema(values: Iterable[JsonValue]) -> Schema:
     return schema
 
 
-def _loosened(schema: Mapping[str, Any], depth: int) -> Schema:
-    """The types that were seen, and null; members and items down to `depth`."""
+def _loosen(schema: Mapping[str, Any], depth: int) -> Schema:
+    """The observed types and null; members and items down to `depth`."""
     if depth == 0:
         return {}
     if "anyOf" in schema:
-        branches = [_loosened(branch, depth) for branch in schema["anyOf"]]
+        branches = [_loosen(branch, depth) for branch in schema["anyOf"]]
         return {"anyOf": branches} if all(branches) else {}
     loose: Schema = {}
     if "type" in schema:
-        seen = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        kinds = {"number" if kind == "integer" else str(kind) for kind in seen}
+        types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        kinds = {"number" if kind == "integer" else str(kind) for kind in types}
         if kinds == {"null"}:
-            return {}  # always absent so far: that tells nothing of what it is when it is there
+            return {}  # only null so far: the type is unknown
         loose["type"] = sorted(kinds | {"null"})
     properties = schema.get("properties", {})
-    if 0 < len(properties) <= _MOST_MEMBERS and depth > 1:
-        loose["properties"] = {str(name): _loosened(below, depth - 1) for name, below in properties.items()}
+    if 0 < len(properties) <= _MAX_MEMBERS and depth > 1:
+        loose["properties"] = {str(name): _loosen(subschema, depth - 1) for name, subschema in properties.items()}
     if isinstance(schema.get("items"), Mapping) and depth > 1:
-        loose["items"] = _loosened(schema["items"], depth - 1)
+        loose["items"] = _loosen(schema["items"], depth - 1)
     return loose
 
 
-def _shallow(value: JsonValue) -> bool:
-    """Whether it is nested no deeper than anybody would; what is deeper tells nothing and costs the stack."""
-    level = [value]
-    for _ in range(_DEEPEST):
-        level = [item for part in level if isinstance(part, (dict, list)) for item in _inside(part)]
-        if not level:
+def _is_shallow(value: JsonValue) -> bool:
+    """Whether a value is nested at most `_MAX_NESTING` levels deep. Deeper values are ignored: genson is recursive."""
+    parts = [value]
+    for _ in range(_MAX_NESTING):
+        parts = [item for part in parts if isinstance(part, (dict, list)) for item in _children(part)]
+        if not parts:
             return True
     return False
 
 
-def _inside(part: JsonValue) -> Iterable[JsonValue]:
+def _children(part: JsonValue) -> Iterable[JsonValue]:
     return part.values() if isinstance(part, dict) else part

@@ -1,4 +1,4 @@
-"""A good request of each operation: its path, the state that it needs, and what an answer tells of ids and members."""
+"""Finds a valid request for each operation: path, fixture state, and the locations of ids and members in its answer."""
 
 from __future__ import annotations
 
@@ -14,162 +14,163 @@ from conformance.core.errors import FixtureError
 from conformance.profile.model import FOREIGN
 from conformance.profile.render import placeholders
 from conformance.setup.probe.access import IDENTITY
-from conformance.setup.probe.context import Bench, Unarranged
+from conformance.setup.probe.context import ARRANGE_ERRORS, Probe
 from conformance.setup.probe.search import SEARCH
 
 CREATE: Final = "createInstallationWebhook"
 UPDATE: Final = "updateInstallationWebhook"
-KINDS: Final = {
+PARAMETER_FIXTURES: Final = {
     "id": ("webhook", "id"),
     "orderId": ("order", "id"),
     "cartId": ("cart", "id"),
     "slug": ("merchant", "slug"),
     "sessionId": ("session", "id"),
 }
-"""By path parameter: the kind of fixture that it names, and which of its members, unless a person says otherwise."""
-_STATES_TRIED: Final = 6
-_TOKEN_LENGTH: Final = 20
+"""Path parameter -> (kind of fixture, member), unless the user states the path."""
+_MAX_STATES: Final = 6
+_MIN_TOKEN_LENGTH: Final = 20
 
 
-async def controls(bench: Bench) -> None:
-    """Sends every operation once as it ought to be sent, in whatever state of its fixture it is answered 200."""
-    later = (CREATE, UPDATE)
-    order = [*(bench.operation(name) for name in later), *(o for o in bench.contract.all if o.id not in later)]
+async def probe_controls(probe: Probe) -> None:
+    """Sends a valid request of every operation, with each state of its fixture until one gets 200."""
+    webhook_names = (CREATE, UPDATE)
+    order = [
+        *(probe.operation(name) for name in webhook_names),
+        *(o for o in probe.contract.all if o.id not in webhook_names),
+    ]
     for operation in order:
-        if operation.id in (IDENTITY, SEARCH) or (operation.auth == "api_key" and not bench.main):
+        if operation.id in (IDENTITY, SEARCH) or (operation.auth == "api_key" and not probe.main_credential):
             continue
         if (
-            bench.draft.knows("limits", "read_only")
-            and bench.draft.get("limits", "read_only")
+            probe.draft.has("limits", "read_only")
+            and probe.draft.get("limits", "read_only")
             and operation.method != "GET"
         ):
             continue
-        await _control(bench, operation)
-    made = len(bench.controls)
-    bench.tell(f"  {made} of {len(bench.contract.all)} operations were answered 200")
+        await _probe_control(probe, operation)
+    proven = len(probe.controls)
+    probe.echo(f"  {proven} of {len(probe.contract.all)} operations were answered 200")
 
 
-async def _control(bench: Bench, operation: Operation) -> None:
-    paths = list(_paths(bench, operation))
+async def _probe_control(probe: Probe, operation: Operation) -> None:
+    paths = list(_candidate_paths(probe, operation))
     if operation.path_parameters and not paths:
         name = operation.path_parameters[0]
-        kind = KINDS[name][0]
-        bench.draft.todo(
-            "fixtures", f"[fixtures.{kind}.STATE]", f"where each {kind} comes from, for {operation.id} and others"
+        kind = PARAMETER_FIXTURES[name][0]
+        probe.draft.todo(
+            "fixtures", f"[fixtures.{kind}.STATE]", f"the source of each {kind}, for {operation.id} and others"
         )
         return
-    refused: list[tuple[str, Answer]] = []
+    refusals: list[tuple[str, Answer]] = []
     for path in paths or [{}]:
-        answer = await _with_path(bench, operation, path)
+        answer = await _send_with_path(probe, operation, path)
         if answer is None:
             return
         if answer.ok:
-            _tell_of(bench, operation, path, refused)
+            _state_control(probe, operation, path, refusals)
             return
-        refused.append((_state_of(path), answer))
-    _unproven(bench, operation, refused)
+        refusals.append((_fixture_state(path), answer))
+    _add_unproven(probe, operation, refusals)
 
 
-def _paths(bench: Bench, operation: Operation) -> Iterator[Mapping[str, str]]:
-    """What a person stated; else the kind of fixture that the parameter is called after, in each of its states."""
-    if bench.draft.stated("operations", operation.id, "path"):
-        yield bench.draft.get("operations", operation.id, "path")
+def _candidate_paths(probe: Probe, operation: Operation) -> Iterator[Mapping[str, str]]:
+    """The path that the user stated, or one path for each state of the fixture of the parameter."""
+    if probe.draft.is_stated("operations", operation.id, "path"):
+        yield probe.draft.get("operations", operation.id, "path")
         return
     for name in operation.path_parameters:
-        kind, member = KINDS[name]
-        states = [state for state in bench.draft.get("fixtures", kind) or {} if state != FOREIGN]
-        for state in states[:_STATES_TRIED]:
+        kind, member = PARAMETER_FIXTURES[name]
+        states = [state for state in probe.draft.get("fixtures", kind) or {} if state != FOREIGN]
+        for state in states[:_MAX_STATES]:
             yield {name: f"{{{kind}.{state}.{member}}}"}
 
 
-async def _with_path(bench: Bench, operation: Operation, path: Mapping[str, str]) -> Answer | None:
-    """The answer on a fixture of its own; None where no request can be made, and a TODO says why."""
+async def _send_with_path(probe: Probe, operation: Operation, path: Mapping[str, str]) -> Answer | None:
+    """The answer with a new fixture; None if the request cannot be built, with the reason as a TODO or note."""
     if path:
-        bench.draft.state(("operations", operation.id, "path"), dict(path), "being tried")
+        probe.draft.state(("operations", operation.id, "path"), dict(path), "not verified")
     try:
-        request = await bench.arrange(operation.id)
+        request = await probe.arrange(operation.id)
     except MissingFact as error:
-        _lacking(bench, operation, error)
-        bench.draft.retract(("operations", operation.id, "path"))
+        _add_missing_fact(probe, operation, error)
+        probe.draft.retract(("operations", operation.id, "path"))
         return None
     except FixtureError as error:
-        bench.draft.note("fixtures", f"{operation.id} could not be tried: {bench.clean(str(error))}")
-        bench.draft.retract(("operations", operation.id, "path"))
+        probe.draft.note("fixtures", f"{operation.id} was not sent: {probe.clean(str(error))}")
+        probe.draft.retract(("operations", operation.id, "path"))
         return None
-    return await bench.send(request, "control")
+    return await probe.send(request, "control")
 
 
-def _lacking(bench: Bench, operation: Operation, error: MissingFact) -> None:
+def _add_missing_fact(probe: Probe, operation: Operation, error: MissingFact) -> None:
     if error.key.endswith(".body"):
-        bench.draft.todo("operations", "body = { ... }", f"a valid body of {operation.id} ({operation.request_schema})")
+        probe.draft.todo("operations", "body = { ... }", f"a valid body of {operation.id} ({operation.request_schema})")
     elif error.key == "oauth":
-        bench.draft.todo(
-            "oauth", 'client_id = "..."', "a client, its redirect_uri, and [fixtures.oauth.code]: who knows them?"
-        )
+        probe.draft.todo("oauth", 'client_id = "..."', "a client, its redirect_uri, and [fixtures.oauth.code]")
     else:
-        bench.draft.todo(error.key.partition(".")[0], "", f"{operation.id}: {error}")
+        probe.draft.todo(error.key.partition(".")[0], "", f"{operation.id}: {error}")
 
 
-def _state_of(path: Mapping[str, str]) -> str:
+def _fixture_state(path: Mapping[str, str]) -> str:
     return next(iter(path.values()), "").strip("{}").rpartition(".")[0]
 
 
-def _tell_of(bench: Bench, operation: Operation, path: Mapping[str, str], refused: list[tuple[str, Answer]]) -> None:
-    where = ("operations", operation.id, "path")
-    if path and not bench.draft.stated(*where):
-        others = ", ".join(f"{state} {other.summary}" for state, other in refused)
-        bench.draft.evidence[where] = f"answered 200{f'; {others}' if others else ''}"
-    conflicts = [state for state, other in refused if other.status == 409]
-    if conflicts and not bench.draft.stated("transitions"):
-        known = bench.draft.get("transitions") or []
+def _state_control(
+    probe: Probe, operation: Operation, path: Mapping[str, str], refusals: list[tuple[str, Answer]]
+) -> None:
+    path_key = ("operations", operation.id, "path")
+    if path and not probe.draft.is_stated(*path_key):
+        listing = ", ".join(f"{state} {answer.summary}" for state, answer in refusals)
+        probe.draft.evidence[path_key] = f"answered 200{f'; {listing}' if listing else ''}"
+    conflicts = [state for state, answer in refusals if answer.status == 409]
+    if conflicts and not probe.draft.is_stated("transitions"):
+        known = probe.draft.get("transitions") or []
         added = [{"operation": operation.id, "fixture": state} for state in conflicts]
-        bench.draft.state(
-            ("transitions",),
-            [*known, *added],
-            "each was answered 409 on a fixture of its own, and 200 in another state",
+        probe.draft.state(
+            ("transitions",), [*known, *added], "each got 409 with a new fixture, and 200 in another state"
         )
-    if operation.has_body and not bench.draft.knows("operations", operation.id, "body"):
-        bench.draft.note("operations", f"{operation.id}: a body made from {operation.request_schema} is answered 200")
+    if operation.has_body and not probe.draft.has("operations", operation.id, "body"):
+        probe.draft.note("operations", f"{operation.id}: a body generated from {operation.request_schema} gets 200")
 
 
-def _unproven(bench: Bench, operation: Operation, refused: list[tuple[str, Answer]]) -> None:
-    bench.draft.retract(("operations", operation.id, "path"))
-    told = ", ".join(f"{state} {answer.summary}".strip() for state, answer in refused)
-    hint = bench.clean(refused[-1][1].body.decode("utf-8", "replace")) if refused else ""
-    bench.draft.todo("operations", "", f"{operation.id} was not answered 200 but {told}: {hint}")
-    bench.tell(f"  {operation.id}: {told}")
+def _add_unproven(probe: Probe, operation: Operation, refusals: list[tuple[str, Answer]]) -> None:
+    probe.draft.retract(("operations", operation.id, "path"))
+    summary = ", ".join(f"{state} {answer.summary}".strip() for state, answer in refusals)
+    hint = probe.clean(refusals[-1][1].body.decode("utf-8", "replace")) if refusals else ""
+    probe.draft.todo("operations", "", f"{operation.id} got {summary} instead of 200: {hint}")
+    probe.echo(f"  {operation.id}: {summary}")
 
 
-async def webhooks(bench: Bench) -> None:
-    """Where a new endpoint's id stands: what stands there can be updated. Then endpoints come from the interface."""
-    control = bench.controls.get(CREATE)
+async def probe_webhooks(probe: Probe) -> None:
+    """Finds the id of a created webhook endpoint by updating it, and states the webhook fixture."""
+    control = probe.controls.get(CREATE)
     if control is None:
         return
-    stated = bench.draft.get("webhooks", "id")
-    for at in [stated] if stated else list(_ids(control.value)):
+    stated = probe.draft.get("webhooks", "id")
+    for at in [stated] if stated else list(_candidate_ids(control.value)):
         if not pointer.has(control.value, at):
             continue
-        if await _updates(bench, at, {"id": pointer.get(control.value, at)}):
-            bench.draft.state(("webhooks", "id"), at, "what stands there is an endpoint that can be updated")
+        if await _can_update(probe, at, {"id": pointer.get(control.value, at)}):
+            probe.draft.state(("webhooks", "id"), at, "the endpoint with this id can be updated")
             break
     else:
-        bench.draft.todo("webhooks", 'id = "/data/id"', "in the answer to create: where the endpoint's id stands")
+        probe.draft.todo("webhooks", 'id = "/data/id"', "the pointer to the endpoint id in the answer to create")
         return
-    await _kept(bench, control)
+    await _state_kept_members(probe, control)
 
 
-def _ids(value: Any) -> list[str]:
-    """Where an id may stand, the likeliest first: called id, ending in id, then any other text or number."""
-    found = [
+def _candidate_ids(value: Any) -> list[str]:
+    """Up to five pointers to a possible id: members named id, then names that end in id, then other values."""
+    locations = [
         at
         for at, leaf in pointer.leaves(value)
         if isinstance(leaf, str | int) and not isinstance(leaf, bool) and leaf != ""
     ]
-    rank = {at: _rank(at) for at in found}
-    return sorted((at for at in found if rank[at] < 9), key=lambda at: (rank[at], len(at)))[:5]
+    ranks = {at: _id_rank(at) for at in locations}
+    return sorted((at for at in locations if ranks[at] < 9), key=lambda at: (ranks[at], len(at)))[:5]
 
 
-def _rank(at: str) -> int:
+def _id_rank(at: str) -> int:
     name = pointer.tokens(at)[-1] if at else ""
     if not at.startswith("/data/") or re.search(r"request|trace|installation|account", at, re.IGNORECASE):
         return 9
@@ -178,94 +179,91 @@ def _rank(at: str) -> int:
     return 1 if re.search(r"(id|_ref|Ref|uuid)$", name, re.IGNORECASE) else 5
 
 
-async def _updates(bench: Bench, at: str, members: Mapping[str, Any]) -> bool:
-    """Whether what stands at `at` of create's answer can be updated; the draft says only then how to get one."""
+async def _can_update(probe: Probe, at: str, members: Mapping[str, Any]) -> bool:
+    """Whether an update with the id at `at` succeeds; if so, the draft keeps the webhook fixture and path."""
     fixture, path = ("fixtures", "webhook"), ("operations", UPDATE, "path")
-    new = [key for key in (fixture, path) if not bench.draft.knows(*key)]
-    if fixture in new:  # first: a path names no fixture that is not there
+    missing_keys = [key for key in (fixture, path) if not probe.draft.has(*key)]
+    if fixture in missing_keys:  # before the path, which refers to it
         for name, value in {"call": CREATE, "members": {"id": at}}.items():
-            bench.draft.state((*fixture, "active", name), value, "made and updated by the probe")
-    if path in new:
-        bench.draft.state(path, {"id": "{webhook.id}"}, "an endpoint that was just created is updated")
+            probe.draft.state((*fixture, "active", name), value, "created and updated by the probe")
+    if path in missing_keys:
+        probe.draft.state(path, {"id": "{webhook.id}"}, "a created endpoint can be updated")
     try:
-        answer = await bench.send(await bench.arrange(UPDATE, given={"webhook": members}), "control")
+        answer = await probe.send(await probe.arrange(UPDATE, preset={"webhook": members}), "control")
         if answer.ok:
             return True
-    except Unarranged as error:
-        bench.draft.note("webhooks", bench.clean(f"{UPDATE} could not be tried: {error}"))
-    for key in reversed(new):
-        bench.draft.retract(key)
+    except ARRANGE_ERRORS as error:
+        probe.draft.note("webhooks", probe.clean(f"{UPDATE} was not sent: {error}"))
+    for key in reversed(missing_keys):
+        probe.draft.retract(key)
     return False
 
 
-async def _kept(bench: Bench, created: Answer) -> None:
-    """Members that create was sent and answered with, that a PATCH does not name, and that its answer has unchanged."""
-    updated = bench.controls.get(UPDATE)
-    body = bench.draft.get("operations", UPDATE, "body")
+async def _state_kept_members(probe: Probe, created: Answer) -> None:
+    """States the members of a created endpoint that a PATCH without them leaves unchanged."""
+    updated = probe.controls.get(UPDATE)
+    body = probe.draft.get("operations", UPDATE, "body")
     if updated is None or not isinstance(body, dict):
-        bench.draft.todo(
-            "webhooks", "patch = { ... }", "what a PATCH may name, with kept = [...]: what it then leaves alone"
-        )
+        probe.draft.todo("webhooks", "patch = { ... }", "a PATCH body; kept = [...]: members that it leaves unchanged")
         return
-    sent = created.request.body if isinstance(created.request.body, dict) else {}
-    small = next(
-        (one for one in [*(bench.draft.get("operations", UPDATE, "bodies") or []), body] if len(one) == 1), body
+    sent_body = created.request.body if isinstance(created.request.body, dict) else {}
+    patch = next(
+        (example for example in [*(probe.draft.get("operations", UPDATE, "bodies") or []), body] if len(example) == 1),
+        body,
     )
-    names = [name for name in sent if name not in small]
-    request = await bench.arrange(
-        UPDATE, given={"webhook": {"id": pointer.get(created.value, bench.draft.get("webhooks", "id"))}}
+    names = [name for name in sent_body if name not in patch]
+    request = await probe.arrange(
+        UPDATE, preset={"webhook": {"id": pointer.get(created.value, probe.draft.get("webhooks", "id"))}}
     )
-    fresh = await bench.send(await bench.arrange(CREATE), "webhook")
+    fresh = await probe.send(await probe.arrange(CREATE), "webhook")
     if not fresh.ok:
         return
-    request = await bench.arrange(
-        UPDATE, given={"webhook": {"id": pointer.get(fresh.value, bench.draft.get("webhooks", "id"))}}
+    request = await probe.arrange(
+        UPDATE, preset={"webhook": {"id": pointer.get(fresh.value, probe.draft.get("webhooks", "id"))}}
     )
-    answer = await bench.send(request.with_body(await bench.arranger.render_body(request, small)), "webhook")
-    fresh_sent = fresh.request.body
-    kept = [
+    answer = await probe.send(request.with_body(await probe.arranger.render_body(request, patch)), "webhook")
+    fresh_body = fresh.request.body
+    unchanged = [
         at
         for at in (f"/data{pointer.join(name)}" for name in names)
         if answer.ok
         and pointer.has(fresh.value, at)
         and pointer.has(answer.value, at)
-        and pointer.get(fresh.value, at) == pointer.get(answer.value, at) == fresh_sent[pointer.tokens(at)[-1]]
+        and pointer.get(fresh.value, at) == pointer.get(answer.value, at) == fresh_body[pointer.tokens(at)[-1]]
     ]
-    if kept:
-        bench.draft.state(("webhooks", "patch"), small, "answered 200")
-        bench.draft.state(("webhooks", "kept"), kept, "as create was sent it, before and after that PATCH")
+    if unchanged:
+        probe.draft.state(("webhooks", "patch"), patch, "answered 200")
+        probe.draft.state(("webhooks", "kept"), unchanged, "equal in the create request and in both answers")
     else:
-        bench.draft.todo(
-            "webhooks", 'kept = ["/data/url"]', "in the answers to create and PATCH: what a PATCH leaves alone"
-        )
+        probe.draft.todo("webhooks", 'kept = ["/data/url"]', "members that a PATCH leaves unchanged")
 
 
-def oauth(bench: Bench) -> None:
-    """Where the members of a token request and its answer stand, from the body that was given and the 200 to it."""
-    if not bench.draft.knows("oauth"):
+def state_oauth_members(probe: Probe) -> None:
+    """States the pointers to members of a token request and of its 200 answer."""
+    if not probe.draft.has("oauth"):
         return
-    body = bench.draft.get("operations", "exchangeOAuthToken", "body")
-    wanted = {"pkce.verifier": "code_verifier", "oauth.code": "code", "oauth.client_id": "client_id_member"}
-    wanted |= {"oauth.redirect_uri": "redirect_uri_member"}
+    body = probe.draft.get("operations", "exchangeOAuthToken", "body")
+    members = {"pkce.verifier": "code_verifier", "oauth.code": "code", "oauth.client_id": "client_id_member"}
+    members |= {"oauth.redirect_uri": "redirect_uri_member"}
     for at, leaf in pointer.leaves(body) if body is not None else []:
-        for name in placeholders(leaf) & wanted.keys() if isinstance(leaf, str) else ():
+        for name in placeholders(leaf) & members.keys() if isinstance(leaf, str) else ():
             if leaf == f"{{{name}}}":
-                bench.draft.state(("oauth", wanted[name]), at, "where the body has that placeholder")
-    control = bench.controls.get("exchangeOAuthToken")
+                probe.draft.state(("oauth", members[name]), at, "the body contains the placeholder there")
+    control = probe.controls.get("exchangeOAuthToken")
     if control is None:
         return
-    _token_members(bench, control.value)
+    _state_token_members(probe, control.value)
 
 
-def _token_members(bench: Bench, value: Any) -> None:
-    """The token type tells itself by its value, the access token by its name or by being the only long text."""
+def _state_token_members(probe: Probe, value: Any) -> None:
+    """Finds the token type by its value, and the access token by its name or as the only long string."""
     texts = {at: leaf for at, leaf in pointer.leaves(value) if isinstance(leaf, str)}
     kinds = [at for at, leaf in texts.items() if leaf.lower() in ("dpop", "bearer")]
     if len(kinds) == 1:
-        bench.draft.state(("oauth", "token_type"), kinds[0], f"holds {texts[kinds[0]]} in the answer to the exchange")
-    named = [at for at in texts if re.sub(r"[^a-z]", "", pointer.tokens(at)[-1].lower()) in ("accesstoken", "token")]
-    long = [at for at, leaf in texts.items() if len(leaf) >= _TOKEN_LENGTH and not re.search(r"\s", leaf)]
-    if len(named) == 1:
-        bench.draft.state(("oauth", "access_token"), named[0], "so called in the answer to the exchange")
-    elif len(long) == 1:
-        bench.draft.state(("oauth", "access_token"), long[0], "the only long text in the answer to the exchange")
+        probe.draft.state(("oauth", "token_type"), kinds[0], f"{texts[kinds[0]]} in the answer to the exchange")
+    by_name = [at for at in texts if re.sub(r"[^a-z]", "", pointer.tokens(at)[-1].lower()) in ("accesstoken", "token")]
+    by_length = [at for at, leaf in texts.items() if len(leaf) >= _MIN_TOKEN_LENGTH and not re.search(r"\s", leaf)]
+    if len(by_name) == 1:
+        probe.draft.state(("oauth", "access_token"), by_name[0], "name in the answer to the exchange")
+    elif len(by_length) == 1:
+        probe.draft.state(("oauth", "access_token"), by_length[0], "the only long string in the answer to the exchange")

@@ -1,4 +1,4 @@
-"""Drafts a profile from a live target: one part after the other, then the file, then what is left to a person."""
+"""Drafts a profile from a live target: runs all parts of the probe, adds TODOs, and writes the files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,209 +28,213 @@ from conformance.setup.probe import openapi as probe_openapi
 from conformance.setup.probe import operations as probe_operations
 from conformance.setup.probe import schemas as probe_schemas
 from conformance.setup.probe import search as probe_search
-from conformance.setup.probe.context import Bench, bench, standing_in
+from conformance.setup.probe.context import Probe, open_probe, provisional_profile
 from conformance.setup.probe.draft import Draft
-from conformance.setup.probe.options import ProbeOptions, fetched, fragment
+from conformance.setup.probe.options import ProbeOptions, read_fragment, read_secret
 
-Tell = Callable[[str], None]
-Part = tuple[str, Callable[[Bench], Awaitable[None]]]
+Echo = Callable[[str], None]
+Part = tuple[str, Callable[[Probe], Awaitable[None]]]
 
-_LEFT_TO_A_PERSON: Final = (
-    ("fixtures", "[fixtures.KIND.STATE]", "where carts, orders, sessions, merchants come from", ("fixtures",)),
-    ("transitions", "operation, fixture, leads_to", "what each state allows", ("transitions",)),
+_USER_TODOS: Final = (
+    ("fixtures", "[fixtures.KIND.STATE]", "sources of carts, orders, sessions and merchants", ("fixtures",)),
+    ("transitions", "operation, fixture, leads_to", "operations that each state allows", ("transitions",)),
     ("hosted", "tickets_single_use = true", "whether a second consume is refused", ("hosted",)),
-    ("effects", "[effects.OPERATION]", "how to see that something happened", ("effects",)),
+    ("effects", "[effects.OPERATION]", "how to observe the effect of an operation", ("effects",)),
     ("rate_limit", "provoke = true", "whether a burst may be sent", ("rate_limit",)),
     ("oauth", 'client_id = "..."', "the client, its redirect_uri, [fixtures.oauth.code]", ("oauth",)),
-    ("revocation", "propagation_s = 0", "how long a revoked key may go on working", ("revocation",)),
+    ("revocation", "propagation_s = 0", "how long a revoked key may stay valid", ("revocation",)),
 )
 
 
 @dataclass(frozen=True)
-class Drafted:
-    """What came of a probe."""
+class DraftResult:
+    """The result of a probe."""
 
     profile: Path
     schemas: Path | None
     text: str
     schema_document: Mapping[str, Any]
-    open_ends: int
-    proven: int
-    """Operations that were answered 200."""
+    todo_count: int
+    proven_operations: int
+    """Number of operations that were answered 200."""
     operations: int
     requests: int
     seconds: float
 
 
-def probe(asked: ProbeOptions, tell: Tell) -> Drafted:
-    """Sends a bounded number of requests, and writes the draft and its schemas.
+def draft_profile(options: ProbeOptions, echo: Echo) -> DraftResult:
+    """Sends a limited number of requests, and writes the draft and its schemas.
 
-    Raises UsageError, ProfileError where nothing can be sent, Unreachable where nobody answers.
+    Raises UsageError or ProfileError on invalid options or files, Unreachable if the target does not answer.
     """
-    asked.check()
+    options.validate()
     contract, started = load_contract(), time.monotonic()
-    directory = asked.output.parent
-    draft = _begun(asked)
-    keys = {source.name: fetched(source, directory) for source in asked.keys}
-    described = probe_openapi.described(asked.openapi, standing_in(draft, directory, Schemas()), contract)
-    with tempfile.TemporaryDirectory(prefix="conformance-probe-") as place:
-        schemas = probe_schemas.loaded(described, contract, Path(place))
-        profile = standing_in(draft, directory, schemas)
-        tell(f"probing {profile.base_url}, with at most {asked.max_requests} requests")
+    directory = options.output.parent
+    draft = _initial_draft(options)
+    keys = {source.name: read_secret(source, directory) for source in options.keys}
+    openapi = probe_openapi.read_openapi(options.openapi, provisional_profile(draft, directory, Schemas()), contract)
+    with tempfile.TemporaryDirectory(prefix="conformance-probe-") as folder:
+        schemas = probe_schemas.load_openapi_schemas(openapi, contract, Path(folder))
+        profile = provisional_profile(draft, directory, schemas)
+        echo(f"probing {profile.base_url}, with at most {options.max_requests} requests")
         reach(profile)
-        opened = bench(
+        session = open_probe(
             draft,
             contract=contract,
-            described=described,
+            openapi=openapi,
             schemas=schemas,
             keys=keys,
             directory=directory,
-            directory_of_schemas=Path(place),
-            run=run_name(),
-            max_requests=asked.max_requests + asked.provoke_429,
-            tell=tell,
+            schema_directory=Path(folder),
+            run_name=run_name(),
+            max_requests=options.max_requests + options.provoke_429,
+            echo=echo,
         )
-        made, document, requests = asyncio.run(_probed(opened, asked))
-        text = _checked(made, document, asked, contract, Path(place), requests)
-    _write(asked, text, document)
-    return Drafted(
-        profile=asked.output,
-        schemas=asked.schema_file if _has_schemas(document) else None,
+        probe, document, requests = asyncio.run(_run_parts(session, options))
+        text = _render_draft(probe, document, options, contract, Path(folder), requests)
+    _write_files(options, text, document)
+    return DraftResult(
+        profile=options.output,
+        schemas=options.schema_file if _has_schemas(document) else None,
         text=text,
         schema_document=document,
-        open_ends=made.draft.open_ends,
-        proven=len(made.controls),
+        todo_count=probe.draft.todo_count,
+        proven_operations=len(probe.controls),
         operations=len(contract.all),
         requests=requests,
         seconds=time.monotonic() - started,
     )
 
 
-def _begun(asked: ProbeOptions) -> Draft:
-    """The draft before anything is sent: what a person stated."""
-    given = {name: value for name, value in fragment(asked.fixtures).items() if name not in ("name", "base_url")}
-    if asked.variables:
-        given["variables"] = {**given.get("variables", {}), **asked.variables}
-    first = {"name": "", "base_url": ""}
-    draft = Draft(first, given, asked.fixtures.name if asked.fixtures else "--var")
-    draft.state(("name",), asked.profile_name, "in reports and folder names")
-    draft.state(("base_url",), asked.base_url.rstrip("/"), "as given; --base-url overrides it")
-    for source in asked.keys:
-        draft.state(("credentials", source.name, "secret"), dict(source.secret), "as given by --key")
+def _initial_draft(options: ProbeOptions) -> Draft:
+    """The draft before the first request: options and facts of the user."""
+    user_facts = {
+        name: value for name, value in read_fragment(options.fixtures).items() if name not in ("name", "base_url")
+    }
+    if options.variables:
+        user_facts["variables"] = {**user_facts.get("variables", {}), **options.variables}
+    defaults = {"name": "", "base_url": ""}
+    draft = Draft(defaults, user_facts, options.fixtures.name if options.fixtures else "--var")
+    draft.state(("name",), options.profile_name, "used in reports and folder names")
+    draft.state(("base_url",), options.base_url.rstrip("/"), "from --base-url; the option overrides it in a run")
+    for source in options.keys:
+        draft.state(("credentials", source.name, "secret"), dict(source.secret), "from --key")
         draft.state(("credentials", source.name, "scopes"), [], "TODO not probed")
     return draft
 
 
-async def _probed(opened: Any, asked: ProbeOptions) -> tuple[Bench, dict[str, Any], int]:
-    async with opened as made:
+async def _run_parts(
+    session: AbstractAsyncContextManager[Probe], options: ProbeOptions
+) -> tuple[Probe, dict[str, Any], int]:
+    async with session as probe:
         try:
-            async with asyncio.timeout(asked.deadline_s):
-                for title, work in _parts(asked):
-                    if not await made.step(title, work):
+            async with asyncio.timeout(options.deadline_s):
+                for title, part in _parts(options):
+                    if not await probe.run_part(title, part):
                         break
         except TimeoutError:
-            made.draft.note("limits", f"the probe ended early, after {asked.deadline_s:g} s")
-            made.tell(f"  ended early, after {asked.deadline_s:g} s")
-        if not made.draft.knows("authorization", "format"):
-            probe_access.undecided(made, "the probe ended before")
-        probe_operations.oauth(made)
-        probe_answers.surroundings(made)
-        document = probe_schemas.drafted(made)
-        return made, made.secrets.redact_json(document), made.flow.requests
+            probe.draft.note("limits", f"the probe ended early, at its deadline of {options.deadline_s:g} s")
+            probe.echo(f"  ended early, at the deadline of {options.deadline_s:g} s")
+        if not probe.draft.has("authorization", "format"):
+            probe_access.state_default_format(probe, "the probe ended early")
+        probe_operations.state_oauth_members(probe)
+        probe_answers.note_headers(probe)
+        document = probe_schemas.draft_schemas(probe)
+        return probe, probe.secrets.redact_json(document), probe.sender.requests
 
 
-def _parts(asked: ProbeOptions) -> list[Part]:
+def _parts(options: ProbeOptions) -> list[Part]:
     return [
-        ("how a key is written", probe_access.authorization),
-        ("what each key may do", _identities),
-        ("where the idempotency key travels", probe_idempotency.carrier),
-        ("a search that is answered", probe_search.query),
-        ("every operation once", probe_operations.controls),
-        ("webhook endpoints", probe_operations.webhooks),
-        ("the scopes of each key", probe_access.scopes_by_asking),
-        ("the bounds of a page", probe_search.sizes),
-        ("filters", probe_search.filters),
-        ("calls without an idempotency key", probe_idempotency.missing_keys),
-        ("replays", probe_answers.replays),
-        ("the order of refusals", probe_answers.precedence),
-        ("errors", probe_answers.errors),
-        ("the rate limit", lambda b: probe_answers.limits(b, asked.provoke_429)),
+        ("format of the Authorization header", probe_access.probe_authorization),
+        ("identity of each key", _probe_identities),
+        ("location of the idempotency key", probe_idempotency.probe_key_location),
+        ("search query", probe_search.probe_query),
+        ("all operations", probe_operations.probe_controls),
+        ("webhook endpoints", probe_operations.probe_webhooks),
+        ("scopes of each key", probe_access.probe_scopes),
+        ("page size limits", probe_search.probe_page_sizes),
+        ("search filters", probe_search.probe_filters),
+        ("missing idempotency keys", probe_idempotency.probe_missing_keys),
+        ("replays", probe_answers.probe_replays),
+        ("order of precedence of errors", probe_answers.probe_precedence),
+        ("volatile members of errors", probe_answers.probe_errors),
+        ("rate limit", lambda probe: probe_answers.probe_rate_limit(probe, options.provoke_429)),
     ]
 
 
-async def _identities(made: Bench) -> None:
-    if made.keys:
-        await probe_access.identities(made)
+async def _probe_identities(probe: Probe) -> None:
+    if probe.keys:
+        await probe_access.probe_identities(probe)
 
 
-def _checked(
-    made: Bench, document: dict[str, Any], asked: ProbeOptions, contract: Contract, place: Path, requests: int
+def _render_draft(
+    probe: Probe, document: dict[str, Any], options: ProbeOptions, contract: Contract, folder: Path, requests: int
 ) -> str:
-    """The text of the draft, which loads. Raises ConformanceError where it would not: that is our own mistake."""
-    draft = made.draft
+    """The text of the draft. Raises ConformanceError if it is not a valid profile, which is an error of the suite."""
+    draft = probe.draft
     if _has_schemas(document):
-        draft.state(("schemas", "file"), asked.schema_file.name, "drafted beside this file")
+        draft.state(("schemas", "file"), options.schema_file.name, "written by the probe beside this file")
     else:
         draft.facts.pop("schemas", None)
-    _leave_to_a_person(draft, contract)
-    draft.clean(made.secrets, secrets_of(made.profile, contract, made.keys))
-    text = draft.text(map(made.secrets.clean, _head(asked, requests)))
-    read = tomllib.loads(text)
+    _add_user_todos(draft, contract)
+    draft.redact(probe.secrets, secrets_of(probe.profile, contract, probe.keys))
+    text = draft.to_toml(map(probe.secrets.clean, _header(options, requests)))
+    parsed = tomllib.loads(text)
     if _has_schemas(document):
-        (place / "drafted.json").write_text(json.dumps(document), encoding="utf-8")
-        read = {**read, "schemas": {**read["schemas"], "file": str((place / "drafted.json").resolve())}}
+        (folder / "drafted.json").write_text(json.dumps(document), encoding="utf-8")
+        parsed = {**parsed, "schemas": {**parsed["schemas"], "file": str((folder / "drafted.json").resolve())}}
     try:
-        profile_from_document(read, directory=asked.output.parent)
+        profile_from_document(parsed, directory=options.output.parent)
     except ConformanceError as error:
-        raise ConformanceError(f"the draft cannot be read back: {error}", where=str(asked.output)) from error
+        raise ConformanceError(f"the draft is not a valid profile: {error}", where=str(options.output)) from error
     return text
 
 
-def _head(asked: ProbeOptions, requests: int) -> list[str]:
+def _header(options: ProbeOptions, requests: int) -> list[str]:
     today = datetime.now(UTC).date().isoformat()
     return [
-        f"Drafted by `conformance probe` {suite_version()} on {today}, with {requests} requests to {asked.base_url}.",
+        f"Drafted by `conformance probe` {suite_version()} on {today}, with {requests} requests to {options.base_url}.",
         "",
-        "Each line says what it rests on, and each TODO what only a person can know. Read it as a draft: a stated fact",
-        "binds, so take out what was seen and is not meant. profiles/template.toml shows every key there is, and",
-        "`conformance explain ID` what a requirement needs.",
+        "Each line has its evidence as a comment, each TODO is a fact that you must provide. Review the draft: stated",
+        "facts are binding, so remove observed behavior that is not intended. profiles/template.toml shows all keys,",
+        "and `conformance explain ID` the facts that a requirement needs.",
     ]
 
 
-def _leave_to_a_person(draft: Draft, contract: Contract) -> None:
-    for table, line, what, facts in _LEFT_TO_A_PERSON:
+def _add_user_todos(draft: Draft, contract: Contract) -> None:
+    for table, line, description, facts in _USER_TODOS:
         if not draft.facts.get(table):
-            draft.todo(table, line, f"{what}; it enables {_enabled(contract, facts)}")
+            draft.todo(table, line, f"{description}; it enables {_describe_requirements(contract, facts)}")
     credentials = draft.facts.get("credentials") or {}
-    if not any(told.get("status", "active") != "active" for told in credentials.values()):
-        draft.todo("credentials", "--key revoked=env:...", "a key that is revoked or expired; it enables AUTH-4")
-    if not any(len(told["scopes"]) == 1 for told in credentials.values()):
-        draft.todo("credentials", "--key NAME=env:...", "a key with each single scope; they enable SCO-1 and more")
-    if len({told.get("installation", "") for told in credentials.values()}) < 2:
+    if not any(credential.get("status", "active") != "active" for credential in credentials.values()):
+        draft.todo("credentials", "--key revoked=env:...", "a revoked or expired key; it enables AUTH-4")
+    if not any(len(credential["scopes"]) == 1 for credential in credentials.values()):
+        draft.todo("credentials", "--key NAME=env:...", "one key for each single scope; they enable SCO-1 and more")
+    if len({credential.get("installation", "") for credential in credentials.values()}) < 2:
         draft.todo("credentials", "--key other=env:...", "a key of another installation; it enables TEN-1")
 
 
-def _enabled(contract: Contract, facts: tuple[str, ...]) -> str:
-    found = [r.id for r in contract.requirements.values() if any(f.split(".")[0] in facts for f in r.facts)]
-    shown = ", ".join(found[:6])
-    return f"{shown} and {len(found) - 6} more requirements" if len(found) > 6 else shown
+def _describe_requirements(contract: Contract, facts: tuple[str, ...]) -> str:
+    ids = [r.id for r in contract.requirements.values() if any(f.split(".")[0] in facts for f in r.facts)]
+    listing = ", ".join(ids[:6])
+    return f"{listing} and {len(ids) - 6} more requirements" if len(ids) > 6 else listing
 
 
 def _has_schemas(document: Mapping[str, Any]) -> bool:
     return document != {"components": {"schemas": {}}}
 
 
-def _write(asked: ProbeOptions, text: str, document: Mapping[str, Any]) -> None:
-    """Both files or none: the schemas first, for the profile names them."""
+def _write_files(options: ProbeOptions, text: str, document: Mapping[str, Any]) -> None:
+    """Writes both files: the schemas first, because the profile refers to them. Raises UsageError."""
     try:
         if _has_schemas(document):
-            _replace(asked.schema_file, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-        _replace(asked.output, text)
+            _replace_file(options.schema_file, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        _replace_file(options.output, text)
     except OSError as error:
-        raise UsageError(f"cannot be written: {error.strerror}", where=str(asked.output)) from None
+        raise UsageError(f"cannot be written: {error.strerror}", where=str(options.output)) from None
 
 
-def _replace(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_text(text, encoding="utf-8", errors="replace")
-    beside.replace(path)
+def _replace_file(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(text, encoding="utf-8", errors="replace")
+    temporary.replace(path)

@@ -62,7 +62,7 @@ def test_what_a_target_chose_is_found_and_its_draft_gives_a_conformant_run(
     httpx.put(f"{served.control_url}/targets/{name}", json=target.differences()).raise_for_status()
     patch = profile_of(target, DOCUMENT)
     draft = probed(served, tmp_path, name, written(tmp_path / f"{name}.fixtures.toml", DOCUMENT, patch))
-    assert draft.proven == draft.operations == 20
+    assert draft.proven_operations == draft.operations == 20
     facts = tomllib.loads(draft.text)
     assert facts["authorization"]["format"] == target.authorization
     found, truth = facts["idempotency"], patch["idempotency"]

@@ -21,6 +21,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=20)]
 def test_the_draft_of_a_target_gives_a_conformant_run(target: str, served: EmbeddedReference, tmp_path: Path) -> None:
     """All 20 operations are proven by the probe, and the run with its draft as it stands is conformant."""
     draft = drafted(served, tmp_path, target)
-    assert draft.proven == draft.operations == 20
+    assert draft.proven_operations == draft.operations == 20
     run = verdict(draft, tmp_path)
     assert run.verdict is Verdict.CONFORMANT, bad(run)

@@ -9,7 +9,7 @@ import pytest
 from conformance.profile.loader import load_profile
 from conformance.runner.embedded_reference import EmbeddedReference
 from conformance.setup.probe.options import ProbeOptions, key_source
-from conformance.setup.probe.probe import probe
+from conformance.setup.probe.probe import draft_profile
 from tests.support.drafts import SCHEMAS
 
 pytestmark = pytest.mark.e2e
@@ -22,10 +22,10 @@ def test_a_draft_without_fixtures_loads(
 ) -> None:
     """With the schemas webhook endpoints can be made, and updated: then the draft says where they come from."""
     asked = ProbeOptions(served.base_url, tmp_path / "mine.toml", keys=tuple(map(key_source, keys)), openapi=document)
-    drafted = probe(asked, lambda _: None)
+    drafted = draft_profile(asked, lambda _: None)
     profile = load_profile(drafted.profile)
     assert bool(profile.fixtures) == bool(document and keys)
     if profile.fixtures:
         assert profile.fixtures["webhook"]["active"].call == "createInstallationWebhook"
         assert profile.webhooks.id == "/data/id"
-        assert drafted.proven == 7
+        assert drafted.proven_operations == 7

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.client.redaction.secrets import Secrets
-from conformance.setup.probe.draft import Draft, comment_text, key_text, value_text
+from conformance.setup.probe.draft import Draft, format_comment, format_key, format_value
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 VALUES = st.recursive(
@@ -24,18 +24,18 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_a_value_reads_back_as_itself(value: Any) -> None:
     """Whatever a profile may hold: quotes, controls, half the planes of Unicode, empty keys, negative zero."""
-    assert tomllib.loads(f"x = {value_text(value)}")["x"] == value
+    assert tomllib.loads(f"x = {format_value(value)}")["x"] == value
 
 
 @given(TEXTS)
 def test_a_key_reads_back_as_itself(name: str) -> None:
-    assert tomllib.loads(f"{key_text(name)} = 1") == {name: 1}
+    assert tomllib.loads(f"{format_key(name)} = 1") == {name: 1}
 
 
 @given(st.text())
 def test_a_text_is_one_line_without_anything_that_acts(text: str) -> None:
     """Half a surrogate pair, which TOML cannot hold, does not break the file; nothing invisible stands in it."""
-    written = value_text(text)
+    written = format_value(text)
     assert written.isprintable() or all(c.isprintable() or c.isspace() or ord(c) > 0x2FF for c in written)
     assert len(written.splitlines()) == 1
     tomllib.loads(f"x = {written}")
@@ -44,18 +44,18 @@ def test_a_text_is_one_line_without_anything_that_acts(text: str) -> None:
 @given(st.text())
 def test_a_comment_ends_no_line_and_begins_none(text: str) -> None:
     """What a target said cannot become a statement of the profile."""
-    assert tomllib.loads(f"{comment_text(text)}\nx = 1") == {"x": 1}
+    assert tomllib.loads(f"{format_comment(text)}\nx = 1") == {"x": 1}
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf"), object()])
 def test_what_toml_does_not_have_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match=r"no |TOML item"):
-        value_text(value)
+        format_value(value)
 
 
 def _draft() -> Draft:
     given = {"search": {"query": {"q": "hat"}}, "fixtures": {"cart": {"open": {"values": [{"id": "c1"}]}}}}
-    return Draft(given=given, source="known.toml")
+    return Draft(user_facts=given, source="known.toml")
 
 
 def test_a_draft_reads_back_as_its_facts() -> None:
@@ -67,10 +67,10 @@ def test_a_draft_reads_back_as_its_facts() -> None:
     draft.state(("transitions",), [{"operation": "a", "fixture": "cart.open"}], "409")
     draft.note("oauth", "the clock\nname = 'evil'")
     draft.todo("effects", "[effects.OPERATION]", "how to see it")
-    text = draft.text(["a head", ""])
+    text = draft.to_toml(["a head", ""])
     assert tomllib.loads(text) == draft.facts
     assert "# [effects.OPERATION] # TODO how to see it" in text
-    assert draft.open_ends == 1
+    assert draft.todo_count == 1
 
 
 def test_what_a_person_stated_stays() -> None:
@@ -79,8 +79,8 @@ def test_what_a_person_stated_stays() -> None:
     draft.state(("search", "query", "q"), "shoe", "answered 200")
     draft.retract(("search", "query", "q"))
     assert draft.get("search", "query", "q") == "hat"
-    assert "shoe" in draft.text([])
-    assert tomllib.loads(draft.text([]))["search"]["query"] == {"q": "hat"}
+    assert "shoe" in draft.to_toml([])
+    assert tomllib.loads(draft.to_toml([]))["search"]["query"] == {"q": "hat"}
 
 
 def test_every_line_says_what_it_rests_on() -> None:
@@ -88,7 +88,7 @@ def test_every_line_says_what_it_rests_on() -> None:
     draft = _draft()
     draft.state(("idempotency", "carrier"), "header", "the same twice")
     draft.state(("idempotency", "name"), "Idempotency-Key", "w" * 200)
-    lines = draft.text([]).splitlines()
+    lines = draft.to_toml([]).splitlines()
     assert 'carrier = "header"  # the same twice' in lines
     assert lines[lines.index('name = "Idempotency-Key"') - 1] == "# " + "w" * 200
     assert lines[lines.index("[fixtures.cart.open]") - 1] == "# stated in known.toml"
@@ -99,14 +99,14 @@ def test_what_a_target_said_is_never_filled_in(value: Any) -> None:
     """Or a target could learn the environment of whoever runs the draft."""
     draft = Draft()
     draft.state(("errors", "volatile"), value, "seen")
-    assert not draft.knows("errors", "volatile")
+    assert not draft.has("errors", "volatile")
 
 
 @pytest.mark.parametrize("name", [string.ascii_letters, "with space", "", "ü", "a.b"])
 def test_a_name_of_a_table_reads_back(name: str) -> None:
     draft = Draft()
     draft.state(("credentials", name, "scopes"), [], "seen")
-    assert tomllib.loads(draft.text([]))["credentials"] == {name: {"scopes": []}}
+    assert tomllib.loads(draft.to_toml([]))["credentials"] == {name: {"scopes": []}}
 
 
 def test_a_secret_is_in_no_part_of_a_draft() -> None:
@@ -119,8 +119,8 @@ def test_a_secret_is_in_no_part_of_a_draft() -> None:
     draft.state(("effects", "sk_live_51Habc", "pointer"), "/sk_live_51Habc", "seen")
     draft.note("oauth", "sk_live_51Habc")
     draft.todo("effects", "x = sk_live_51Habc", "sk_live_51Habc")
-    draft.clean(secrets, secrets)
-    text = draft.text([])
+    draft.redact(secrets, secrets)
+    text = draft.to_toml([])
     assert "51Habc" not in text
     assert text.count("«credential:full»") == 8
     tomllib.loads(text)

@@ -16,11 +16,18 @@ from conformance.contract import load_contract
 from conformance.core.errors import ProfileError, UsageError
 from conformance.profile.model import Profile
 from conformance.profile.schemas import load_schemas
-from conformance.setup.probe.answers import generalized
-from conformance.setup.probe.idempotency import FORMS, differences, telling_apart
-from conformance.setup.probe.openapi import described
-from conformance.setup.probe.options import KeySource, ProbeOptions, fetched, fragment, from_there, key_source
-from conformance.setup.probe.search import Bound, bound
+from conformance.setup.probe.answers import generalize_pointer
+from conformance.setup.probe.idempotency import KEY_FORMATS, differences, identifying_pointers
+from conformance.setup.probe.openapi import read_openapi
+from conformance.setup.probe.options import (
+    KeySource,
+    ProbeOptions,
+    key_source,
+    read_fragment,
+    read_secret,
+    relocate_source,
+)
+from conformance.setup.probe.search import Bound, find_bound
 
 URL = "http://127.0.0.1:9"
 STEPS = (10, 20, 50, 100, 200, 500, 1000, 5000)
@@ -35,7 +42,7 @@ def test_a_bound_is_found_exactly_and_soon(limit: int) -> None:
         asked.append(size)
         return size <= limit
 
-    found = asyncio.run(bound(accepts, STEPS, 2))
+    found = asyncio.run(find_bound(accepts, STEPS, 2))
     if limit >= STEPS[-1]:
         assert found == Bound(STEPS[-1], None)
     else:
@@ -82,11 +89,11 @@ def test_a_key_comes_from_where_the_profile_will_look_for_it(tmp_path: Path, mon
     (tmp_path / "key.txt").write_text("from a file\n")
     (tmp_path / "key.txt").chmod(0o600)
     monkeypatch.setenv("SHOP_KEY", "from the environment")
-    assert fetched(key_source("file:key.txt"), tmp_path) == "from a file"
-    assert fetched(key_source("env:SHOP_KEY"), tmp_path) == "from the environment"
-    assert fetched(key_source("command:echo from a program"), tmp_path) == "from a program"
+    assert read_secret(key_source("file:key.txt"), tmp_path) == "from a file"
+    assert read_secret(key_source("env:SHOP_KEY"), tmp_path) == "from the environment"
+    assert read_secret(key_source("command:echo from a program"), tmp_path) == "from a program"
     with pytest.raises(ProfileError):
-        fetched(key_source("env:NOT_SET_ANYWHERE"), tmp_path)
+        read_secret(key_source("env:NOT_SET_ANYWHERE"), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +116,7 @@ def test_a_path_of_the_command_line_begins_where_it_was_typed(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
-    assert from_there(KeySource("full", secret), Path("profiles")) == KeySource("full", told)
+    assert relocate_source(KeySource("full", secret), Path("profiles")) == KeySource("full", told)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +136,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_sent(
     given = {"base_url": URL, "output": "mine.toml", "keys": ("env:A",), **change}
     asked = ProbeOptions(given["base_url"], tmp_path / given["output"], tuple(key_source(key) for key in given["keys"]))
     with pytest.raises(UsageError) as refused:
-        asked.check()
+        asked.validate()
     assert where in str(refused.value)
 
 
@@ -138,29 +145,29 @@ def test_a_fragment_holds_what_has_no_option_of_its_own(text: str, tmp_path: Pat
     path = tmp_path / "known.toml"
     path.write_text(text)
     with pytest.raises(ProfileError):
-        fragment(path)
+        read_fragment(path)
 
 
 def test_two_things_are_told_apart_by_their_ids() -> None:
     """Not by what differs with every call, nor by the time of day; by whatever differs where there is no id."""
     one = {"data": {"id": "a1", "at": "10:00"}, "requestId": "r1"}
     other = {"data": {"id": "a2", "at": "10:01"}, "requestId": "r2"}
-    assert telling_apart(one, other) == {"/data/id"}
-    assert telling_apart({"data": {"m1": "x", "m2": 1}}, {"data": {"m1": "y", "m2": 1}}) == {"/data/m1"}
+    assert identifying_pointers(one, other) == {"/data/id"}
+    assert identifying_pointers({"data": {"m1": "x", "m2": 1}}, {"data": {"m1": "y", "m2": 1}}) == {"/data/m1"}
 
 
 def test_a_difference_is_of_json_values() -> None:
     assert differences({"a": 1, "b": [1, 2]}, {"a": 1.0, "b": [1, 3], "c": None}) == {"/b/1", "/c"}
     assert differences({"a": True}, {"a": 1}) == {"/a"}
-    assert generalized("/data/items/12/at") == "/data/items/*/at"
+    assert generalize_pointer("/data/items/12/at") == "/data/items/*/at"
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+@pytest.mark.parametrize("form", KEY_FORMATS, ids=lambda form: form.name)
 def test_a_key_has_the_look_that_is_stated_of_it(form: Any) -> None:
     """What a draft says of the format, the suite's own keys will follow."""
     import re
 
-    keys = {form.make() for _ in range(50)}
+    keys = {form.generate() for _ in range(50)}
     assert len(keys) == 50
     if form.value is not None:
         assert all(re.fullmatch(form.value["pattern"], key) for key in keys)
@@ -212,26 +219,26 @@ def test_a_document_is_read_by_its_operations_and_then_by_names(suffix: str, tmp
     path = tmp_path / f"shop.{suffix}"
     path.write_text(json.dumps(OPENAPI) if suffix == "json" else yaml.safe_dump(OPENAPI))
     contract = load_contract()
-    said = described(str(path), Profile("p", URL, "Bearer {key}"), contract)
-    assert said.names["PublicWebhookCreateRequest"] == "NewHook"
-    assert said.names["PublicErrorResponse"] == "Oops"
-    assert said.names["PublicCartResponse"] == "public_cart_response"
+    said = read_openapi(str(path), Profile("p", URL, "Bearer {key}"), contract)
+    assert said.schema_names["PublicWebhookCreateRequest"] == "NewHook"
+    assert said.schema_names["PublicErrorResponse"] == "Oops"
+    assert said.schema_names["PublicCartResponse"] == "public_cart_response"
     assert said.document["components"]["schemas"]["OperationResponse"]["anyOf"][0] == {
         "$ref": "#/components/schemas/Hook"
     }
-    assert set(said.left_out) == {"PublicCartQuoteResponse"}
-    assert ("body", "/context/idempotencyKey") in said.key_places
-    assert said.authorization == ("Bearer {key}", "ShopKey {key}")
-    assert said.query == {"sort": ("best", "cheap"), "locale": ("nl-NL",)}
+    assert set(said.unusable) == {"PublicCartQuoteResponse"}
+    assert ("body", "/context/idempotencyKey") in said.key_locations
+    assert said.authorization_formats == ("Bearer {key}", "ShopKey {key}")
+    assert said.query_values == {"sort": ("best", "cheap"), "locale": ("nl-NL",)}
     written = tmp_path / "drafted.json"
     written.write_text(json.dumps(said.document))
-    assert set(load_schemas(written, said.names, contract.schema_names)) == set(said.why)
+    assert set(load_schemas(written, said.schema_names, contract.schema_names)) == set(said.evidence)
 
 
 def test_a_document_on_another_host_is_not_fetched() -> None:
     """No request leaves for anywhere but the target's host and this machine."""
     with pytest.raises(UsageError, match="not the host of the base URL"):
-        described(
+        read_openapi(
             "https://docs.example/openapi.json", Profile("p", "https://shop.example", "Bearer {key}"), load_contract()
         )
 
@@ -241,4 +248,4 @@ def test_what_is_no_document_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "shop.yaml"
     path.write_text(text)
     with pytest.raises(ProfileError):
-        described(str(path), Profile("p", URL, "Bearer {key}"), load_contract())
+        read_openapi(str(path), Profile("p", URL, "Bearer {key}"), load_contract())
