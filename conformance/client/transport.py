@@ -1,7 +1,7 @@
-"""Two ways to put a request on the wire, and one bounded way to read the answer.
+"""Two ways to send a request, and one bounded way to read the answer.
 
-The fast one (aiohttp) carries ordinary requests; it rewrites unusual ones. The exact one (httpcore, one connection a
-lane, below httpx's client) sends the very bytes. Neither keeps cookies, follows redirects, repeats a request or reads
+The fast one (aiohttp) sends ordinary requests; it would rewrite unusual ones. The exact one (httpcore, one connection a
+lane, below httpx's client) sends the same bytes. Neither keeps cookies, follows redirects, repeats a request or reads
 proxies from the environment.
 """
 
@@ -20,7 +20,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 import aiohttp
-import httpcore  # noqa: F401 - here and not when the first client is made: what it loads, other threads load too
+import httpcore  # noqa: F401 - before the first client imports it: other threads import the same modules
 import httpx
 from multidict import CIMultiDict
 from yarl import URL
@@ -37,12 +37,12 @@ _NO_TLS: Final = Tls()
 _HEADER_BYTES: Final = 64 * 1024
 _MOST_HEADERS: Final = 4096
 _KEEP_S: Final = 4.0
-"""How long an idle connection is kept: shorter than servers do, so that none is closed just as it is used."""
+"""How long an idle connection is kept: less than servers keep it, so that it is not closed while in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """What was read: `status` None and `trouble` set where no whole answer came."""
+    """The answer: `status` None and `trouble` set where it is incomplete."""
 
     status: int | None
     headers: tuple[tuple[str, str], ...] = ()
@@ -54,7 +54,7 @@ class Raw:
 
 _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _CAUSES: Final = 50
-"""So many causes of causes are looked at."""
+"""Maximum number of chained exceptions that are examined."""
 
 
 class Transport:
@@ -68,7 +68,7 @@ class Transport:
         self._timeout_s = timeout_s
         self._proxy = proxy or None
         self._before = self.origin if proxy and parts.scheme == "http" else ""
-        """What a proxy wants before the target of a request that it forwards (RFC 9112 section 3.2.2)."""
+        """The prefix of a request target for a proxy that forwards it (RFC 9112 section 3.2.2)."""
         self._stack = AsyncExitStack()
         self._lanes: list[httpx.AsyncHTTPTransport] = []
 
@@ -83,8 +83,8 @@ class Transport:
             max_field_size=_HEADER_BYTES,
             max_headers=_MOST_HEADERS,
         )
-        # aiohttp sends a GET or DELETE again when a kept connection turns out closed, and has no public switch for it;
-        # no request may reach a target that is not recorded
+        # aiohttp repeats a GET or DELETE when a kept connection was closed, and has no public option for it; each
+        # request that reaches a target must be recorded
         session._retry_connection = False
         await self._stack.enter_async_context(session)
         self._fast = session
@@ -96,34 +96,34 @@ class Transport:
         await self._stack.aclose()
 
     async def send(self, wire: Wire) -> Raw:
-        """One request, and its answer up to MAX_BODY bytes within the time-out. Never raises for what a target does.
+        """One request, and its answer up to MAX_BODY bytes within the timeout. No behaviour of a target raises.
 
-        Raises RuntimeError for a wire that no client can write, and where this machine has no room to send it.
+        Raises RuntimeError for a wire that no client can write, and where this machine lacks resources to send it.
         """
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self._timeout_s):
                 raw = await (self._exactly(wire) if wire.exact else self._quickly(wire))
         except TimeoutError:
-            raw = Raw(None, trouble=f"no whole answer within {self._timeout_s:g} s")
+            raw = Raw(None, trouble=f"no complete answer within {self._timeout_s:g} s")
         except (httpx.LocalProtocolError, httpx.UnsupportedProtocol) as error:
             raise RuntimeError(f"the client cannot write {wire.method} {wire.target}: {error}") from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, aiohttp.ClientError, OSError) as error:
             if own := _own_trouble(error):
-                raise RuntimeError(f"this machine has no room for a connection: {own}") from error
+                raise RuntimeError(f"this machine cannot open a connection: {own}") from error
             raw = Raw(None, trouble=_describe(error))
         except (ValueError, zlib.error) as error:
             raw = Raw(None, trouble=f"the answer cannot be read: {_describe(error)}")
         return Raw(raw.status, raw.headers, raw.body, raw.truncated, raw.trouble, time.perf_counter() - started)
 
     async def abandon(self, wire: Wire, moment: Moment) -> bool:
-        """Sends a request and leaves it at `moment`; tells whether it came that far."""
+        """Sends a request and abandons it at `moment`; returns whether it was reached."""
         return await abandon(
             self.origin, wire, moment, tls=self._verify, timeout_s=self._timeout_s, proxy=self._proxy or ""
         )
 
     async def _exactly(self, wire: Wire) -> Raw:
-        """On a lane of its own, which is used again only if all went well."""
+        """On a separate lane, which is reused only after success."""
         lane = self._lanes.pop() if self._lanes else self._lane()
         try:
             raw = await _converse(lane, self.origin, wire, self._before)
@@ -174,7 +174,7 @@ def _text(raw: bytes) -> str:
 
 
 def _encoded(header: tuple[str, str]) -> tuple[bytes, bytes]:
-    """A character stands for its byte, as in latin-1; what has none there is sent as UTF-8."""
+    """Encoded as latin-1, or as UTF-8 where that is impossible."""
     name, value = header
     try:
         return name.encode("ascii"), value.encode("latin-1")
@@ -183,7 +183,7 @@ def _encoded(header: tuple[str, str]) -> tuple[bytes, bytes]:
 
 
 async def _read(encoding: str, chunks: AsyncIterable[bytes]) -> tuple[bytes, bool]:
-    """The decoded body, at most MAX_BODY bytes of it, however far it would inflate."""
+    """The decoded body, at most MAX_BODY bytes of it, and whether it was truncated."""
     encoding = encoding.strip().lower()
     inflater = Inflater() if encoding in ("gzip", "x-gzip", "deflate") else None
     body = bytearray()
@@ -198,7 +198,7 @@ async def _read(encoding: str, chunks: AsyncIterable[bytes]) -> tuple[bytes, boo
 
 
 class Inflater:
-    """gzip (any number of members, RFC 1952 section 2.2) or deflate, never more at once than asked for."""
+    """gzip (any number of members, RFC 1952 section 2.2) or deflate, with bounded output."""
 
     def __init__(self) -> None:
         self._stream = zlib.decompressobj(wbits=47)
@@ -209,12 +209,12 @@ class Inflater:
         return self._stream.eof or not self._begun
 
     def feed(self, chunk: bytes, room: int) -> bytes:
-        """What a chunk inflates to; what goes beyond `room` bytes is lost. Raises zlib.error."""
+        """Inflates a chunk; output beyond `room` bytes is discarded. Raises zlib.error."""
         found = b""
         while chunk and len(found) < room:
             if self._stream.eof:
                 if not chunk.startswith(b"\x1f"):
-                    break  # padding behind the last member
+                    break  # padding after the last member
                 self._stream = zlib.decompressobj(wbits=47)
             self._begun = True
             found += self._stream.decompress(chunk, room - len(found))
@@ -223,7 +223,7 @@ class Inflater:
 
 
 def _verification(tls: Tls) -> ssl.SSLContext:
-    """Made once: reading the store of certificates takes longer than a request."""
+    """Created once: reading the certificate store takes longer than a request."""
     context = ssl.create_default_context(cafile=str(tls.ca_file) if tls.ca_file else None)
     if not tls.verify:
         context.check_hostname = False
@@ -232,7 +232,7 @@ def _verification(tls: Tls) -> ssl.SSLContext:
 
 
 def _own_trouble(error: BaseException) -> str:
-    """What keeps this machine from sending anything, wherever a library has hidden it; empty where it is another's."""
+    """The resource that this machine lacks, by any exception of the chain; empty for other errors."""
     left = [error]
     for _ in range(_CAUSES):
         if not left:
@@ -246,7 +246,7 @@ def _own_trouble(error: BaseException) -> str:
 
 
 def _describe(error: BaseException) -> str:
-    """What went wrong in a reader's words, whatever library said it; not shortened before it is redacted."""
+    """The error of any library as text; it is truncated only after redaction."""
     text = str(error) or type(error).__name__
     cause = error.__cause__ or error.__context__
     if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)) and "onnect" not in text:

@@ -1,4 +1,4 @@
-"""Variables of the environment, for a while, and what processes of this suite begin with."""
+"""Temporary environment variables, and the environment of processes that run this package."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _OURS: Final = "conformance"
 
 @contextmanager
 def own_processes() -> Iterator[None]:
-    """A Python that is started meanwhile takes no module of the current folder for one of the standard library.
+    """A Python process that is started in this context imports no module from the current folder.
 
-    It calls `restore_environment` before it starts anything of others: what they start may be meant to look there.
+    It calls `restore_environment` before it starts another program, which may need modules of that folder.
     """
     with environment({_SAFE_PATH: os.environ.get(_SAFE_PATH) or _OURS}):
         yield
 
 
 def restore_environment() -> None:
-    """In such a process: the environment as it is for everybody else."""
+    """Restores the environment for other programs, in a process that was started in `own_processes`."""
     if os.environ.get(_SAFE_PATH) == _OURS:
         del os.environ[_SAFE_PATH]
 
 
 @contextmanager
 def environment(wanted: Mapping[str, str | None]) -> Iterator[None]:
-    """The variables, set as long as the context lasts; one that is None is not there."""
+    """Sets the variables while the context lasts; None removes one."""
     before = {name: os.environ.get(name) for name in wanted}
     _set(wanted)
     try:

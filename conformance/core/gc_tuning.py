@@ -1,4 +1,4 @@
-"""The garbage collector's part: what runs long and keeps much need not be searched through over and over."""
+"""Garbage collection for long runs: values that live long need not be scanned repeatedly."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from typing import Final
 _EVERY: Final = (20_000, 20, 5)
 _lock = threading.Lock()
 _users: list[tuple[int, int, int]] = []
-"""For each of those inside, the thresholds that it found."""
+"""For each entry of `calm_collector` that has not exited: the thresholds before it."""
 
 
 @contextmanager
 def calm_collector() -> Iterator[None]:
-    """Looks for circular garbage less often, and not in what is there already.
+    """Collects reference cycles less often, and not among the objects that exist already.
 
-    For what makes many small values that live on, and few circles: a run, and the reading of its journal. May be
-    entered by several threads at once: what is there is what was when the first one came, and the last one to leave
-    puts things back.
+    For code that creates many small values that live long, and few cycles: a run, and reading its journal. Several
+    threads may enter it: the first one freezes the existing objects, and the last one restores the thresholds.
     """
     with _lock:
         if not _users:
@@ -38,5 +37,5 @@ def calm_collector() -> Iterator[None]:
 
 
 def forget_circles() -> None:
-    """Collects what became circular garbage of late: for whoever has made much of it, as a long search does."""
+    """Collects recent reference cycles, for code that creates many of them, such as a long search."""
     gc.collect(1)

@@ -1,8 +1,9 @@
-"""Ctrl-C and SIGTERM end a run where it waits, and nowhere else from its first line to its end.
+"""Ctrl-C and SIGTERM interrupt a run only where it waits, from its first line to its end.
 
-pytest and pluggy are made of generators: an exception between two of them leaves one suspended, which complains when it
-is collected. So the first signal is kept until the next wait, which comes at once; a second one is taken where it hits.
-While a run's end is written there is no such wait: an exception may hit a destructor there, and get lost.
+pytest and pluggy consist of generators: an exception between two of them leaves one suspended, which warns when it is
+collected. So the first signal is deferred until the next wait, which follows within milliseconds; a second signal is
+raised immediately. While the end of a run is written nothing waits: an exception might be raised in a destructor there,
+and be lost.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _State:
-    """Of this process, as its signals are."""
+    """The state of this process, to which its signal handlers apply."""
 
     deferring = False
     bearable = False
@@ -33,7 +34,7 @@ def _interrupt(number: int, _frame: object) -> None:
 
 @contextmanager
 def as_exceptions() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does: with a report of what there is. Raises KeyboardInterrupt with its name."""
+    """SIGTERM ends a run as Ctrl-C does: with a report. Raises KeyboardInterrupt with the signal's name."""
     before = {number: signal.signal(number, _interrupt) for number in _NUMBERS}
     try:
         yield
@@ -45,7 +46,7 @@ def as_exceptions() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """From here to the end, a signal is taken in `taken` only, at the latest when this ends."""
+    """Defers signals until `taken` is entered, or until this context ends."""
     _State.deferring = True
     try:
         yield
@@ -55,13 +56,13 @@ def deferred() -> Iterator[None]:
 
 
 def finish() -> None:
-    """From here on a run's end is written, of which one signal has nothing left to end; a second is taken at once."""
+    """Ignores the first signal while the end of a run is written; a second one is raised immediately."""
     _State.deferring, _State.pending = True, ""
 
 
 @contextmanager
 def in_a_process_of_its_own() -> Iterator[None]:
-    """Both, for a worker of a split run, whose signals nobody else has taken in hand."""
+    """Both contexts, for a worker of a split run, which has no other signal handlers."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -71,7 +72,7 @@ def in_a_process_of_its_own() -> Iterator[None]:
 
 @contextmanager
 def taken() -> Iterator[None]:
-    """Here a signal may be raised, also one that came before."""
+    """Signals are raised in this context, including a deferred one."""
     _State.bearable = True
     try:
         _take()

@@ -1,4 +1,4 @@
-"""JSON pointers (RFC 6901). Nothing here changes the value it is given."""
+"""JSON pointers (RFC 6901). No function modifies its arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _GONE = object()
 
 
 def get(value: JsonValue, pointer: str) -> JsonValue:
-    """What `pointer` points to. Raises KeyError where there is nothing, ValueError on a malformed pointer."""
+    """The value at `pointer`. Raises KeyError where there is none, ValueError on a malformed pointer."""
     for token in tokens(pointer):
         value = value[_key(value, token, pointer)]
     return value
@@ -25,12 +25,12 @@ def has(value: JsonValue, pointer: str) -> bool:
 
 
 def replace(value: JsonValue, pointer: str, new: JsonValue) -> JsonValue:
-    """A copy with `new` in that place, which must exist but for the last member of an object. Raises as `get` does."""
+    """A copy with `new` at `pointer`. Only a last member of an object may be new. Raises as `get` does."""
     return _rebuild(value, tokens(pointer), pointer, new)
 
 
 def put(value: JsonValue, pointer: str, new: JsonValue) -> JsonValue:
-    """As `replace`, but objects that are missing on the way are made."""
+    """As `replace`, but creates missing objects on the path."""
     path = tokens(pointer)
     for depth in range(1, len(path)):
         if not has(value, join(*path[:depth])):
@@ -39,7 +39,7 @@ def put(value: JsonValue, pointer: str, new: JsonValue) -> JsonValue:
 
 
 def remove(value: JsonValue, pointer: str) -> JsonValue:
-    """A copy without that place. Raises as `get` does, and ValueError on the empty pointer."""
+    """A copy without the value at `pointer`. Raises as `get` does, and ValueError on the empty pointer."""
     if not pointer:
         raise ValueError("the whole value cannot be removed")
     return _rebuild(value, tokens(pointer), pointer, _GONE)

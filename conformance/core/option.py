@@ -1,4 +1,4 @@
-"""One option of a run: its type, its names, its bounds, and how what was typed becomes a value."""
+"""One option of a run: its type, names and bounds, and the conversion of its text to a value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FALSE: Final = ("", "0", "false", "f", "no", "n", "off")
 
 
 class Kind(Enum):
-    """The type of an option's value. Of what is not given it is None, "", False, () or {}."""
+    """The type of an option's value. An option that is not given is None, "", False, () or {}."""
 
     TEXT = "text"
     PATH = "path"
@@ -41,7 +41,7 @@ class Option:
 
     kind: Kind
     flags: tuple[str, ...]
-    """On the command line; none: the option is set by a command itself."""
+    """On the command line; without any, only a command itself sets the option."""
     help: str
     metavar: str = ""
     least: float | None = None
@@ -50,17 +50,17 @@ class Option:
     pytest: str | None = None
     """pytest's own option for it, "" where pytest has none; None: `--conformance-` and the option's name."""
     repeats: bool = False
-    """Whether the command that repeats the run has it."""
+    """Whether the command that repeats the run includes it."""
     kept: bool = False
-    """Whether a resumed run takes it from the run that it continues."""
+    """Whether a resumed run takes it from the interrupted run."""
     changeable: bool = False
     """Whether it may be given when a run is resumed."""
     is_target: bool = False
-    """Whether it says which target is meant; a command that starts its own target sets it itself."""
+    """Whether it selects the target; a command that starts its own target sets it itself."""
     limit: str = ""
     """The name in [limits] that it overrides."""
     name: str = ""
-    """That of the field."""
+    """The name of the field."""
 
     @property
     def flag(self) -> str:
@@ -72,7 +72,7 @@ class Option:
 
     @property
     def environment(self) -> str:
-        """The variable that gives it; "" where it is no option of the command line."""
+        """Its environment variable; "" where it is not an option of the command line."""
         return f"CONFORMANCE_{self._public_name.replace('-', '_').upper()}" if self.flags else ""
 
     @property
@@ -87,11 +87,11 @@ class Option:
 
     @property
     def empty(self) -> Any:
-        """The value of what is not given."""
+        """The value of an option that is not given."""
         return _EMPTY.get(self.kind)
 
     def read(self, given: Any, where: str) -> Any:
-        """The value of what was typed. Raises UsageError, which names `where` it was typed."""
+        """Converts a text of the command line. Raises UsageError with its place `where`."""
         if self.kind is Kind.PAIRS:
             return _pairs(given, where)
         if self.kind is Kind.TEXTS:
@@ -107,14 +107,14 @@ class Option:
         return Path(given) if self.kind is Kind.PATH else given
 
     def from_environment(self, environment: Mapping[str, str]) -> Any:
-        """What its variable gives; of a repeatable option several words as a shell reads them. Raises UsageError."""
+        """The value of its variable; of a repeatable option, split as a shell does. Raises UsageError."""
         text = environment.get(self.environment, "") if self.environment else ""
         if not text:
             return self.empty
         return self.read(words_in(text, self.environment) if self.repeatable else text, self.environment)
 
     def words(self, value: Any) -> list[str]:
-        """The option with its value, as words of a command line."""
+        """The option with its value, as arguments of a command line."""
         if value == self.empty:
             return []
         if self.kind is Kind.FLAG:
@@ -153,16 +153,16 @@ def row(kind: Kind, *flags: str, **rest: Any) -> Any:
 
 
 def shard_of(text: str, where: str) -> tuple[int, int]:
-    """`2/4` as (1, 4). Raises UsageError on what is no part of a whole."""
+    """`2/4` as (1, 4). Raises UsageError on any other form."""
     match = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text, re.ASCII)
     number, count = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= count <= MOST_SHARDS:
-        raise UsageError(f"{text!r} is no part of a whole", where=where, hint="the second of four is 2/4")
+        raise UsageError(f"{text!r} is not a shard", where=where, hint="the second of four is 2/4")
     return number - 1, count
 
 
 def words_in(text: str, where: str) -> tuple[str, ...]:
-    """The words of a text as a shell reads them. Raises UsageError."""
+    """The words of a text, split as a shell does. Raises UsageError."""
     try:
         return tuple(shlex.split(text))
     except ValueError as error:

@@ -1,10 +1,9 @@
 """The options of a run: one value, whose fields are the one table of all options.
 
 A field is a row: its name, type, help, default, its option on the command line and in pytest, its environment variable,
-whether it belongs to the command that repeats the run, and what becomes of it when a run is resumed. Everything else is
-derived from the rows: `cli.options` the options of the commands, `runner.options` those of pytest, and this module the
-journal's form, which workers and resumed runs are given too. The command line has precedence over the environment,
-the environment over the profile.
+whether the command that repeats the run includes it, and whether a resumed run keeps it. `cli.options` derives the
+options of the commands from the rows, `runner.options` those of pytest, and this module the form in the journal, which
+workers and resumed runs use too. The command line overrides the environment, the environment overrides the profile.
 """
 
 from __future__ import annotations
@@ -25,11 +24,9 @@ TARGET: Final = {**KEPT, "repeats": True, "is_target": True}
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a run is asked for. A field is a row of the table of options."""
+    """The options of a run. A field is a row of the table of options."""
 
-    profile: Path | None = row(
-        Kind.PATH, "--profile", metavar="FILE", help="What the target says about itself (TOML).", **TARGET
-    )
+    profile: Path | None = row(Kind.PATH, "--profile", metavar="FILE", help="The target's profile (TOML).", **TARGET)
     base_url: str = row(
         Kind.TEXT,
         "--base-url",
@@ -61,7 +58,7 @@ class RunOptions:
         least=0,
         most=2**32 - 1,
         metavar="N",
-        help="For generated requests; an equal seed gives equal ones.",
+        help="Of generated requests; an equal seed generates equal requests.",
         repeats=True,
         kept=True,
     )
@@ -71,7 +68,7 @@ class RunOptions:
         least=1,
         most=10_000,
         metavar="N",
-        help=f"How many generated requests each property is tried on [{EXAMPLES}].",
+        help=f"Number of generated requests for each property [{EXAMPLES}].",
         repeats=True,
         kept=True,
     )
@@ -112,7 +109,7 @@ class RunOptions:
     fail_fast: bool = row(
         Kind.FLAG, "-x", "--fail-fast", pytest="-x", help="Stop at the first failure.", changeable=True
     )
-    last_failed: bool = row(Kind.FLAG, "--lf", pytest="--lf", help="Only what failed the last time.")
+    last_failed: bool = row(Kind.FLAG, "--lf", pytest="--lf", help="Only checks that failed in the previous run.")
     max_requests: int | None = row(
         Kind.INTEGER,
         "--max-requests",
@@ -123,15 +120,15 @@ class RunOptions:
         **KEPT,
     )
     rate: float | None = row(
-        Kind.NUMBER, "--rate", above=0, metavar="N", help="Requests a second at most.", limit="rate", **KEPT
+        Kind.NUMBER, "--rate", above=0, metavar="N", help="Maximum number of requests a second.", limit="rate", **KEPT
     )
     timeout_s: float | None = row(
-        Kind.NUMBER, "--timeout", above=0, metavar="SECONDS", help="For one request [10].", limit="timeout_s", **KEPT
+        Kind.NUMBER, "--timeout", above=0, metavar="SECONDS", help="Of one request [10].", limit="timeout_s", **KEPT
     )
     read_only: bool = row(
         Kind.FLAG,
         "--read-only",
-        help="Send only what cannot change state; never conformant, then.",
+        help="Send only requests that cannot change state; such a run is never conformant.",
         limit="read_only",
         **KEPT,
     )
@@ -139,7 +136,7 @@ class RunOptions:
         Kind.TEXT,
         "--proxy",
         metavar="URL",
-        help="Send through this HTTP proxy; none is taken from HTTP_PROXY and its like.",
+        help="Send through this HTTP proxy; HTTP_PROXY and similar variables are ignored.",
         limit="proxy",
         **KEPT,
     )
@@ -148,12 +145,12 @@ class RunOptions:
     )
     quiet: bool = row(Kind.FLAG, "-q", "--quiet", pytest="", help="Print only the report's path.", changeable=True)
     command: str = row(
-        Kind.TEXT, help="The command that the run was started with, where that is not `conformance run`.", kept=True
+        Kind.TEXT, help="The command that started the run, where that is not `conformance run`.", kept=True
     )
 
     @classmethod
     def read(cls, given: Mapping[str, Any], where: Callable[[Option], str]) -> RunOptions:
-        """The value of what was typed, by the names of the fields; what is None was not given. Raises UsageError."""
+        """Converts texts by the names of the fields; None: not given. Raises UsageError with `where` as its place."""
         read = {
             option.name: option.read(given[option.name], where(option))
             for option in OPTIONS
@@ -163,7 +160,7 @@ class RunOptions:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> RunOptions:
-        """What `to_json` wrote."""
+        """The inverse of `to_json`."""
         return cls.read(document, lambda option: option.name)
 
     def to_json(self) -> dict[str, Any]:
@@ -172,18 +169,18 @@ class RunOptions:
         return {name: _as_json(value) for name, value in given.items()}
 
     def explicit_options(self) -> list[Option]:
-        """The rows that have a value."""
+        """The options that are given."""
         return [option for option in OPTIONS if getattr(self, option.name) != option.empty]
 
     @property
     def limit_overrides(self) -> dict[str, str]:
-        """What is said in place of the profile's [limits], by name and as text."""
+        """Overrides of the profile's [limits]: name -> text."""
         own = {option.limit: getattr(self, option.name) for option in self.explicit_options() if option.limit}
         return {**self.limits, **{name: "true" if value is True else str(value) for name, value in own.items()}}
 
     @property
     def shard_index(self) -> tuple[int, int]:
-        """Which part of the run this is, from 0, and of how many."""
+        """The index of this part of the run, from 0, and the number of parts."""
         return shard_of(self.shard, "--shard") if self.shard else (0, 1)
 
     def normalize_limits(self) -> RunOptions:
@@ -192,24 +189,24 @@ class RunOptions:
         return replace(self, limits=self.limit_overrides, **own)
 
     def words(self, options: Sequence[Option] = ()) -> list[str]:
-        """These options, or all, as words of `conformance run`; paths are absolute."""
+        """These options, or all, as arguments of `conformance run`; paths are absolute."""
         wanted = options or [option for option in OPTIONS if option.flags]
         return [word for option in wanted for word in option.words(_absolute(getattr(self, option.name)))]
 
     def repeat_command(self) -> str:
-        """The command line that repeats a run with these options, of which it needs target and seed."""
+        """The command line that repeats a run with these options, which must include target and seed."""
         whole = self.normalize_limits()
         wanted = [option for option in OPTIONS if option.repeats and not (self.command and option.is_target)]
         return f"{self.command or 'conformance run'} {shlex.join(whole.words(wanted))}"
 
     def require_changeable(self) -> None:
-        """Raises UsageError on an option that would make of a run that is resumed another one."""
+        """Raises UsageError on an option that a resumed run must keep unchanged."""
         if refused := ", ".join(option.flags[0] for option in self.explicit_options() if not option.changeable):
-            hint = "they are those of the run that goes on"
+            hint = "a resumed run keeps its options"
             raise UsageError(f"{refused} cannot be given", where="--resume", hint=hint)
 
     def resume(self, given: RunOptions) -> RunOptions:
-        """These options of a run that was cut short, and those that are given when it is resumed."""
+        """These options of an interrupted run, updated with those that are given when it is resumed."""
         before, given = self.normalize_limits(), given.normalize_limits()
         return RunOptions(**{option.name: _resumed(option, before, given) for option in OPTIONS})
 

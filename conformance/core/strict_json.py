@@ -1,6 +1,6 @@
 """JSON as RFC 8259 defines it, and equality of JSON values.
 
-Python's own parser takes NaN, a BOM-less UTF-16 text and unbounded nesting; a judge must not.
+Python's own parser accepts NaN, UTF-16 without a BOM, and unlimited nesting; a judge must not.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any, Final
 
 MAX_DEPTH: Final = 512
 MAX_PARTS: Final = 300_000
-"""So many commas and brackets: 4 MB of them would take seconds to walk through, and over 100 MB as values."""
+"""Maximum number of commas and brackets: 4 MB of them would take seconds to scan, and over 100 MB as values."""
 _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
-"""A string that never ends is one token too: looked for again from each of its quotes, it would cost its square."""
+"""An unterminated string is one token too: a search from each of its quotes would take quadratic time."""
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _MAX_INT_DIGITS: Final = 4000
 _LONE: Final = re.compile("[\ud800-\udfff]")
-"""A surrogate code point: a pair of them was joined when the text was decoded."""
+"""A surrogate code point: pairs were joined when the text was decoded."""
 _PRIVATE_USE: Final = 0x100000
 """Plane 16 is for private use (Unicode section 23.5): U+DC80 becomes U+10DC80."""
 _MAY_BE_LONE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -28,7 +28,7 @@ class JsonError(ValueError):
 
 
 class Unread(JsonError):
-    """Beyond the limits of this reader (RFC 8259 section 9): nothing is known about the text but that."""
+    """The text exceeds the limits of this reader (RFC 8259 section 9), and may be JSON or not."""
 
 
 class TooDeep(Unread):
@@ -52,7 +52,7 @@ _LENIENT = json.JSONDecoder(parse_int=_integer)
 
 
 def parts(raw: bytes) -> int:
-    """How many values a text has at most, judged by its commas and brackets, those in strings included."""
+    """An upper bound of the number of values in a text: its commas and brackets, those in strings included."""
     return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
 
 
@@ -76,19 +76,19 @@ def _check_depth(raw: bytes) -> None:
 
 
 def parse(raw: bytes) -> Any:
-    """The value of a JSON text. Raises JsonError, saying why, on anything that RFC 8259 does not allow."""
+    """The value of a JSON text. Raises JsonError, with the reason, on anything that RFC 8259 does not allow."""
     if raw.startswith(b"\xef\xbb\xbf"):
         raise JsonError("starts with a byte order mark (RFC 8259 section 8.1)")
     if not raw.strip(b" \t\r\n"):
         raise JsonError("is empty")
-    _check_size(raw)  # first: looking for the depth of more would itself take seconds
+    _check_size(raw)  # first: the depth check of a larger text would itself take seconds
     _check_depth(raw)
     return _decode(_STRICT, raw, "utf-8")
 
 
 def parse_leniently(raw: bytes) -> Any:
-    """The value that a forgiving reader sees: a BOM is dropped, NaN and Infinity are numbers. Raises JsonError."""
-    _check_size(raw)  # first: looking for the depth of more would itself take seconds
+    """As a lenient reader: a BOM is ignored, NaN and Infinity are numbers. Raises JsonError."""
+    _check_size(raw)  # first: the depth check of a larger text would itself take seconds
     _check_depth(raw)
     return _decode(_LENIENT, raw, "utf-8-sig")
 
@@ -106,15 +106,15 @@ def _decode(decoder: json.JSONDecoder, raw: bytes, encoding: str) -> Any:
     except (ValueError, RecursionError) as error:
         raise JsonError(str(error) or "cannot be parsed") from None
     if end != len(stripped):
-        raise JsonError(f"goes on after the value, at character {end}")
+        raise JsonError(f"has text after the value, at character {end}")
     return as_unicode(value) if _MAY_BE_LONE.search(raw) else value
 
 
 def as_unicode(value: Any) -> Any:
-    """A JSON value with each lone surrogate, which no encoding has a form for, as a character for private use.
+    """A JSON value in which private-use characters replace lone surrogates, which no encoding can represent.
 
-    RFC 8259 section 8.2 allows the escape; what compares, hashes or prints a text afterwards needs Unicode. One
-    character stays one, and different ones stay different, so that lengths and equality are judged as they were sent.
+    RFC 8259 section 8.2 allows their escapes; code that compares, hashes or prints a text needs Unicode. The
+    replacement preserves lengths and equality, so that both are judged as sent.
     """
     if isinstance(value, str):
         return _LONE.sub(lambda match: chr(_PRIVATE_USE + ord(match[0])), value)
@@ -126,8 +126,8 @@ def as_unicode(value: Any) -> Any:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality of JSON values: 1 equals 1.0, true does not equal 1, the order of members means nothing."""
-    pairs = [(left, right)]  # no recursion: a value may be MAX_DEPTH deep
+    """Equality of JSON values: 1 equals 1.0, true does not equal 1, the order of members is ignored."""
+    pairs = [(left, right)]  # no recursion: a value may have MAX_DEPTH levels
     while pairs:
         one, other = pairs.pop()
         if isinstance(one, dict) and isinstance(other, dict):
@@ -163,7 +163,7 @@ def first_difference(left: Any, right: Any) -> str:
 
 
 def _parting(left: Any, right: Any) -> str | int | None:
-    """The first member or index at which two values part; None where there is no such place inside them."""
+    """The first member or index at which two values differ; None where both are not objects, or not arrays."""
     if isinstance(left, dict) and isinstance(right, dict):
         names = sorted(left.keys() | right.keys())
         return next((n for n in names if n not in left or n not in right or not same(left[n], right[n])), None)
@@ -174,7 +174,7 @@ def _parting(left: Any, right: Any) -> str | int | None:
 
 
 def kind(value: Any) -> str:
-    """The JSON type of a value, in a reader's words."""
+    """The JSON type of a value with its article, for messages."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The exchanges of a run, of which a long run holds only the first: the others stay in the journal until asked for."""
+"""The exchanges of a run: the first ones are kept in memory, the others are read from the journal on access."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from conformance.journal.lines import ExchangeRecorded, decode
 
 T = TypeVar("T")
 MEMORY_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of the journal's lines that are kept in memory as values: a run of the usual size, whole."""
+"""Bytes of journal lines whose values are kept in memory: all lines of a run of the usual size."""
 _MAX_SHARED: Final = 1_000
-"""Values that many exchanges have in common come again soon; no more than this are remembered."""
+"""Maximum number of values that are cached for sharing between exchanges."""
 _COMMON: Final = ("operation", "method", "check", "purpose", "credential")
 _NO_MESSAGE: Final = Message()
 
 
 class Place(NamedTuple):
-    """Where a line of a journal stands."""
+    """The position of a line in a journal."""
 
     path: Path
     offset: int
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 class Exchanges(Sequence[Exchange]):
     """In the order of the journal, each once. `memory`: the bytes of lines whose values are kept in memory.
 
-    Raises JournalError where the journal is gone when it is read again.
+    Raises JournalError where the journal cannot be read again.
     """
 
     def __init__(self, memory: int = MEMORY_BYTES) -> None:
@@ -47,7 +47,7 @@ class Exchanges(Sequence[Exchange]):
         self._same: dict[Any, Any] = {}
 
     def add(self, exchange: Exchange, place: Place | None) -> Exchange:
-        """Adds an exchange of the journal; gives it as the judgement needs it, without messages that are not kept."""
+        """Adds an exchange of the journal; returns it for the judge, without messages that are not kept in memory."""
         number, kept = self._placed(exchange.id, place)
         if place is not None:
             exchange = self._compacted(exchange, kept)
@@ -58,7 +58,7 @@ class Exchanges(Sequence[Exchange]):
         return exchange
 
     def _compacted(self, exchange: Exchange, kept: bool) -> Exchange:
-        """The same with one copy of what many exchanges have in common, and without messages that are not kept."""
+        """The exchange with shared copies of common values, and without messages that are not kept."""
         changes: dict[str, Any] = {name: intern(getattr(exchange, name)) for name in _COMMON}
         if kept:
             changes |= {"request": self._message(exchange.request), "response": self._message(exchange.response)}
@@ -72,12 +72,12 @@ class Exchanges(Sequence[Exchange]):
         return Message(headers, message.body, message.body_bytes, message.truncated)
 
     def number(self, name: str) -> int:
-        """The place of the exchange with this id. Raises KeyError."""
+        """The index of the exchange with this id. Raises KeyError."""
         return self._numbers[name]
 
     def _placed(self, name: str, place: Place | None) -> tuple[int, bool]:
-        """Its number, and whether it is kept in memory. A line that comes again, since a joining of journals was cut
-        short, replaces the one before."""
+        """Returns its number, and whether it is kept in memory. A repeated line, left by an interrupted join of
+        journals, replaces the previous one."""
         number = self._numbers.setdefault(name, len(self._lengths))
         if number == len(self._lengths):
             for column in (self._which, self._offsets, self._lengths):
@@ -132,7 +132,7 @@ class Exchanges(Sequence[Exchange]):
 
     @property
     def named(self) -> Mapping[str, Exchange]:
-        """By their ids; one is read when it is looked up."""
+        """By id; each is read on access."""
         return _Named(self, self._numbers)
 
     def _shared(self, value: T) -> T:
@@ -156,12 +156,12 @@ class Exchanges(Sequence[Exchange]):
             line = None
         if not isinstance(line, ExchangeRecorded):
             where = str(self._paths[self._which[number]])
-            raise JournalError("has another line than before at the same place", where=where)
+            raise JournalError("has changed since it was read", where=where)
         return line.exchange
 
 
 def named(exchanges: Sequence[Exchange]) -> Mapping[str, Exchange]:
-    """Exchanges by their ids, wherever they are kept."""
+    """Exchanges by id, in memory or in a journal."""
     return exchanges.named if isinstance(exchanges, Exchanges) else {exchange.id: exchange for exchange in exchanges}
 
 

@@ -1,4 +1,4 @@
-"""Folds the lines of a journal: the judge, resumed runs and the joining of shards all start from what it gives."""
+"""Folds the lines of a journal, for the judge, for resumed runs and for joining shards."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from conformance.journal.lines import (
 from conformance.journal.segments import Key, PreviousSegments, SegmentEnds
 
 _UNFINISHED: Final = "budget:"
-"""The cause of a result that only says that no more requests were allowed when its check was due."""
+"""The prefix of the cause of results whose checks did not run for lack of requests in the budget."""
 _LIMITS: Final = "check_rate_limit["
 
 
 def key(value: Result | PlannedCheck) -> Key:
-    """What a result, or a planned check, is about."""
+    """The identity of a result or of a planned check."""
     return value.check, value.operation, value.case
 
 
 class JournalFold:
-    """What the lines of a journal say, added one after the other.
+    """The content of a journal, whose lines are added in order.
 
-    `memory`: as in `Exchanges`. Raises JournalError where the lines are those of no run.
+    `memory`: as in `Exchanges`. Raises JournalError where the first line does not begin a run.
     """
 
     def __init__(self, where: str = "journal", memory: int = MEMORY_BYTES) -> None:
@@ -46,7 +46,7 @@ class JournalFold:
         self.ends = SegmentEnds()
         self.exchanges = Exchanges(memory)
         self.judged_exchanges: list[Exchange] = []
-        """All exchanges as the judgement needs them, whether or not their messages are kept in memory."""
+        """All exchanges as the judge needs them, whether or not their messages are kept in memory."""
         self.results: dict[Key, Result] = {}
         """The last result of each check."""
         self.resources: list[ResourceCreated | ResourceRemoved] = []
@@ -58,14 +58,14 @@ class JournalFold:
         return self._head
 
     def _headless(self) -> JournalError:
-        return JournalError("has no first line that says which run it is", where=self._where)
+        return JournalError("has no first line of the kind 'run'", where=self._where)
 
     def add_all(self, lines: Iterable[tuple[Line, Place | None]]) -> None:
         for line, place in lines:
             self.add(line, place)
 
     def add(self, line: Line, place: Place | None = None) -> None:
-        """`place`: where an exchange can be read again, if it can: it need not be kept in memory."""
+        """`place`: the position from which an exchange can be read again, so that memory need not keep it."""
         if self._head is None:
             if not isinstance(line, RunStarted):
                 raise self._headless()
@@ -74,7 +74,7 @@ class JournalFold:
             case ExchangeRecorded(exchange=exchange):
                 judged = self.exchanges.add(exchange, place)
                 number = self.exchanges.number(exchange.id)
-                self.judged_exchanges[number : number + 1] = [judged]  # at the end, unless it comes again
+                self.judged_exchanges[number : number + 1] = [judged]  # a repeated line replaces the first
             case CheckConcluded(result=result):
                 self.results[key(result)] = result
             case ResourceCreated() | ResourceRemoved():
@@ -88,7 +88,7 @@ class JournalFold:
                 self.ends.add(line)
 
     def previous_segments(self) -> PreviousSegments:
-        """What the run leaves to do for the segment that resumes it."""
+        """The state of the run for the segment that resumes it."""
         finished = {about for about, result in self.results.items() if not result.cause.startswith(_UNFINISHED)}
         return PreviousSegments(
             part=self.ends.count + 1,

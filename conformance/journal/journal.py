@@ -1,6 +1,6 @@
-"""Writes a journal: one line at a time, appended as the run goes. All reports are made from it.
+"""Writes a journal: lines are appended during the run. All reports are made from it.
 
-A line is handed to the operating system whole, so a killed run keeps every line that it had written.
+Lines are not buffered, so a killed run keeps every line that it had written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from conformance.core.errors import JournalError
 from conformance.journal.lines import Line, encode
 
-if sys.platform != "win32":  # which has no such locks
+if sys.platform != "win32":  # Windows has no such locks
     import fcntl
 
 NAME: Final = "journal.ndjson"
@@ -26,7 +26,7 @@ NAME: Final = "journal.ndjson"
 class Journal:
     """An append-only file of JSON lines, for one process at a time. Raises JournalError when it cannot be written.
 
-    `wait_s`: how long another process that writes it may take to end.
+    `wait_s`: how long to wait for the end of another process that writes it.
     """
 
     evidence = True
@@ -42,7 +42,7 @@ class Journal:
             raise JournalError(error.strerror or "cannot be opened", where=str(path)) from None
         if not _only_writer(self._file, wait_s):
             os.close(self._file)
-            raise JournalError("another process is writing it", where=str(path), hint="that run still goes on")
+            raise JournalError("another process is writing it", where=str(path), hint="that run has not ended")
 
     def append(self, line: Line) -> None:
         text = encode(line)
@@ -57,13 +57,13 @@ class Journal:
                 raise JournalError(self._failed, where=str(self.path), hint="free some space and run again") from None
 
     def _take_back(self, written: int) -> None:
-        """Removes the piece of a line that did not fit, so that a later one does not go on in the middle of it."""
+        """Removes a line that was written in part, so that the next line does not continue it."""
         if written:
             os.ftruncate(self._file, os.fstat(self._file).st_size - written)
 
     @property
     def failed(self) -> str:
-        """Why a line could not be written; empty where all could."""
+        """Why a line could not be written; empty where all were written."""
         return self._failed
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ class MemoryJournal(Journal):
 
 
 def _only_writer(file: int, wait_s: float) -> bool:
-    """Whether no other process writes the file; none may until this one ends, however it does."""
+    """Locks the file until this process ends; False where another process has locked it."""
     if sys.platform == "win32":
         return True
     until = time.monotonic() + wait_s
@@ -104,9 +104,9 @@ def _only_writer(file: int, wait_s: float) -> bool:
 
 
 def repair(path: Path) -> None:
-    """Cuts off a last line that a killed process left torn, so that the next one does not go on in the middle of it.
+    """Removes an incomplete last line that a killed process left, so that the next line does not continue it.
 
-    Raises JournalError where that cannot be done.
+    Raises JournalError where that is impossible.
     """
     try:
         with path.open("r+b") as file:
@@ -114,7 +114,7 @@ def repair(path: Path) -> None:
             whole, newline, last = raw.rpartition(b"\n")
             if not last:
                 return
-            if _is_json(last):  # all of it but the newline was written
+            if _is_json(last):  # only the newline is missing
                 file.write(b"\n")
             else:
                 file.truncate(len(whole) + len(newline))

@@ -1,4 +1,4 @@
-"""The folder of a run: claimed before anything is sent, and read again, whatever became of the run."""
+"""The folder of a run: claimed before the first request, and read after the run, even if it was killed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PARTS: Final = "journal-*.ndjson"
 
 
 def claim_directory(wanted: Path | None, target: str) -> tuple[Path, list[Path]]:
-    """An empty folder for the reports, and the folders that were made for it.
+    """Creates an empty folder for the reports; returns it with the folders that were created for it.
 
-    Raises ReportDirError where there is none to be had.
+    Raises ReportDirError where that is impossible.
     """
     directory = wanted or _unused(Path("reports") / _folder_name(target))
     made = [path for path in (directory, *directory.parents) if not path.exists()]
@@ -45,22 +45,22 @@ def _folder_name(target: str) -> str:
 
 
 def _unused(directory: Path) -> Path:
-    """Two runs that begin in one second get a folder each."""
+    """Two runs that begin in the same second get different folders."""
     others = (directory.with_name(f"{directory.name}-{number}") for number in count(2))
     return next(path for path in chain([directory], others) if not path.exists())
 
 
 def remove_empty(directories: Iterable[Path]) -> None:
-    """Takes folders back, as far as nothing is in them."""
+    """Removes folders up to the first that is not empty."""
     with contextlib.suppress(OSError):
         for path in directories:
             path.rmdir()
 
 
 def read_lines(directory: Path) -> Iterator[tuple[Line, Place]]:
-    """The lines of a run's journal, and then those that the workers of a killed run left behind.
+    """The lines of a run's journal, followed by the journals of workers of a killed run.
 
-    `directory`: the run's, or a journal by itself. Raises JournalError where one cannot be read.
+    `directory`: the run's, or a journal file. Raises JournalError where one cannot be read.
     """
     paths = journals_of(directory) if directory.is_dir() else (directory,)
     return chain.from_iterable(read_with_places(path) for path in paths)

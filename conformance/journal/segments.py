@@ -1,4 +1,4 @@
-"""The segments of a run that was cut short and resumed: how each ended, and what they leave for the next one to do."""
+"""The segments of a run that was interrupted and resumed: how each ended, and the state for the next one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from conformance.journal.lines import SegmentEnded, TrafficStats
 
 KILLED: Final = "killed"
-"""How a segment ended that wrote no last line."""
+"""The end of a segment that wrote no last line."""
 
 
 class SegmentEnds:
@@ -19,11 +19,11 @@ class SegmentEnds:
         self._segments: list[dict[str, SegmentEnded]] = [{}]
 
     def resume(self) -> None:
-        """Another segment begins."""
+        """Begins another segment."""
         self._segments.append({})
 
     def add(self, end: SegmentEnded) -> None:
-        """A process of the current segment has ended."""
+        """Adds the last line of a process of the current segment."""
         last = self._segments[-1]
         last[end.worker or f"#{len(last)}"] = end
 
@@ -33,7 +33,7 @@ class SegmentEnds:
 
     @property
     def interrupted(self) -> str:
-        """What cut the last segment short; empty where it went to its end."""
+        """Why the last segment ended early; empty where it is complete."""
         last = self._segments[-1].values()
         why = next((end.interrupted for end in last if end.interrupted), "")
         return why or ("" if any(not end.worker for end in last) else KILLED)
@@ -45,7 +45,7 @@ class SegmentEnds:
 
     @property
     def traffic_stats(self) -> TrafficStats:
-        """Of all segments, one after the other; the processes of a segment send side by side."""
+        """Of all segments, which run in sequence; the processes of a segment send concurrently."""
         segments = [[end.traffic for end in segment.values()] for segment in self._segments]
         stats = [one for segment in segments for one in segment]
         return TrafficStats(
@@ -61,26 +61,26 @@ class SegmentEnds:
 
 
 Key = tuple[str, str, str]
-"""A check's id, an operationId and a case: what a result is about."""
+"""A check's id, an operationId and a case: the identity of a result."""
 
 
 @dataclass(frozen=True)
 class PreviousSegments:
-    """What the segments before this one leave behind; plain data, so that it can be sent to a worker."""
+    """The state after the previous segments; plain data, so that it can be sent to a worker."""
 
     part: int
-    """The number of the segment that comes now: 2 for the first that is resumed."""
+    """The number of the current segment: 2 for the first that is resumed."""
     left: tuple[Key, ...]
-    """What was planned and has no result that is final."""
+    """The planned checks without a final result."""
     ended: str
-    """How the segment before ended; empty where the run is complete."""
+    """How the previous segment ended; empty where the run is complete."""
     began_at: str
     """When the run began (ISO 8601)."""
     requests: int = 0
-    """How many were sent and recorded."""
+    """The number of recorded requests."""
     spent: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Values of static lists that were used: by fixture, their places."""
+    """Used values of static lists: fixture -> places."""
     names: tuple[str, ...] = ()
-    """Of the segments; everything that one created begins with its name."""
+    """Of the segments; each is the prefix of all names that the segment created."""
     limited: bool = False
-    """Whether rate limits had begun to be provoked, which may still hold."""
+    """Whether rate limits were provoked, which may still be in force."""

@@ -1,6 +1,6 @@
-"""Shards: one run in several parts, made on several machines, each with a journal of its own; joined, they are one run.
+"""Shards: the parts of one run, each run on a machine and with a journal of its own, and then joined.
 
-A shard's first line says which part of how many it is. What the parts must have in common is compared there.
+The first line of a shard has its number and the facts that must be equal in all shards.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COMMON: Final[tuple[tuple[str, Callable[[_Part], Any]], ...]] = (
     ("the selection", lambda part: (part.shard.asked, part.shard.all)),
     ("the number of shards", lambda part: part.shard.of),
 )
-"""What must be the same in all shards of a run."""
+"""The facts that must be equal in all shards of a run."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class _Part:
 
 
 def join_shards(journals: Iterable[tuple[str, Callable[[], Iterable[Line]]]]) -> Iterator[Line]:
-    """The lines of one journal out of those of all shards. Each journal: where it was read, and what reads it again.
+    """Joins the lines of all shards. Each journal: its name for messages, and a function that reads it again.
 
-    Raises UsageError where they are not all the shards of one run, JournalError where one is no journal.
+    Raises UsageError where they are not all shards of one run, JournalError where one is no journal.
     """
     parts = [_part(where, lines) for where, lines in journals]
     _require_one_run(parts)
@@ -63,8 +63,8 @@ def join_shards(journals: Iterable[tuple[str, Callable[[], Iterable[Line]]]]) ->
     try:
         first = min(parts, key=lambda part: part.began)
         head = _head(parts, first)
-    except (TypeError, ValueError) as error:  # a time of another form, or without its zone
-        raise JournalError(f"has a line of another shape: {error}", where="merge") from error
+    except (TypeError, ValueError) as error:  # a time in another format, or without a time zone
+        raise JournalError(f"has a line that does not fit the schema: {error}", where="merge") from error
     return _lines(head, parts, first)
 
 
@@ -72,7 +72,7 @@ def _part(where: str, lines: Callable[[], Iterable[Line]]) -> _Part:
     fold = JournalFold(where, memory=0)
     fold.add_all((line, None) for line in lines() if not isinstance(line, ExchangeRecorded))
     if fold.head.shard is None:
-        raise UsageError("is no shard, but a run by itself", where=where, hint="`run --shard 1/4` makes one")
+        raise UsageError("is no shard, but a whole run", where=where, hint="`run --shard 1/4` creates one")
     return _Part(where, lines, fold.head, fold.head.shard, fold.ends)
 
 
@@ -89,12 +89,12 @@ def _require_one_run(parts: Sequence[_Part]) -> None:
     for part in parts:
         number = part.shard.number
         if number in seen:
-            raise UsageError(f"both are shard {number} of {count}: {seen[number]} and {part.where}")
+            raise UsageError(f"two journals are shard {number} of {count}: {seen[number]} and {part.where}")
         seen[number] = part.where
     if missing := [str(number) for number in range(1, count + 1) if number not in seen]:
         names = f"{', '.join(missing)} of {count}"
         what = f"shard {names} is missing" if len(missing) == 1 else f"shards {names} are missing"
-        raise UsageError(what, hint="a run that lacks a part certifies nothing: name all folders")
+        raise UsageError(what, hint="an incomplete run certifies nothing: name all folders")
 
 
 def _format(value: Any) -> str:
@@ -119,10 +119,10 @@ def _lines(head: RunStarted, parts: Sequence[_Part], first: _Part) -> Iterator[L
 
 
 def _head(parts: Sequence[_Part], first: _Part) -> RunStarted:
-    """As the run's own would be: the checks, which were dealt out in turn, are in their old order again."""
+    """The first line of the whole run: the checks, which were dealt to the shards in turn, in their original order."""
     rounds = zip_longest(*(part.head.planned for part in parts))
     planned: list[PlannedCheck] = [check for turn in rounds for check in turn if check is not None]
     if len({key(check) for check in planned}) != len(planned):
-        raise UsageError("two shards were to run the same check", hint="all must be made with the same selection")
+        raise UsageError("two shards contain the same check", hint="run all shards with the same selection")
     whole = {"planned": tuple(planned), "filtered": len(planned) != first.shard.all}
     return msgspec.structs.replace(first.head, shard=None, shards=len(parts), **whole)

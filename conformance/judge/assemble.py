@@ -1,4 +1,4 @@
-"""Journal -> Run. A pure function: the same lines give the same run, here or on another machine."""
+"""Journal -> Run. A pure function: the same lines give the same run on any machine."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from conformance.judge.verdict import (
 
 
 def load(directory: Path) -> Run:
-    """The run in a report directory, with what the workers of a killed run left behind; or that of a journal.
+    """The run of a report directory, including the workers' journals of a killed run; or of a journal file.
 
-    Raises JournalError where there is no journal that can be read.
+    Raises JournalError where no journal can be read.
     """
     with calm_collector():
         fold = JournalFold(str(directory / NAME if directory.is_dir() else directory))
@@ -42,7 +42,7 @@ def load(directory: Path) -> Run:
 
 
 def assemble(lines: Iterable[Line]) -> Run:
-    """A run from its journal's lines in memory; one that was cut short is as complete as it went."""
+    """A run from its journal's lines in memory, which may end early."""
     with calm_collector():
         fold = JournalFold()
         fold.add_all((line, None) for line in lines)
@@ -94,7 +94,7 @@ def _run(fold: JournalFold) -> Run:
 
 
 def _never_run(planned: Iterable[PlannedCheck], results: Mapping[Key, Result], interrupted: str) -> Iterator[Result]:
-    """What was planned and has no result: it is reported, never forgotten."""
+    """A result for each planned check that has none."""
     message = f"not run: {interrupted or 'it has no result'}"
     for check in planned:
         if key(check) not in results:

@@ -24,13 +24,13 @@ from conformance.judge.scope import by_tier, open_results, scope_of
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
-    """What several outcomes of one cell come to; untested where there are none."""
+    """The outcome of a cell with several outcomes; untested where there are none."""
     found = set(outcomes)
     return next((outcome for outcome in WORST_FIRST if outcome in found), Outcome.UNTESTED)
 
 
 def requirement_rows(requirements: Iterable[Requirement], results: Iterable[Result]) -> tuple[RequirementRow, ...]:
-    """The matrix, one row a requirement that has a result."""
+    """The matrix: one row for each requirement that has a result."""
     cells: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         cells[result.requirement][result.operation].append(result.outcome)
@@ -57,7 +57,7 @@ OPERATION_REQUIREMENT: Final = "STA-2"
 
 
 def excuses(waiver: Waiver, result: Result, unproven: Collection[str] = ()) -> bool:
-    """Whether a waiver, in force, is for this very failure or gap. `unproven`: operations without a proven control."""
+    """Whether an unexpired waiver accepts this failure or gap. `unproven`: operations without a proven control."""
     if result.outcome is Outcome.FAILED:
         return _about(waiver, result) and waiver.signature in ("", result.signature)
     if waiver.signature or not _is_gap(result):
@@ -85,7 +85,7 @@ def _about(waiver: Waiver, result: Result) -> bool:
 def with_states(
     waivers: Iterable[Waiver], results: Sequence[Result], today: str, unproven: Collection[str] = ()
 ) -> tuple[Waiver, ...]:
-    """The waivers, each with what became of it. `today` is an ISO date."""
+    """The waivers, each with its state. `today` is an ISO date."""
     found = []
     for waiver in waivers:
         if waiver.until < today:
@@ -103,7 +103,7 @@ def with_states(
 def with_waivers(
     results: Iterable[Result], waivers: Sequence[Waiver], unproven: Collection[str] = ()
 ) -> tuple[Result, ...]:
-    """The results, each with the place of the active waiver that accepts it, if one does."""
+    """The results, each with the index of the active waiver that accepts it, if any."""
     active = [(place, waiver) for place, waiver in enumerate(waivers) if waiver.state == "active"]
 
     def waived(result: Result) -> Result:
@@ -134,10 +134,10 @@ def verdict_of(
     unproven: Iterable[str] = (),
     tiers: Mapping[str, Tier] | None = None,
 ) -> Verdict:
-    """The verdict on results that know their waivers: the one place where it is decided.
+    """The verdict on results whose waivers are matched: the only place where it is decided.
 
-    `whole`: every check that the profile calls for was run to its end. `unproven`: the operations of which no good
-    request was answered 200. `tiers`: of a verdict on all operations, which is conformant only where each tier is.
+    `whole`: every check that the profile calls for was completed. `unproven`: the operations without a proven
+    control. `tiers`: for a verdict on all operations, which is conformant only where each tier is.
     """
     if any(result.outcome is Outcome.BROKEN for result in results):
         return Verdict.BROKEN
@@ -164,7 +164,7 @@ def tiers_of(
     *,
     whole: bool,
 ) -> dict[str, Tier]:
-    """The verdict of each stability label by itself, with its scope."""
+    """The verdict of each stability label alone, with its scope."""
     tiers = {}
     for name, own in by_tier(results, operations).items():
         scope = scope_of(own, requirements, [one for one in operations if one.stability == name], proven)

@@ -1,4 +1,4 @@
-"""From a checked document to the frozen values of `model.py`. Nothing here judges."""
+"""Converts a valid document to the frozen values of `model.py`. Nothing is checked here."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def build(
     digest: str,
     exclusions: Exclusions | None = None,
 ) -> Profile:
-    """The profile that a document states. It must have passed `structure` and `rules`, its URLs normalized.
+    """The profile of a document, which must be valid by `structure` and `rules`, with normalized URLs.
 
-    `exclusions` were taken out of it.
+    `exclusions` were removed from it.
     """
     exclusions = exclusions or Exclusions()
     found = attributes_of(Profile, document) | {
@@ -66,7 +66,7 @@ def _fixture(kind: str, state: str, table: Table, directory: Path) -> dict[str, 
 
 
 def _command(words: Sequence[str], directory: Path) -> Sequence[str]:
-    """A program named by a relative path is found from the profile's directory, wherever the run was started."""
+    """A relative path of a program is relative to the profile's directory, not to the current one."""
     if not words or "/" not in words[0] or words[0].startswith("/"):
         return words
     return (str((directory / words[0]).resolve()), *words[1:])

@@ -1,4 +1,4 @@
-"""The documentation of each fact of a profile, as data, out of the schema."""
+"""The documentation of each fact of a profile, as data from the schema."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from conformance.profile.structure import type_in_words
 
 @dataclass(frozen=True, slots=True)
 class FactDocumentation:
-    """What there is to know of one fact. `NAME` in its dotted key is a name of the owner's or the interface's."""
+    """The documentation of one fact. `NAME` in its dotted key is a name of the owner's or the interface's."""
 
     key: str
     description: str
     type: str
-    """In words, with its bounds: `a number, more than 0`."""
+    """As text, with its bounds: `a number, more than 0`."""
     default: Any
-    """As JSON; None where there is none."""
+    """As JSON; None without a default."""
     required: bool
-    """Within its table."""
+    """Whether its table requires it."""
     excludable: bool
     """Whether `none = "..."` may be stated instead."""
     limit: str
-    """The option that overrides it for one run; empty where none does."""
+    """The option that overrides it for one run; empty without one."""
     placeholders: bool
     """Whether it may hold placeholders that are filled in during a run, besides {var.NAME} and {env.NAME}."""
     facts: tuple[str, ...]
-    """The names of the facts that a table has."""
+    """The names of the facts of a table."""
 
 
 def fact_documentation(key: str) -> FactDocumentation:
-    """Of the fact at a dotted key, as a profile or a message has it. Raises UsageError where there is none."""
+    """Of the fact at a dotted key, as in profiles and messages. Raises UsageError where there is none."""
     above: Mapping[str, Any] = {}
     declared: Mapping[str, Any] = facts_schema()
     parts = key.split(".")

@@ -1,4 +1,4 @@
-"""Places of a profile in which a secret would be seen by everybody: process lists, names, addresses."""
+"""Secrets in places of a profile that are public: process lists, names, addresses."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from conformance.profile.source import Key, Problem
 _SECRET_NAMES: Final = ("pkce.verifier", "oauth.code")
 _ENV: Final = re.compile(r"\{env\.([^{}]*)\}")
 _SENT: Final = re.compile(r"(fixtures/[^/]+/[^/]+|effects/[^/]+)/http/.*|rate_limit/(prepare|restore)/.*|operations/.*")
-"""Where a credential's variable may stand: in what is sent to the target, or to its owner's test API."""
+"""Where a credential's variable is allowed: in requests to the target, or to its owner's test API."""
 
 
 def exposure_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
-    """Of a document as it was written, before anything was filled in."""
+    """The problems of a document before its placeholders are filled in."""
     stated = document.get("credentials", {})
     sources = {name: table.get("secret", {}) for name, table in stated.items() if isinstance(table, Mapping)}
     variables = {source["env"]: name for name, source in sources.items() if "env" in source}
     for key, text, _ in walk(document, facts_schema()):
         for variable in _ENV.findall(text) if isinstance(text, str) else ():
             if variable in variables and not _SENT.fullmatch("/".join(map(str, key))):
-                what = f"{{env.{variable}}} is the secret of {variables[variable]!r}, which everybody could see here"
+                what = f"{{env.{variable}}} is the secret of {variables[variable]!r}, which would be public here"
                 yield Problem(key, what, "name another variable")
     for kind, states in document.get("fixtures", {}).items():
         for state, table in states.items() if isinstance(states, Mapping) else ():
@@ -38,5 +38,5 @@ def _arguments(key: Key, words: Any) -> Iterator[Problem]:
         except MalformedPlaceholder:
             continue
         if secret:
-            hint = "the program finds it in its environment, in CONFORMANCE_CONTEXT"
-            yield Problem((*key, index), f"{{{secret[0]}}} would stand in the process list", hint)
+            hint = "the program can read it from CONFORMANCE_CONTEXT in its environment"
+            yield Problem((*key, index), f"{{{secret[0]}}} would be shown in the process list", hint)

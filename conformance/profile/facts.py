@@ -1,8 +1,8 @@
-"""The words in which `model.py` declares the facts of a profile: types with their bounds, and what is said of one.
+"""The types with which `model.py` declares the facts of a profile: bounds and documentation.
 
-Keywords of JSON Schema that begin with `x-` are the suite's own: `x-expected` says in words what a value must be,
-`x-refers-to` whose name it is, `x-placeholders` when they are filled in (`run`, or `never` for what holds plain
-braces), `x-excludable` which part of the schema an exclusion in its place fits.
+Keywords of JSON Schema that begin with `x-` are the suite's own: `x-expected` describes the valid values, `x-refers-to`
+says what a name refers to, `x-placeholders` when placeholders are filled in (`run`; `never`: braces are literal),
+`x-excludable` which part of the schema describes an exclusion in its place.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def fact(
     exclusion: bool | None = None,
     required: bool = False,
 ) -> Meta:
-    """What is said of a fact. `key` is its dotted key where it is not the attribute's name, `table` the description
-    of the table that such a key begins with.
+    """The documentation of a fact. `key` is its dotted key where it is not the attribute's name, `table` the
+    description of the table that such a key begins with.
 
-    `exclusion`: whether `none = "..."` may stand in its place. Where nothing is said it may for each table, and for
-    each fact of one. `required`: it must be stated, although its attribute has a default.
+    `exclusion`: whether `none = "..."` is allowed instead; by default, for each table and each fact of a table.
+    `required`: it must be stated, although its attribute has a default.
     """
     marks: dict[str, Any] = {"x-placeholders": placeholders} if placeholders else {}
     if exclusion is not None:
@@ -41,17 +41,17 @@ def fact(
 
 
 def expected(text: str) -> Meta:
-    """What a value must be, in words."""
+    """A description of the valid values."""
     return Meta(extra_json_schema={"x-expected": text})
 
 
 def excludable(instead: str = "exclusion") -> Meta:
-    """Marks what a table names: an exclusion may stand in the place of each."""
+    """Marks the members of a table: an exclusion is allowed instead of each."""
     return Meta(extra_json_schema={"x-excludable": instead})
 
 
 def _written_as(**schema: Any) -> Meta:
-    """In the file it is something else than in the frozen value."""
+    """The schema of a fact whose type in the file differs from that of the attribute."""
     return Meta(extra_json_schema={"x-schema": schema})
 
 
@@ -139,7 +139,7 @@ Algorithms = Annotated[tuple[Algorithm, ...], Meta(min_length=1), expected("at l
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One fact as an attribute of a frozen value, and by the path of its key in the table that the value is made of."""
+    """One fact: the attribute of a frozen value, and the path of its key in the table of that value."""
 
     attribute: str
     path: tuple[str, ...]
@@ -149,7 +149,7 @@ class Declaration:
 
 @cache
 def declarations(kind: type) -> tuple[Declaration, ...]:
-    """The facts that a dataclass declares, in its order. An attribute of which nothing is said is no fact."""
+    """The facts that a dataclass declares, in its order. An attribute without `fact` is not one."""
     return tuple(_declarations(kind))
 
 
@@ -164,7 +164,7 @@ def _declarations(kind: type) -> Iterator[Declaration]:
 
 
 def attributes_of(kind: type, table: Mapping[str, Any]) -> dict[str, Any]:
-    """What a table states, by the attributes of the frozen value that it is made into."""
+    """The values of a table, by the attributes of the frozen value that is built from it."""
     found = ((fact.attribute, _at(table, fact.path)) for fact in declarations(kind))
     return {attribute: value for attribute, value in found if value is not None}
 

@@ -1,4 +1,4 @@
-"""Read a profile. Everything wrong with one is a ProfileError that names file, line and key on one line."""
+"""Loads a profile. Each problem is a ProfileError that names file, line and key on one line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def profile_from_document(
     base_url: str | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> Profile:
-    """The profile that a document states, as `tomllib` would give it. `directory` is what relative paths start from.
+    """The profile of a document as `tomllib` returns it. Relative paths are relative to `directory`.
 
     Raises ProfileError.
     """
@@ -76,7 +76,7 @@ def _load(
 
 
 def _as_json(value: Any) -> Any:
-    """TOML's dates as the strings that JSON has for them; a copy throughout."""
+    """A deep copy with TOML's dates as strings."""
     if isinstance(value, Mapping):
         return {str(name): _as_json(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

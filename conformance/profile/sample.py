@@ -1,4 +1,4 @@
-"""Bodies out of a JSON Schema: a small valid one, and others that differ from a given one in a single leaf."""
+"""Bodies from a JSON Schema: a small valid one, and variants of a body that differ in a single leaf."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TYPES_BY_KEYWORD = (
 
 
 def example(schema: Schema) -> JsonValue | None:
-    """A small body that is valid against `schema`, or None where none was found. The same schema, the same body."""
+    """A small body that is valid against `schema`, or None where none was found. Deterministic."""
     root = Root(schema)
     return next(_valid(schema, root, 0), None)
 
@@ -109,7 +109,7 @@ def _arrays(flat: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
 
 
 def _unlike(first: JsonValue, elements: list[JsonValue], items: Schema, root: Root) -> JsonValue:
-    """Another item, for `uniqueItems`; the same one where there is no other."""
+    """A different item, for `uniqueItems`; the same one where none was found."""
     check = root.validator(items)
     for known in elements:
         for at, leaf in pointer.leaves(known):
@@ -161,10 +161,10 @@ _MAKERS: dict[str, Callable[[Schema, Root, int], Iterator[JsonValue]]] = {
 
 
 def alternatives(value: JsonValue, schema: Schema | None = None) -> Mapping[str, tuple[JsonValue, ...]]:
-    """By JSON pointer of a leaf: whole bodies like `value` that differ in that leaf, in meaning and not in spelling.
+    """JSON pointer of a leaf -> variants of `value` that differ in that leaf in meaning, not only in spelling.
 
-    With a schema, all of them are valid against it; without one they are guesses, to be proven. A leaf for which
-    there is none, and every null, is left out.
+    With a schema, all variants are valid against it; without one they may be invalid. Leaves without variants, and
+    nulls, are omitted.
     """
     others = Alternatives(schema)
     found = {at: others.of(value, at) for at, _ in pointer.leaves(value)}
@@ -172,7 +172,7 @@ def alternatives(value: JsonValue, schema: Schema | None = None) -> Mapping[str,
 
 
 class Alternatives:
-    """As `alternatives` says, for one leaf at a time, and for many bodies of one schema."""
+    """As `alternatives`, for single leaves of many bodies with one schema."""
 
     def __init__(self, schema: Schema | None) -> None:
         self._schema = schema
@@ -181,7 +181,7 @@ class Alternatives:
         self._enums: dict[str, tuple[JsonValue, ...]] = {}
 
     def of(self, value: JsonValue, at: str) -> tuple[JsonValue, ...]:
-        """Raises KeyError where there is nothing."""
+        """The variants of `value` at the pointer `at`. Raises KeyError where there is no value."""
         bodies = _changed(value, at, pointer.get(value, at), self._allowed(at))
         return tuple(body for body in bodies if self._check is None or self._check.is_valid(body))
 
@@ -200,7 +200,7 @@ def _changed(value: JsonValue, at: str, leaf: JsonValue, enums: tuple[JsonValue,
 
 
 def _identity(value: JsonValue) -> tuple[str, str]:
-    """Equal for equal JSON values: 1 and 1.0 are, 1 and true are not."""
+    """Equal for equal JSON values: 1 equals 1.0, and not true."""
     kind = "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
     return kind, repr(float(value)) if kind == "number" and abs(value) < 2**53 else repr(value)
 
@@ -243,6 +243,6 @@ def _other_times(text: str) -> Iterator[str]:
 
 
 def _next(character: str) -> str:
-    """Another one of the same kind, so that patterns still hold."""
+    """Another character of the same class, so that patterns still match."""
     first, last = ("0", "9") if character.isdigit() else ("a", "z") if character.islower() else ("A", "Z")
     return first if character == last else chr(ord(character) + 1)

@@ -20,7 +20,7 @@ _NO_SCHEMAS = ("const", "enum", "default", "example", "examples", "required")
 
 
 class _Yaml(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML 1.2's scalars: `on`, `no` and dates are strings, as in JSON Schema they must be."""
+    """Scalars as in YAML 1.2: `on`, `no` and dates are strings."""
 
 
 _Yaml.yaml_implicit_resolvers = {
@@ -32,7 +32,7 @@ _Yaml.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOLEAN, list("tTfF"))
 
 
 def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable[str]) -> dict[str, Any]:
-    """The schemas that the file has for the interface's names, or for what `names` calls them.
+    """The schemas of the file by the interface's names, which `names` maps to those of the file.
 
     Raises ProfileError where the file cannot be read or parsed, lacks a name of `names`, or holds no valid schema.
     """
@@ -72,7 +72,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def _json_of(value: Any) -> Any:
-    """YAML's values as JSON has them: every key a string, nothing that contains itself."""
+    """YAML values as JSON values: all keys are strings, and no value contains itself. Raises ValueError, TypeError."""
     return json.loads(json.dumps(value))
 
 
@@ -90,7 +90,7 @@ def _declared(document: dict[str, Any], path: Path) -> tuple[str, dict[str, Any]
 
 
 def _bundle(document: dict[str, Any], target: str, translate: bool) -> dict[str, Any]:
-    """A schema that refers to `target` and carries along whatever that refers to."""
+    """A schema that refers to `target`, with all schemas that `target` refers to."""
     bundle: dict[str, Any] = {"$ref": f"#{target}"}
     open_refs = [target]
     while open_refs:
@@ -149,7 +149,7 @@ def _translated_member(name: str, item: Any) -> Any:
 
 
 def _checked(bundle: dict[str, Any], base: str, path: Path) -> dict[str, Any]:
-    """The bundle, all of whose schemas are valid and refer to nothing outside of it. Raises ProfileError."""
+    """Returns the bundle. Raises ProfileError where a schema is invalid or refers to one outside of the file."""
     called = pointer.tokens(bundle["$ref"][1:])[-1]
     schemas = pointer.get(bundle, base) if base else {name: s for name, s in bundle.items() if name != "$ref"}
     try:

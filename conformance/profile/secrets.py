@@ -1,4 +1,4 @@
-"""Secrets, fetched when they are needed. None of them ever stands in an exception."""
+"""Secrets, fetched when they are needed. No exception contains a secret."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from conformance.profile.model import Credential
 
 COMMAND_TIMEOUT_S = 10.0
 SHORTEST: Final = 6
-"""A shorter secret could not be kept out of the reports: its letters stand in ordinary words, too."""
+"""A shorter secret cannot be redacted: its text occurs in ordinary words too."""
 _A_NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
-"""How variables are called. What looks otherwise may be a secret that was put where a name belongs."""
+"""The form of a variable's name. Any other text may be a secret that was written in place of a name."""
 
 
 def resolve_secret(credential: Credential) -> str:
@@ -34,21 +34,21 @@ def resolve_secret(credential: Credential) -> str:
     if trouble := unusable(secret):
         raise ProfileError(f"the secret {trouble}", where=where)
     if any(secret in word for word in source.command[1:]):
-        hint = "have the program read it from where it is kept"
-        raise ProfileError("the secret stands in its own command, and so in the process list", where=where, hint=hint)
+        hint = "let the program read it from a store"
+        raise ProfileError("the process list would show the secret, an argument of its command", where=where, hint=hint)
     return secret
 
 
 def unusable(secret: str) -> str:
-    """Why a text can be no API key in a header (RFC 9110 section 5.5); empty where it can."""
+    """Why a text cannot be an API key in a header (RFC 9110 section 5.5); empty where it can."""
     if "\n" in secret or "\r" in secret or "\0" in secret:
         return "has more than one line"
     if len(secret) < SHORTEST:
-        return f"has fewer than {SHORTEST} characters: too few to be place from other text and kept out of the reports"
+        return f"has fewer than {SHORTEST} characters: too few to be redacted in reports without hiding other text"
     if not secret.isascii() or not secret.isprintable():
-        return "has characters beyond visible ASCII: which bytes they are in a header is not settled"
+        return "has characters beyond visible ASCII: their bytes in a header are not defined"
     if secret != secret.strip():
-        return "begins or ends with a blank, which no header keeps"
+        return "begins or ends with a space, which a header does not preserve"
     return ""
 
 
@@ -83,7 +83,7 @@ def _from_file(path: Path, where: str) -> str:
 
 
 def _from_command(command: tuple[str, ...], where: str) -> str:
-    """What the program prints. Its complaints are not passed on, for they may hold the secret."""
+    """The output of the program. Its error output is not reported, since it may contain the secret."""
     program = command[0]
     try:
         done = subprocess.run(
@@ -93,12 +93,12 @@ def _from_command(command: tuple[str, ...], where: str) -> str:
     except subprocess.TimeoutExpired:
         raise ProfileError(f"{program} did not finish in {COMMAND_TIMEOUT_S:g} s", where=where) from None
     except UnicodeDecodeError:
-        raise ProfileError(f"{program} printed what is not UTF-8", where=where) from None
+        raise ProfileError(f"{program} printed text that is not UTF-8", where=where) from None
     except OSError as error:
         place = program if len(command) > 1 else "the program named there"  # it may be the secret itself
         raise ProfileError(f"{place} cannot be run: {error.strerror}", where=where) from None
     if done.returncode != 0:
-        hint = "run it by hand to see what it says"
+        hint = "run it manually to see its messages"
         raise ProfileError(f"{program} ended with exit code {done.returncode}", where=where, hint=hint)
     if not secret:
         raise ProfileError(f"{program} printed nothing", where=where)

@@ -1,4 +1,4 @@
-"""The keys and types of a document: what is wrong with them by its schema, in words."""
+"""The problems of a document's keys and types by its schema, as text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _validator() -> jsonschema_rs.Draft202012Validator:
 
 
 def structure_problems(document: Mapping[str, Any], schema: dict[str, Any] | None = None) -> list[Problem]:
-    """What is wrong with a document's keys and types, in no particular order; of a profile, without a `schema`."""
+    """The problems of a document's keys and types, in no particular order. `schema`: by default the profile's."""
     root = schema or facts_schema()
     if problems := list(_out_of_range(document, root)):
         return problems
@@ -82,7 +82,7 @@ def _problems(
 
 
 def _quoted(value: Any) -> str:
-    """What was written, unless it is long enough to be a key that was put in the wrong place."""
+    """The value, shortened where it may be a misplaced API key."""
     text = repr(value)
     return text if len(text) <= _QUOTED_AT_MOST else f"{text[:4]}…{text[-1]}"
 
@@ -93,13 +93,13 @@ def _about(table: Mapping[str, Any], name: str, root: dict[str, Any]) -> str:
 
 
 def type_in_words(declared: Mapping[str, Any]) -> str:
-    """`an integer`, `a string or a table`; any value where nothing is declared."""
+    """`an integer`, `a string or a table`; `any value` where no type is declared."""
     types = declared.get("type", "string" if "enum" in declared else "any")
     return " or ".join(_ARTICLES[t] for t in ([types] if isinstance(types, str) else types))
 
 
 def _key_of(document: Any, path: Iterable[str | int]) -> Key:
-    """An instance path as a key. The library gives a member whose name is a number, such as `00`, as that number."""
+    """An instance path as a key. The library returns a member whose name is a number, such as `00`, as that number."""
     key: list[str | int] = []
     for part in path:
         if isinstance(document, Mapping) and isinstance(part, int):

@@ -1,4 +1,4 @@
-"""The parts of a self-contained JSON Schema: each can be validated against, flattened, and found by place."""
+"""The parts of a self-contained JSON Schema: validation, flattening, and lookup by JSON pointer."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _CARRIERS = ("components", "$defs", "definitions", "schemas")
 
 
 class Root:
-    """A whole schema, against which the `$ref`s of its parts resolve.
+    """A whole schema, in which the `$ref`s of its parts are resolved.
 
-    `effort` bounds how many parts may be tried, for a schema that branches into itself has no end.
+    `effort`: the maximum number of parts that are tried, since a recursive schema is infinite.
     """
 
     def __init__(self, schema: Schema, effort: int = 500) -> None:
@@ -31,11 +31,11 @@ class Root:
         return self._effort >= 0
 
     def validator(self, part: Schema | bool) -> jsonschema_rs.Draft202012Validator:
-        """Formats are checked too, so that what a body says it is, it is."""
+        """A validator that checks formats too."""
         return jsonschema_rs.Draft202012Validator({**self._carried, "allOf": [part]}, validate_formats=True)
 
     def flat(self, part: Schema | bool, depth: int = 0) -> dict[str, Any]:
-        """The part with `$ref` and `allOf` merged into it as far as they can be."""
+        """The part with `$ref` and `allOf` merged into it as far as possible."""
         if not isinstance(part, Mapping) or depth > 20:
             return {}
         own = {name: value for name, value in part.items() if name not in ("$ref", "allOf")}
@@ -51,14 +51,14 @@ class Root:
         return pointer.get(self._schema, ref[1:]) if pointer.has(self._schema, ref[1:]) else {}
 
     def enums(self, part: Schema, at: str) -> tuple[Any, ...]:
-        """The values that an `enum` allows at that place of an instance, over all branches."""
+        """The values that an `enum` allows at that place of an instance, in all branches."""
         found: list[Any] = []
         for below in self.at(part, pointer.tokens(at)):
             found += below.get("enum", ())
         return tuple(found)
 
     def at(self, part: Schema | bool, path: list[str], depth: int = 0) -> Iterator[dict[str, Any]]:
-        """What is said of that place of an instance, flattened: once for every branch that knows it."""
+        """The flattened schemas of that place of an instance: one for every branch that declares it."""
         flat = self.flat(part)
         if not path:
             yield flat

@@ -1,4 +1,4 @@
-"""What is known when a profile is loaded, `{var.X}` and `{env.X}`, filled into its strings."""
+"""Fills in the placeholders that are known when a profile is loaded: `{var.X}` and `{env.X}`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KNOWN = re.compile(r"\{((?:var|env)\.[^{}]*)\}")
 
 
 class Substitution:
-    """Fills one document; `problems` gathers what could not be filled."""
+    """Fills in one document; `problems` lists invalid placeholders."""
 
     def __init__(self, variables: Mapping[str, str], environ: Mapping[str, str]) -> None:
         self.known: dict[str, str] = {}
@@ -24,7 +24,7 @@ class Substitution:
             self.known[f"var.{name}"] = self._plain(value, ("variables", name), free=False)
 
     def fill(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """A copy of the document, filled."""
+        """A copy of the document with its placeholders filled in."""
         return {name: self._filled(item, (name,), below(facts_schema(), name)) for name, item in document.items()}
 
     def _filled(self, value: Any, key: Key, declared: Mapping[str, Any]) -> Any:
@@ -52,7 +52,7 @@ class Substitution:
         filled = _KNOWN.sub(lambda match: match[0] if known[match[1]] is None else str(known[match[1]]), text)
         rest = _KNOWN.sub("", text)
         if not free and ("{" in rest or "}" in rest):
-            what = "only {var.NAME} and {env.NAME} can stand here"
+            what = "only {var.NAME} and {env.NAME} can be used here"
             self.problems.append(Problem(key, what))
         return filled
 

@@ -77,7 +77,7 @@ class Exploration:
         return True
 
     def shrink_from_now(self) -> None:
-        """Until now there was no time to look for a smaller one."""
+        """Starts the time for finding a smaller one."""
         self._found_at = time.monotonic()
 
     def step(self, work: Callable[[], Coroutine[Any, Any, None]], text: Callable[[], str]) -> None:
@@ -91,7 +91,7 @@ class Exploration:
         except Violation as violation:
             self.keep(text(), violation)
             raise
-        except BaseException as error:  # noqa: BLE001 - carried to the check, which runs in another thread
+        except BaseException as error:  # noqa: BLE001 - raised again in the check's thread
             coroutine.close()  # it was never started where the loop is closed
             self.error = error
         finally:

@@ -128,7 +128,7 @@ def test_what_is_given_when_a_run_is_resumed_has_precedence() -> None:
     [
         ({"variables": ["x"]}, "--var: 'x' sets nothing (write NAME=VALUE)"),
         ({"limits": ["rate"]}, "--limit: 'rate' sets nothing (write NAME=VALUE)"),
-        ({"shard": "5/4"}, "--shard: '5/4' is no part of a whole (the second of four is 2/4)"),
+        ({"shard": "5/4"}, "--shard: '5/4' is not a shard (the second of four is 2/4)"),
         ({"concurrency": "many"}, "--concurrency: 'many' is no number"),
         ({"concurrency": "0"}, "--concurrency: 0 is out of bounds (from 1 up)"),
         ({"concurrency": "513"}, "--concurrency: 513 is out of bounds (at most 512)"),

@@ -99,7 +99,7 @@ def test_a_journal_that_is_gone_or_changed_is_said(tmp_path: Path) -> None:
     exchanges, _ = read(path, 5_000)
     path.write_text("x" * path.stat().st_size)
     assert exchanges[0].id == "x0"
-    with pytest.raises(JournalError, match=r"journal\.ndjson: has another line than before"):
+    with pytest.raises(JournalError, match=r"journal\.ndjson: has changed since it was read"):
         list(exchanges)
     path.unlink()
     with pytest.raises(JournalError, match="cannot be read again"):

@@ -63,7 +63,7 @@ def test_what_is_no_fact_is_refused_with_the_nearest(key: str) -> None:
 def test_explain_prints_a_fact_and_the_requirements_that_need_it() -> None:
     """`conformance explain profile.KEY`."""
     text = "\n".join(explanation("profile.idempotency.format"))
-    assert "What a key looks like" in text
+    assert "The format of a key" in text
     assert '"uuid", "any" or { pattern' in text
     assert "IDEM-10" in text
 

@@ -101,12 +101,12 @@ def test_a_credential_of_some_sort_can_be_excluded(facts: str, covered: set[str]
     [
         ('[rate_limit]\nnone = ""', "rate_limit.none: must be a reason, in words"),
         ("[rate_limit]\nnone = true", "rate_limit.none: must be a reason, in words"),
-        ('[rate_limit]\nnone = "no"\nlimit = 5', "rate_limit.limit: stands beside none"),
-        ('[credentials.a]\nnone = "no"\nsecret = { env = "X" }', "credentials.a.secret: stands beside none"),
+        ('[rate_limit]\nnone = "no"\nlimit = 5', "rate_limit.limit: is stated beside none"),
+        ('[credentials.a]\nnone = "no"\nsecret = { env = "X" }', "credentials.a.secret: is stated beside none"),
         ('[limits]\nnone = "no"', "limits.none: unknown key"),
         (
             '[hosted]\ntickets_single_use = { none = "no", why = 1 }',
-            "hosted.tickets_single_use.why: stands beside none",
+            "hosted.tickets_single_use.why: is stated beside none",
         ),
     ],
 )
