@@ -16,8 +16,8 @@ import click
 from conformance.cli import after, before, setting_up
 from conformance.cli.options import options_from, run_options, target_options, without_environment
 from conformance.cli.shell import Commands
-from conformance.core.defaults import MOST_WORKERS
-from conformance.core.gc_tuning import calm_collector
+from conformance.core.defaults import MAX_WORKERS
+from conformance.core.gc_tuning import reduce_collections
 from conformance.core.package import cache_directory
 from conformance.core.run_options import RunOptions
 
@@ -81,7 +81,7 @@ def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[P
         profile = given.pop("profile") or ()
     if not profile and resume is None:
         raise click.UsageError("Missing option '--profile'.")
-    with calm_collector():  # what is imported now, and collected, lives as long as the process
+    with reduce_collections():  # what is imported now, and collected, lives as long as the process
         _run(plan, resume, profile, options_from(given))
 
 
@@ -128,7 +128,7 @@ def demo(variant: str, fault: str, **given: Any) -> None:
         *(f"--{kind}={name}" for kind, name in (("variant", variant), ("fault", fault)) if name),
     ]
     with (
-        interrupts.as_exceptions(),
+        interrupts.raise_on_signals(),
         embedded.reference(variant=variant, fault=fault) as service,
         embedded.environment(service.environment),
     ):
@@ -150,7 +150,7 @@ def demo(variant: str, fault: str, **given: Any) -> None:
 @click.option("--database", metavar="URL", help="A SQLAlchemy URL, such as sqlite:///shop.db [SQLite in memory].")
 @click.option(
     "--workers",
-    type=click.IntRange(1, MOST_WORKERS),
+    type=click.IntRange(1, MAX_WORKERS),
     default=1,
     show_default=True,
     metavar="N",
@@ -294,7 +294,7 @@ def faults(
     count = count or (matrix.DRAWN if everything else 0)
     some = bool(count or choices) and not everything
     subjects = matrix.chosen(ids, with_variants=variants or everything, only_drawn=some)
-    with interrupts.as_exceptions():
+    with interrupts.raise_on_signals():
         for row in matrix.rows(matrix.woven(subjects, matrix.drawn_subjects(count, seed, choices)), jobs):
             done.append(row)
             click.echo(matrix.line(row))

@@ -42,7 +42,7 @@ def doctor(spend: bool, as_json: bool, **given: Any) -> None:
         facts, plan = examined(options_from(given), told, spend=spend)
     except ConformanceError as error:
         unreachable = isinstance(error, Unreachable)
-        what = f"{error.where}: {error.what}" if unreachable else error.what
+        what = f"{error.where}: {error.message}" if unreachable else error.message
         facts, plan = [wrong("base_url" if unreachable else error.where or "profile", what, error.hint)], None
         code = error.exit_code
     else:

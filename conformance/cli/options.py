@@ -9,9 +9,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from conformance.core.defaults import MOST_WORKERS
+from conformance.core.defaults import MAX_WORKERS
 from conformance.core.errors import UsageError
-from conformance.core.option import Kind, Option, words_in
+from conformance.core.option import Kind, Option, split_words
 from conformance.core.run_options import OPTIONS, RunOptions
 
 SEVERAL_PROFILES = "What the target says about itself (TOML); repeatable, or a folder of them: side by side."
@@ -24,8 +24,8 @@ class Workers(click.ParamType):  # type: ignore[type-arg]  # generic from click 
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         number = int(value) if value.isascii() and value.isdigit() else 0
-        if value not in ("", "auto") and not 1 <= number <= MOST_WORKERS:
-            self.fail(f"{value!r} is neither a number from 1 to {MOST_WORKERS} nor 'auto'.", param, ctx)
+        if value not in ("", "auto") and not 1 <= number <= MAX_WORKERS:
+            self.fail(f"{value!r} is neither a number from 1 to {MAX_WORKERS} nor 'auto'.", param, ctx)
         return value
 
 
@@ -35,7 +35,7 @@ class _Repeatable(click.Option):
     def value_from_envvar(self, ctx: click.Context) -> Any:
         text = self.resolve_envvar_value(ctx)
         try:
-            return None if text is None else words_in(text, str(self.envvar))
+            return None if text is None else split_words(text, str(self.envvar))
         except UsageError as error:
             raise click.UsageError(str(error), ctx) from None
 
@@ -64,7 +64,7 @@ def target_options(*, required: bool, several: bool = False) -> Callable[[Any], 
 
 def options_from(given: dict[str, Any], **rest: Any) -> RunOptions:
     """The value of what a command was given. Raises UsageError."""
-    return RunOptions.read({**given, **rest}, lambda option: option.flag)
+    return RunOptions.parse({**given, **rest}, lambda option: option.flag)
 
 
 def without_environment(given: dict[str, Any], ctx: click.Context) -> dict[str, Any]:
@@ -91,10 +91,10 @@ def _option(option: Option, **more: Any) -> Callable[[Any], Any]:
 
 def _type(option: Option) -> Any:
     if option.kind is Kind.INTEGER:
-        return click.IntRange(option.least, option.most)  # type: ignore[arg-type]
+        return click.IntRange(option.minimum, option.maximum)  # type: ignore[arg-type]
     if option.kind is Kind.NUMBER:
         return click.FloatRange(
-            option.least if option.above is None else option.above, option.most, min_open=option.above is not None
+            option.minimum if option.exclusive_minimum is None else option.exclusive_minimum, option.maximum, min_open=option.exclusive_minimum is not None
         )
     if option.kind is Kind.PATH:
         return click.Path(path_type=Path)

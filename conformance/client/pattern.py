@@ -26,25 +26,25 @@ _CATEGORIES: Final[dict[Any, Callable[[str], bool]]] = {
     kinds.CATEGORY_SPACE: str.isspace,
     kinds.CATEGORY_NOT_SPACE: lambda character: not character.isspace(),
 }
-_MANY: Final = 24
+_MAX_REPETITIONS: Final = 24
 """Maximum number of repetitions, unless the pattern requires more: long enough to be unique."""
 
 
 def sample(pattern: str, source: random.Random) -> str:
     """One matching text. Lookaround and back references are ignored: the caller tests the result."""
-    return _all(_parsed(pattern), source)
+    return _generate(_parse(pattern), source)
 
 
 @lru_cache
-def _parsed(pattern: str) -> Any:
+def _parse(pattern: str) -> Any:
     return parser.parse(pattern)
 
 
-def _all(nodes: Any, source: random.Random) -> str:
-    return "".join(_write(node, source) for node in nodes)
+def _generate(nodes: Any, source: random.Random) -> str:
+    return "".join(_generate_node(node, source) for node in nodes)
 
 
-def _write(node: tuple[Any, Any], source: random.Random) -> str:
+def _generate_node(node: tuple[Any, Any], source: random.Random) -> str:
     operation, argument = node
     if operation is kinds.LITERAL:
         return chr(argument)
@@ -56,13 +56,13 @@ def _write(node: tuple[Any, Any], source: random.Random) -> str:
         return source.choice(_characters(tuple(argument)))
     if operation in (kinds.MAX_REPEAT, kinds.MIN_REPEAT, kinds.POSSESSIVE_REPEAT):
         low, high, inner = argument
-        return "".join(_all(inner, source) for _ in range(max(low, min(high, _MANY))))
+        return "".join(_generate(inner, source) for _ in range(max(low, min(high, _MAX_REPETITIONS))))
     if operation is kinds.SUBPATTERN:
-        return _all(argument[-1], source)
+        return _generate(argument[-1], source)
     if operation is kinds.ATOMIC_GROUP:
-        return _all(argument, source)
+        return _generate(argument, source)
     if operation is kinds.BRANCH:
-        return _all(source.choice(argument[1]), source)
+        return _generate(source.choice(argument[1]), source)
     return ""
 
 
@@ -70,7 +70,7 @@ def _write(node: tuple[Any, Any], source: random.Random) -> str:
 def _characters(items: tuple[tuple[Any, Any], ...]) -> Sequence[str]:
     """Of a class: its letters and digits, else its printable characters, else its first one."""
     negated = items[0][0] is kinds.NEGATE
-    allowed = [c for c in _PRINTABLE if any(_holds(item, c) for item in items) is not negated]
+    allowed = [c for c in _PRINTABLE if any(_contains(item, c) for item in items) is not negated]
     plain = [character for character in allowed if character in _WORD]
     if plain or allowed:
         return plain or allowed
@@ -78,7 +78,7 @@ def _characters(items: tuple[tuple[Any, Any], ...]) -> Sequence[str]:
     return chr(argument[0] if operation is kinds.RANGE else argument) if not negated else "\xa1"
 
 
-def _holds(item: tuple[Any, Any], character: str) -> bool:
+def _contains(item: tuple[Any, Any], character: str) -> bool:
     operation, argument = item
     if operation is kinds.LITERAL:
         return bool(ord(character) == argument)

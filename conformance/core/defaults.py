@@ -8,9 +8,9 @@ CONCURRENCY: Final = 16
 """Requests in flight at once."""
 EXAMPLES: Final = 8
 """Generated requests for each property."""
-MOST_WORKERS: Final = 64
+MAX_WORKERS: Final = 64
 """Processes of one run, and of the reference service."""
-MOST_SHARDS: Final = 64
+MAX_SHARDS: Final = 64
 PROBE_REQUESTS: Final = 400
 """The maximum, repeated requests included."""
 PROBE_DEADLINE_S: Final = 240

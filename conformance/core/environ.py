@@ -8,34 +8,34 @@ from contextlib import contextmanager
 from typing import Final
 
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
-_OURS: Final = "conformance"
+_MARKER: Final = "conformance"
 
 
 @contextmanager
-def own_processes() -> Iterator[None]:
+def safe_import_path() -> Iterator[None]:
     """A Python process that is started in this context imports no module from the current folder.
 
     It calls `restore_environment` before it starts another program, which may need modules of that folder.
     """
-    with environment({_SAFE_PATH: os.environ.get(_SAFE_PATH) or _OURS}):
+    with environment({_SAFE_PATH: os.environ.get(_SAFE_PATH) or _MARKER}):
         yield
 
 
 def restore_environment() -> None:
     """Restores the environment for other programs, in a process that was started in `own_processes`."""
-    if os.environ.get(_SAFE_PATH) == _OURS:
+    if os.environ.get(_SAFE_PATH) == _MARKER:
         del os.environ[_SAFE_PATH]
 
 
 @contextmanager
-def environment(wanted: Mapping[str, str | None]) -> Iterator[None]:
+def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
     """Sets the variables while the context lasts; None removes one."""
-    before = {name: os.environ.get(name) for name in wanted}
-    _set(wanted)
+    previous = {name: os.environ.get(name) for name in variables}
+    _set(variables)
     try:
         yield
     finally:
-        _set(before)
+        _set(previous)
 
 
 def _set(variables: Mapping[str, str | None]) -> None:

@@ -26,16 +26,16 @@ class ConformanceError(Exception):
 
     exit_code = 5
 
-    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
-        super().__init__(what)
-        self.what = what
+    def __init__(self, message: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
         self.where = where
         self.hint = hint
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{place}{self.what}{hint}"
+        return f"{place}{self.message}{hint}"
 
 
 class UsageError(ConformanceError):
@@ -55,8 +55,8 @@ class FixtureError(ConformanceError):
 
     exit_code = 5
 
-    def __init__(self, what: str, *, where: str = "", hint: str = "", exhausted: bool = False) -> None:
-        super().__init__(what, where=where, hint=hint)
+    def __init__(self, message: str, *, where: str = "", hint: str = "", exhausted: bool = False) -> None:
+        super().__init__(message, where=where, hint=hint)
         self.exhausted = exhausted
 
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_EVERY: Final = (20_000, 20, 5)
+_THRESHOLDS: Final = (20_000, 20, 5)
 _lock = threading.Lock()
 _users: list[tuple[int, int, int]] = []
 """For each entry of `calm_collector` that has not exited: the thresholds before it."""
 
 
 @contextmanager
-def calm_collector() -> Iterator[None]:
+def reduce_collections() -> Iterator[None]:
     """Collects reference cycles less often, and not among the objects that exist already.
 
     For code that creates many small values that live long, and few cycles: a run, and reading its journal. Several
@@ -25,17 +25,17 @@ def calm_collector() -> Iterator[None]:
         if not _users:
             gc.freeze()
         _users.append(gc.get_threshold())
-        gc.set_threshold(*_EVERY)
+        gc.set_threshold(*_THRESHOLDS)
     try:
         yield
     finally:
         with _lock:
-            before = _users.pop()
+            thresholds = _users.pop()
             if not _users:
-                gc.set_threshold(*before)
+                gc.set_threshold(*thresholds)
                 gc.unfreeze()
 
 
-def forget_circles() -> None:
+def collect_cycles() -> None:
     """Collects recent reference cycles, for code that creates many of them, such as a long search."""
     gc.collect(1)

@@ -51,10 +51,10 @@ WORST_FIRST = (
     Outcome.INAPPLICABLE,
 )
 """The outcome of a cell with several outcomes is the first of these that occurs."""
-OPEN = (Outcome.INCONCLUSIVE, Outcome.UNTESTED, Outcome.UNSTATED)
+OPEN_OUTCOMES = (Outcome.INCONCLUSIVE, Outcome.UNTESTED, Outcome.UNSTATED)
 """Not judged, although that was possible: on a required requirement these outcomes keep a verdict open."""
-BAD = (Outcome.FAILED, Outcome.BROKEN)
-JUDGED = (Outcome.PASSED, Outcome.FAILED, Outcome.WARNED)
+BAD_OUTCOMES = (Outcome.FAILED, Outcome.BROKEN)
+JUDGED_OUTCOMES = (Outcome.PASSED, Outcome.FAILED, Outcome.WARNED)
 
 
 class Verdict(StrEnum):
@@ -192,7 +192,7 @@ class Result:
     @property
     def keeps_open(self) -> bool:
         """Whether it keeps a verdict open: a required requirement that was not judged, and that no waiver accepts."""
-        return self.level is Level.REQUIRED and self.outcome in OPEN and self.waived_by is None
+        return self.level is Level.REQUIRED and self.outcome in OPEN_OUTCOMES and self.waived_by is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class Waiver:
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
+class CreatedResources:
     """The resources of one kind and state that a run created; `left`: the ids of those that it did not remove."""
 
     kind: str
@@ -367,7 +367,7 @@ class Run:
     """Some checks were deselected: such a run can never be conformant."""
     interrupted: str = ""
     """Why it ended early: `SIGINT`, `deadline`, `-x`, ...; empty where it is complete."""
-    created: tuple[Created, ...] = ()
+    created: tuple[CreatedResources, ...] = ()
     parts: int = 1
     """The number of segments: one more than the number of times it was resumed."""
     schema_version: int = SCHEMA_VERSION

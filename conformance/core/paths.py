@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 
-def shown_path(path: str | Path) -> str:
+def display_path(path: str | Path) -> str:
     """The path of the same file, as it can be typed in the current folder."""
     try:
         return str(Path(path).absolute().relative_to(Path.cwd()))
@@ -14,7 +14,7 @@ def shown_path(path: str | Path) -> str:
         return str(path)
 
 
-def shown_command(command: str, profile: str) -> str:
+def display_command(command: str, profile: str) -> str:
     """A command of a run with that profile, as it can be typed in the current folder."""
-    stored, shown = (f"--profile {shlex.quote(path)} " for path in (profile, shown_path(profile)))
-    return command.replace(stored, shown, 1) if profile else command
+    stored, display = (f"--profile {shlex.quote(path)} " for path in (profile, display_path(profile)))
+    return command.replace(stored, display, 1) if profile else command

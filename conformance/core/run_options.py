@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from conformance.core.defaults import CONCURRENCY, EXAMPLES
 from conformance.core.errors import UsageError
-from conformance.core.option import Kind, Option, row, shard_of
+from conformance.core.option import Kind, Option, row, parse_shard
 
-KEPT: Final = {"kept": True, "changeable": True}
-TARGET: Final = {**KEPT, "repeats": True, "is_target": True}
+RESUMABLE: Final = {"kept": True, "changeable": True}
+TARGET: Final = {**RESUMABLE, "repeats": True, "is_target": True}
 
 
 @dataclass(frozen=True)
@@ -117,20 +117,20 @@ class RunOptions:
         metavar="N",
         help="Send at most this many requests.",
         limit="max_requests",
-        **KEPT,
+        **RESUMABLE,
     )
     rate: float | None = row(
-        Kind.NUMBER, "--rate", above=0, metavar="N", help="Maximum number of requests a second.", limit="rate", **KEPT
+        Kind.NUMBER, "--rate", above=0, metavar="N", help="Maximum number of requests a second.", limit="rate", **RESUMABLE
     )
     timeout_s: float | None = row(
-        Kind.NUMBER, "--timeout", above=0, metavar="SECONDS", help="Of one request [10].", limit="timeout_s", **KEPT
+        Kind.NUMBER, "--timeout", above=0, metavar="SECONDS", help="Of one request [10].", limit="timeout_s", **RESUMABLE
     )
     read_only: bool = row(
         Kind.FLAG,
         "--read-only",
         help="Send only requests that cannot change state; such a run is never conformant.",
         limit="read_only",
-        **KEPT,
+        **RESUMABLE,
     )
     proxy: str = row(
         Kind.TEXT,
@@ -138,10 +138,10 @@ class RunOptions:
         metavar="URL",
         help="Send through this HTTP proxy; HTTP_PROXY and similar variables are ignored.",
         limit="proxy",
-        **KEPT,
+        **RESUMABLE,
     )
     limits: Mapping[str, str] = row(
-        Kind.PAIRS, "--limit", metavar="NAME=VALUE", help="Overrides any of [limits].", repeats=True, **KEPT
+        Kind.PAIRS, "--limit", metavar="NAME=VALUE", help="Overrides any of [limits].", repeats=True, **RESUMABLE
     )
     quiet: bool = row(Kind.FLAG, "-q", "--quiet", pytest="", help="Print only the report's path.", changeable=True)
     command: str = row(
@@ -149,24 +149,24 @@ class RunOptions:
     )
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], where: Callable[[Option], str]) -> RunOptions:
+    def parse(cls, texts: Mapping[str, Any], where: Callable[[Option], str]) -> RunOptions:
         """Converts texts by the names of the fields; None: not given. Raises UsageError with `where` as its place."""
-        read = {
-            option.name: option.read(given[option.name], where(option))
+        values = {
+            option.name: option.read(texts[option.name], where(option))
             for option in OPTIONS
-            if given.get(option.name) is not None
+            if texts.get(option.name) is not None
         }
-        return cls(**read)
+        return cls(**values)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> RunOptions:
         """The inverse of `to_json`."""
-        return cls.read(document, lambda option: option.name)
+        return cls.parse(document, lambda option: option.name)
 
     def to_json(self) -> dict[str, Any]:
         """The options that are given, as JSON values; paths are absolute."""
-        given = {option.name: getattr(self, option.name) for option in self.explicit_options()}
-        return {name: _as_json(value) for name, value in given.items()}
+        values = {option.name: getattr(self, option.name) for option in self.explicit_options()}
+        return {name: _as_json(value) for name, value in values.items()}
 
     def explicit_options(self) -> list[Option]:
         """The options that are given."""
@@ -175,49 +175,49 @@ class RunOptions:
     @property
     def limit_overrides(self) -> dict[str, str]:
         """Overrides of the profile's [limits]: name -> text."""
-        own = {option.limit: getattr(self, option.name) for option in self.explicit_options() if option.limit}
-        return {**self.limits, **{name: "true" if value is True else str(value) for name, value in own.items()}}
+        overrides = {option.limit: getattr(self, option.name) for option in self.explicit_options() if option.limit}
+        return {**self.limits, **{name: "true" if value is True else str(value) for name, value in overrides.items()}}
 
     @property
     def shard_index(self) -> tuple[int, int]:
         """The index of this part of the run, from 0, and the number of parts."""
-        return shard_of(self.shard, "--shard") if self.shard else (0, 1)
+        return parse_shard(self.shard, "--shard") if self.shard else (0, 1)
 
     def normalize_limits(self) -> RunOptions:
         """The same options, each limit as `--limit NAME=VALUE`."""
-        own: dict[str, Any] = {option.name: option.empty for option in OPTIONS if option.limit}
-        return replace(self, limits=self.limit_overrides, **own)
+        cleared: dict[str, Any] = {option.name: option.empty for option in OPTIONS if option.limit}
+        return replace(self, limits=self.limit_overrides, **cleared)
 
-    def words(self, options: Sequence[Option] = ()) -> list[str]:
+    def arguments(self, options: Sequence[Option] = ()) -> list[str]:
         """These options, or all, as arguments of `conformance run`; paths are absolute."""
-        wanted = options or [option for option in OPTIONS if option.flags]
-        return [word for option in wanted for word in option.words(_absolute(getattr(self, option.name)))]
+        selected = options or [option for option in OPTIONS if option.flags]
+        return [argument for option in selected for argument in option.arguments(_absolute(getattr(self, option.name)))]
 
     def repeat_command(self) -> str:
         """The command line that repeats a run with these options, which must include target and seed."""
-        whole = self.normalize_limits()
-        wanted = [option for option in OPTIONS if option.repeats and not (self.command and option.is_target)]
-        return f"{self.command or 'conformance run'} {shlex.join(whole.words(wanted))}"
+        normalized = self.normalize_limits()
+        repeated = [option for option in OPTIONS if option.repeats and not (self.command and option.is_target)]
+        return f"{self.command or 'conformance run'} {shlex.join(normalized.arguments(repeated))}"
 
     def require_changeable(self) -> None:
         """Raises UsageError on an option that a resumed run must keep unchanged."""
-        if refused := ", ".join(option.flags[0] for option in self.explicit_options() if not option.changeable):
+        if flags := ", ".join(option.flags[0] for option in self.explicit_options() if not option.changeable_on_resume):
             hint = "a resumed run keeps its options"
-            raise UsageError(f"{refused} cannot be given", where="--resume", hint=hint)
+            raise UsageError(f"{flags} cannot be given", where="--resume", hint=hint)
 
-    def resume(self, given: RunOptions) -> RunOptions:
+    def resume(self, changes: RunOptions) -> RunOptions:
         """These options of an interrupted run, updated with those that are given when it is resumed."""
-        before, given = self.normalize_limits(), given.normalize_limits()
-        return RunOptions(**{option.name: _resumed(option, before, given) for option in OPTIONS})
+        previous, changes = self.normalize_limits(), changes.normalize_limits()
+        return RunOptions(**{option.name: _resume_value(option, previous, changes) for option in OPTIONS})
 
 
-OPTIONS: Final = tuple(replace(one.metadata["option"], name=one.name) for one in fields(RunOptions))
+OPTIONS: Final = tuple(replace(run_field.metadata["option"], name=run_field.name) for run_field in fields(RunOptions))
 """The table, in the order of `--help`."""
 
 
-def _resumed(option: Option, before: RunOptions, given: RunOptions) -> Any:
-    old, new = getattr(before, option.name), getattr(given, option.name)
-    if not option.kept:
+def _resume_value(option: Option, previous: RunOptions, changes: RunOptions) -> Any:
+    old, new = getattr(previous, option.name), getattr(changes, option.name)
+    if not option.kept_on_resume:
         return new
     if option.kind is Kind.PAIRS:
         return {**old, **new}

@@ -16,26 +16,26 @@ _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 """An unterminated string is one token too: a search from each of its quotes would take quadratic time."""
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _MAX_INT_DIGITS: Final = 4000
-_LONE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """A surrogate code point: pairs were joined when the text was decoded."""
 _PRIVATE_USE: Final = 0x100000
 """Plane 16 is for private use (Unicode section 23.5): U+DC80 becomes U+10DC80."""
-_MAY_BE_LONE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class JsonError(ValueError):
     """The text is not JSON by RFC 8259. The message says why."""
 
 
-class Unread(JsonError):
+class JsonLimitError(JsonError):
     """The text exceeds the limits of this reader (RFC 8259 section 9), and may be JSON or not."""
 
 
-class TooDeep(Unread):
+class NestingLimitError(JsonLimitError):
     """Nested deeper than MAX_DEPTH."""
 
 
-class TooMany(Unread):
+class SizeLimitError(JsonLimitError):
     """More than MAX_PARTS."""
 
 
@@ -51,14 +51,14 @@ _STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_integer)
 _LENIENT = json.JSONDecoder(parse_int=_integer)
 
 
-def parts(raw: bytes) -> int:
+def count_parts(raw: bytes) -> int:
     """An upper bound of the number of values in a text: its commas and brackets, those in strings included."""
     return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
 
 
 def _check_size(raw: bytes) -> None:
-    if parts(raw) > MAX_PARTS and parts(_STRING.sub(b"", raw)) > MAX_PARTS:
-        raise TooMany(f"has more than {MAX_PARTS:,} values")
+    if count_parts(raw) > MAX_PARTS and count_parts(_STRING.sub(b"", raw)) > MAX_PARTS:
+        raise SizeLimitError(f"has more than {MAX_PARTS:,} values")
 
 
 def _check_depth(raw: bytes) -> None:
@@ -70,7 +70,7 @@ def _check_depth(raw: bytes) -> None:
         if token in (b"[", b"{"):
             depth += 1
             if depth > MAX_DEPTH:
-                raise TooDeep(f"nested deeper than {MAX_DEPTH} levels")
+                raise NestingLimitError(f"nested deeper than {MAX_DEPTH} levels")
         elif token in (b"]", b"}"):
             depth -= 1
 
@@ -107,73 +107,73 @@ def _decode(decoder: json.JSONDecoder, raw: bytes, encoding: str) -> Any:
         raise JsonError(str(error) or "cannot be parsed") from None
     if end != len(stripped):
         raise JsonError(f"has text after the value, at character {end}")
-    return as_unicode(value) if _MAY_BE_LONE.search(raw) else value
+    return replace_surrogates(value) if _SURROGATE_ESCAPE.search(raw) else value
 
 
-def as_unicode(value: Any) -> Any:
+def replace_surrogates(value: Any) -> Any:
     """A JSON value in which private-use characters replace lone surrogates, which no encoding can represent.
 
     RFC 8259 section 8.2 allows their escapes; code that compares, hashes or prints a text needs Unicode. The
     replacement preserves lengths and equality, so that both are judged as sent.
     """
     if isinstance(value, str):
-        return _LONE.sub(lambda match: chr(_PRIVATE_USE + ord(match[0])), value)
+        return _SURROGATE.sub(lambda match: chr(_PRIVATE_USE + ord(match[0])), value)
     if isinstance(value, dict):
-        return {as_unicode(name): as_unicode(item) for name, item in value.items()}
+        return {replace_surrogates(name): replace_surrogates(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [as_unicode(item) for item in value]
+        return [replace_surrogates(item) for item in value]
     return value
 
 
-def same(left: Any, right: Any) -> bool:
+def is_equal(first: Any, second: Any) -> bool:
     """Equality of JSON values: 1 equals 1.0, true does not equal 1, the order of members is ignored."""
-    pairs = [(left, right)]  # no recursion: a value may have MAX_DEPTH levels
+    pairs = [(first, second)]  # no recursion: a value may have MAX_DEPTH levels
     while pairs:
-        one, other = pairs.pop()
-        if isinstance(one, dict) and isinstance(other, dict):
-            if one.keys() != other.keys():
+        a, b = pairs.pop()
+        if isinstance(a, dict) and isinstance(b, dict):
+            if a.keys() != b.keys():
                 return False
-            pairs += [(item, other[name]) for name, item in one.items()]
-        elif isinstance(one, list) and isinstance(other, list):
-            if len(one) != len(other):
+            pairs += [(item, b[name]) for name, item in a.items()]
+        elif isinstance(a, list) and isinstance(b, list):
+            if len(a) != len(b):
                 return False
-            pairs += zip(one, other, strict=True)
-        elif not _same_leaf(one, other):
+            pairs += zip(a, b, strict=True)
+        elif not _is_equal_scalar(a, b):
             return False
     return True
 
 
-def _same_leaf(left: Any, right: Any) -> bool:
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
-        return left == right
-    return type(left) is type(right) and bool(left == right)
+def _is_equal_scalar(first: Any, second: Any) -> bool:
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
+        return first == second
+    return type(first) is type(second) and bool(first == second)
 
 
-def first_difference(left: Any, right: Any) -> str:
+def first_difference(first: Any, second: Any) -> str:
     """The JSON pointer of the first place where two values differ, or "" where the whole differs."""
-    at = ""
-    while (name := _parting(left, right)) is not None:
-        at += "/" + str(name).replace("~", "~0").replace("/", "~1")
-        if isinstance(left, dict) and (name not in left or name not in right):
-            return at
-        left, right = left[name], right[name]
-    return at
+    path = ""
+    while (name := _differing_member(first, second)) is not None:
+        path += "/" + str(name).replace("~", "~0").replace("/", "~1")
+        if isinstance(first, dict) and (name not in first or name not in second):
+            return path
+        first, second = first[name], second[name]
+    return path
 
 
-def _parting(left: Any, right: Any) -> str | int | None:
+def _differing_member(first: Any, second: Any) -> str | int | None:
     """The first member or index at which two values differ; None where both are not objects, or not arrays."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        names = sorted(left.keys() | right.keys())
-        return next((n for n in names if n not in left or n not in right or not same(left[n], right[n])), None)
-    if isinstance(left, list) and isinstance(right, list):
-        pairs = enumerate(zip(left, right, strict=False))
-        return next((index for index, (one, other) in pairs if not same(one, other)), None)
+    if isinstance(first, dict) and isinstance(second, dict):
+        names = sorted(first.keys() | second.keys())
+        return next((n for n in names if n not in first or n not in second or not is_equal(first[n], second[n])), None)
+    if isinstance(first, list) and isinstance(second, list):
+        pairs = enumerate(zip(first, second, strict=False))
+        return next((index for index, (a, b) in pairs if not is_equal(a, b)), None)
     return None
 
 
-def kind(value: Any) -> str:
+def json_type(value: Any) -> str:
     """The JSON type of a value with its article, for messages."""
     if value is None:
         return "null"

@@ -18,7 +18,7 @@ from conformance.journal.fold import JournalFold
 from conformance.journal.journal import NAME, Journal, repair
 from conformance.journal.lines import RunStarted, SegmentEnded, SegmentResumed
 from conformance.journal.reader import read, read_with_places
-from conformance.journal.run_directory import parts_of, read_lines
+from conformance.journal.run_directory import worker_journals, read_lines
 from conformance.journal.segments import PreviousSegments
 from conformance.judge.assemble import load
 
@@ -67,14 +67,14 @@ class ResumableRun:
         if (made.contract.digest, check_set_digest()) != (suite.contract, suite.checks):
             what = "contract" if made.contract.digest != suite.contract else "checks"
             yield f"the {what} of this suite are others (use the version that began it, {suite.version}, {_ANEW})"
-        elif len(made.instances) != len(self.earlier.left):
+        elif len(made.instances) != len(self.earlier.remaining):
             yield f"some of its checks are not called for any more ({_ANEW})"
 
     def tidy(self) -> None:
         """Makes one journal of what is there, which can be gone on with. Raises JournalError."""
         own = self.directory / NAME
         repair(own)
-        parts = parts_of(self.directory)
+        parts = worker_journals(self.directory)
         known = set(own.read_bytes().splitlines()) if parts else set()
         for path in parts:
             repair(path)
@@ -87,9 +87,9 @@ class ResumableRun:
 
     def closed(self) -> Run:
         """The run, of which nothing is left to be run; its end is written where that lacks. Raises JournalError."""
-        if self.earlier.ended:
+        if self.earlier.interruption:
             self.tidy()
-            self.journal.append(SegmentResumed(self.earlier.part, self.earlier.ended, 0, run_name(), now()))
+            self.journal.append(SegmentResumed(self.earlier.part, self.earlier.interruption, 0, run_name(), now()))
             self.journal.append(SegmentEnded(now()))
         return load(self.directory)
 
@@ -102,8 +102,8 @@ def open_resumable(directory: Path) -> ResumableRun:
     path = directory / NAME
     if not path.is_file():
         raise UsageError("there is no run here", where=str(directory), hint="name the folder that the run told")
-    journal = Journal(path, wait_s=_PATIENCE_S if parts_of(directory) else 0.0)
-    for part in parts_of(directory):
+    journal = Journal(path, wait_s=_PATIENCE_S if worker_journals(directory) else 0.0)
+    for part in worker_journals(directory):
         Journal(part, wait_s=_PATIENCE_S).close()
     if not isinstance(next(read(path), None), RunStarted):
         what = "there is nothing to go on with: the run was ended before it sent anything"

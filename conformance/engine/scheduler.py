@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from conformance.core import interrupts
-from conformance.core.gc_tuning import calm_collector
+from conformance.core.gc_tuning import reduce_collections
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -68,7 +68,7 @@ class Engine(Generic[R, T]):
     def start(self) -> None:
         """Raises what opening the context raised. Where a signal ends it, `stop` still ends what it began."""
         self._thread.start()
-        with interrupts.taken():
+        with interrupts.accept_signals():
             self._ready.wait()
         if self._failure is not None:
             raise self._failure
@@ -88,7 +88,7 @@ class Engine(Generic[R, T]):
     def result(self, key: str) -> T:
         """Waits for a job. Raises Stopped where it never came to an end, and what the job raised, if anything."""
         try:
-            with interrupts.taken():
+            with interrupts.accept_signals():
                 return self._futures[key].result(self._patience())
         except TimeoutError:
             if self._futures[key].done():  # the job's own
@@ -102,7 +102,7 @@ class Engine(Generic[R, T]):
         """Until a job has come to an end or the event is set; or for so long, or until the deadline."""
         if key in self._futures:
             self._futures[key].add_done_callback(lambda _: others.set())
-            with interrupts.taken():
+            with interrupts.accept_signals():
                 others.wait(self._patience() if most_s is None else most_s)
 
     def stop(self, reason: str = "") -> None:
@@ -138,7 +138,7 @@ class Engine(Generic[R, T]):
 
     def _run(self) -> None:
         try:
-            with calm_collector():
+            with reduce_collections():
                 asyncio.run(self._supervise())
         except asyncio.CancelledError:
             pass

@@ -41,7 +41,7 @@ from conformance.journal.lines import (
     TrafficStats,
 )
 from conformance.journal.reader import read
-from conformance.journal.run_directory import claim_directory, parts_of, remove_empty
+from conformance.journal.run_directory import claim_directory, worker_journals, remove_empty
 from conformance.journal.segments import PreviousSegments
 from conformance.judge.assemble import assemble, load
 from conformance.judge.coverage import unreachable
@@ -49,7 +49,7 @@ from conformance.profile.loader import load_profile
 from conformance.profile.model import Profile
 from conformance.profile.overrides import override_limits
 from conformance.profile.secrets import resolve_secret
-from conformance.profile.shares import share_of, unspent
+from conformance.profile.shares import share_of, remove_used
 
 _WHOLE: Final = RunPart()
 _SPARE_LANES: Final = 4
@@ -75,7 +75,7 @@ class Session:
         whole = profile or _loaded(options)
         whole = replace(whole, limits=override_limits(whole.limits, options.limit_overrides))
         self.earlier = part.earlier
-        self.profile: Profile = share_of(unspent(whole, self.earlier.spent if self.earlier else {}), *self.share)
+        self.profile: Profile = share_of(remove_used(whole, self.earlier.used_places if self.earlier else {}), *self.share)
         self.contract: Contract = load_contract()
         self.seed = self._seed() if options.seed is None else options.seed
         used = self.earlier.names if self.earlier else ()
@@ -101,7 +101,7 @@ class Session:
     def instances(self) -> list[Instance]:
         """All that this profile calls for, or what is left of it."""
         found = instances(all_checks(), self.profile, self.contract)
-        left = set(self.earlier.left) if self.earlier else None
+        left = set(self.earlier.remaining) if self.earlier else None
         return [one for one in found if left is None or (one.check.id, one.operation.id, one.case) in left]
 
     def _seed(self) -> int:
@@ -158,7 +158,7 @@ class Session:
         claimed = self.directory / NAME
         if self.directory == Path() or not claimed.is_file() or claimed.stat().st_size:
             return
-        for path in (claimed, *parts_of(self.directory)):
+        for path in (claimed, *worker_journals(self.directory)):
             path.unlink()
         remove_empty(self._made)
 
@@ -168,7 +168,7 @@ class Session:
         `asked`: by what it was selected, as text.
         """
         if self.earlier:
-            resumed = SegmentResumed(self.earlier.part, self.earlier.ended, len(selected), self.run, self._started_at)
+            resumed = SegmentResumed(self.earlier.part, self.earlier.interruption, len(selected), self.run, self._started_at)
             self.journal.append(resumed)
         else:
             self.journal.append(self._head(selected, asked))
@@ -212,7 +212,7 @@ class Session:
         """The lines of all workers, behind the controller's own, where there is a run that they belong to."""
         if not self.planned:
             return
-        for path in parts_of(self.directory):
+        for path in worker_journals(self.directory):
             for line in read(path):
                 self.journal.append(self._redact(line))
             path.unlink()
@@ -285,7 +285,7 @@ class Session:
             settings,
             requests_before=-(-earlier.requests // self.part.share[1]),  # all of them were sent by this shard
             since_s=max(0.0, since.total_seconds()),
-            limits_provoked=earlier.limited,
+            limits_provoked=earlier.limits_provoked,
         )
 
     def schedule(self, instances: Sequence[Instance]) -> None:
@@ -320,7 +320,7 @@ class Session:
 
     def finish(self, interrupted: str = "") -> None:
         """Ends the engine and, where the run began, writes the journal's last line."""
-        flow = self._runtime.flow if self._runtime else None
+        flow = self._runtime.sender if self._runtime else None
         if self._engine is not None:
             self._engine.stop(interrupted)
             interrupted = self._engine.stopped or (flow.limit_reached if flow else "") or interrupted

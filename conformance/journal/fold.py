@@ -22,9 +22,9 @@ from conformance.journal.lines import (
 )
 from conformance.journal.segments import Key, PreviousSegments, SegmentEnds
 
-_UNFINISHED: Final = "budget:"
+_UNFINISHED_CAUSE: Final = "budget:"
 """The prefix of the cause of results whose checks did not run for lack of requests in the budget."""
-_LIMITS: Final = "check_rate_limit["
+_RATE_LIMIT_CHECK: Final = "check_rate_limit["
 
 
 def key(value: Result | PlannedCheck) -> Key:
@@ -42,7 +42,7 @@ class JournalFold:
         self._where = where
         self._head: RunStarted | None = None
         self._names: list[str] = []
-        self._spent: dict[str, dict[int, None]] = {}
+        self._used_places: dict[str, dict[int, None]] = {}
         self.ends = SegmentEnds()
         self.exchanges = Exchanges(memory)
         self.judged_exchanges: list[Exchange] = []
@@ -54,10 +54,10 @@ class JournalFold:
     @property
     def head(self) -> RunStarted:
         if self._head is None:
-            raise self._headless()
+            raise self._missing_head_error()
         return self._head
 
-    def _headless(self) -> JournalError:
+    def _missing_head_error(self) -> JournalError:
         return JournalError("has no first line of the kind 'run'", where=self._where)
 
     def add_all(self, lines: Iterable[tuple[Line, Place | None]]) -> None:
@@ -68,7 +68,7 @@ class JournalFold:
         """`place`: the position from which an exchange can be read again, so that memory need not keep it."""
         if self._head is None:
             if not isinstance(line, RunStarted):
-                raise self._headless()
+                raise self._missing_head_error()
             self._head = line
         match line:
             case ExchangeRecorded(exchange=exchange):
@@ -80,23 +80,23 @@ class JournalFold:
             case ResourceCreated() | ResourceRemoved():
                 self.resources.append(line)
             case FixtureSpent(name=name, place=number):
-                self._spent.setdefault(name, {})[number] = None
+                self._used_places.setdefault(name, {})[number] = None
             case SegmentResumed(run=run):
-                self.ends.resume()
+                self.ends.begin_segment()
                 self._names.append(run)
             case SegmentEnded():
                 self.ends.add(line)
 
     def previous_segments(self) -> PreviousSegments:
         """The state of the run for the segment that resumes it."""
-        finished = {about for about, result in self.results.items() if not result.cause.startswith(_UNFINISHED)}
+        finished = {result_key for result_key, result in self.results.items() if not result.cause.startswith(_UNFINISHED_CAUSE)}
         return PreviousSegments(
             part=self.ends.count + 1,
-            left=tuple(key(check) for check in self.head.planned if key(check) not in finished),
-            ended=self.ends.interrupted,
+            remaining=tuple(key(check) for check in self.head.planned if key(check) not in finished),
+            interruption=self.ends.interruption,
             began_at=self.head.started_at,
             requests=len(self.exchanges),
-            spent={name: tuple(places) for name, places in self._spent.items()},
+            used_places={name: tuple(places) for name, places in self._used_places.items()},
             names=(self.head.run, *self._names),
-            limited=any(exchange.check.startswith(_LIMITS) for exchange in self.judged_exchanges),
+            limits_provoked=any(exchange.check.startswith(_RATE_LIMIT_CHECK) for exchange in self.judged_exchanges),
         )

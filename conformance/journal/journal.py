@@ -35,12 +35,12 @@ class Journal:
     def __init__(self, path: Path, *, wait_s: float = 0.0) -> None:
         self.path = path
         self._lock = Lock()
-        self._failed = ""
+        self._write_error = ""
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise JournalError(error.strerror or "cannot be opened", where=str(path)) from None
-        if not _only_writer(self._file, wait_s):
+        if not _lock_file(self._file, wait_s):
             os.close(self._file)
             raise JournalError("another process is writing it", where=str(path), hint="that run has not ended")
 
@@ -52,19 +52,19 @@ class Journal:
                 while written < len(text):
                     written += os.write(self._file, text[written:])
             except OSError as error:
-                self._take_back(written)
-                self._failed = error.strerror or "cannot be written"
-                raise JournalError(self._failed, where=str(self.path), hint="free some space and run again") from None
+                self._remove_partial_line(written)
+                self._write_error = error.strerror or "cannot be written"
+                raise JournalError(self._write_error, where=str(self.path), hint="free some space and run again") from None
 
-    def _take_back(self, written: int) -> None:
+    def _remove_partial_line(self, written: int) -> None:
         """Removes a line that was written in part, so that the next line does not continue it."""
         if written:
             os.ftruncate(self._file, os.fstat(self._file).st_size - written)
 
     @property
-    def failed(self) -> str:
+    def write_error(self) -> str:
         """Why a line could not be written; empty where all were written."""
-        return self._failed
+        return self._write_error
 
     def close(self) -> None:
         os.close(self._file)
@@ -76,7 +76,7 @@ class MemoryJournal(Journal):
     def __init__(self, *, evidence: bool = True) -> None:
         self.evidence = evidence
         self.lines: list[Line] = []
-        self._failed = ""
+        self._write_error = ""
 
     def append(self, line: Line) -> None:
         self.lines.append(line)
@@ -85,16 +85,16 @@ class MemoryJournal(Journal):
         """There is no file."""
 
 
-def _only_writer(file: int, wait_s: float) -> bool:
+def _lock_file(file: int, wait_s: float) -> bool:
     """Locks the file until this process ends; False where another process has locked it."""
     if sys.platform == "win32":
         return True
-    until = time.monotonic() + wait_s
+    deadline = time.monotonic() + wait_s
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 return False
             time.sleep(0.05)
         except OSError:  # a file system without locks
@@ -111,13 +111,13 @@ def repair(path: Path) -> None:
     try:
         with path.open("r+b") as file:
             raw = file.read()
-            whole, newline, last = raw.rpartition(b"\n")
+            complete, newline, last = raw.rpartition(b"\n")
             if not last:
                 return
             if _is_json(last):  # only the newline is missing
                 file.write(b"\n")
             else:
-                file.truncate(len(whole) + len(newline))
+                file.truncate(len(complete) + len(newline))
     except OSError as error:
         raise JournalError(error.strerror or "cannot be repaired", where=str(path)) from None
 

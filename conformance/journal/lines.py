@@ -16,7 +16,7 @@ import msgspec
 
 from conformance.core.errors import JournalError
 from conformance.core.model import Exchange, Level, OperationInfo, ProfileInfo, Requirement, Result, Suite, Waiver
-from conformance.core.strict_json import as_unicode
+from conformance.core.strict_json import replace_surrogates
 
 JOURNAL_VERSION: Final = 3
 """Incremented whenever a reader of the previous version would misread a line."""
@@ -175,7 +175,7 @@ def encode(line: Line) -> bytes:
     try:
         text = _ENCODER.encode(line)
     except UnicodeEncodeError:  # a lone surrogate in a generated value or in the command line
-        text = _ENCODER.encode(as_unicode(msgspec.to_builtins(line)))
+        text = _ENCODER.encode(replace_surrogates(msgspec.to_builtins(line)))
     if not text.isascii():
         text = text.decode().encode("ascii", _ESCAPE)
     return text + b"\n"
@@ -193,13 +193,13 @@ def decode(text: bytes, where: str = "journal", number: int = 1) -> Line:
     try:
         line: Line = _DECODER.decode(text)
     except msgspec.ValidationError as error:
-        raise _refusal(text, number, where, str(error)) from None
+        raise _line_error(text, number, where, str(error)) from None
     except (ValueError, RecursionError):
         raise NoJson from None
     return line
 
 
-def _refusal(text: bytes, number: int, where: str, problem: str) -> JournalError:
+def _line_error(text: bytes, number: int, where: str, problem: str) -> JournalError:
     try:
         value: Any = msgspec.json.decode(text)
     except (ValueError, RecursionError):
@@ -209,18 +209,18 @@ def _refusal(text: bytes, number: int, where: str, problem: str) -> JournalError
     kind, version = value["kind"], value.get("schema_version")
     if kind == "run" and version != JOURNAL_VERSION:
         suite = value.get("suite")
-        return _other_version(version, suite.get("version") if isinstance(suite, dict) else None, where)
+        return _version_error(version, suite.get("version") if isinstance(suite, dict) else None, where)
     if kind not in KINDS:
-        what = f"line {number} has the kind {kind!r}, which is unknown in version {JOURNAL_VERSION} of the journal"
-        return JournalError(what, where=where, hint="read it with the version of the suite that wrote it")
+        message = f"line {number} has the kind {kind!r}, which is unknown in version {JOURNAL_VERSION} of the journal"
+        return JournalError(message, where=where, hint="read it with the version of the suite that wrote it")
     return JournalError(f"line {number} does not fit the schema: {problem}", where=where)
 
 
-def _other_version(version: Any, suite: Any, where: str) -> JournalError:
+def _version_error(version: Any, suite: Any, where: str) -> JournalError:
     writer = f", written by version {suite} of the suite" if suite else ""
-    what = f"is a journal of version {version}{writer}; this suite reads version {JOURNAL_VERSION}"
+    message = f"is a journal of version {version}{writer}; this suite reads version {JOURNAL_VERSION}"
     hint = "run it again, or read it with the version of the suite that wrote it"
-    return JournalError(what, where=where, hint=hint)
+    return JournalError(message, where=where, hint=hint)
 
 
 def json_schema() -> dict[str, Any]:

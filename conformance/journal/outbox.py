@@ -13,7 +13,7 @@ class Outbox(Journal):
 
     def __init__(self) -> None:
         self._lines: deque[bytes] = deque()
-        self._failed = ""
+        self._write_error = ""
 
     def append(self, line: Line) -> None:
         self._lines.append(encode(line))

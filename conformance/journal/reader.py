@@ -29,31 +29,31 @@ def read_with_places(path: Path) -> Iterator[tuple[Line, Place]]:
     """As `read`, each line with its position."""
     try:
         with open_regular(path) as file:
-            offset, torn, blank = 0, 0, 0
-            for number, text in enumerate(_texts(file), 1):
+            offset, invalid_line, blank_count = 0, 0, 0
+            for number, text in enumerate(_read_texts(file), 1):
                 if len(text) > LONGEST_LINE or (len(text) >= _CHUNK and not text.startswith(b"{")):
                     raise JournalError(f"line {number} is too long for a journal", where=str(path))
-                if torn:  # it was not the last one
-                    raise JournalError(f"line {torn} is no JSON", where=str(path))
+                if invalid_line:  # it was not the last one
+                    raise JournalError(f"line {invalid_line} is no JSON", where=str(path))
                 place, offset = Place(path, offset, len(text)), offset + len(text)
                 if not text.strip():
-                    blank += 1
-                    if blank > _MAX_BLANK:
+                    blank_count += 1
+                    if blank_count > _MAX_BLANK:
                         raise JournalError("contains only blank lines: it is no journal", where=str(path))
                     continue
                 try:
                     line = decode(text, str(path), number)
                 except NoJson:
-                    torn = number
+                    invalid_line = number
                     continue
                 yield line, place
-            if torn and text.endswith(b"\n"):
-                raise JournalError(f"line {torn} is no JSON", where=str(path))
+            if invalid_line and text.endswith(b"\n"):
+                raise JournalError(f"line {invalid_line} is no JSON", where=str(path))
     except OSError as error:
         raise JournalError(error.strerror or "cannot be read", where=str(path)) from None
 
 
-def _texts(file: BinaryIO) -> Iterator[bytes]:
+def _read_texts(file: BinaryIO) -> Iterator[bytes]:
     """The lines of a file. One that cannot be a line of a journal is split at `_CHUNK` bytes."""
     while text := file.readline(_CHUNK):
         if text.startswith(b"{") and not text.endswith(b"\n"):

@@ -18,7 +18,7 @@ class SegmentEnds:
     def __init__(self) -> None:
         self._segments: list[dict[str, SegmentEnded]] = [{}]
 
-    def resume(self) -> None:
+    def begin_segment(self) -> None:
         """Begins another segment."""
         self._segments.append({})
 
@@ -32,11 +32,11 @@ class SegmentEnds:
         return len(self._segments)
 
     @property
-    def interrupted(self) -> str:
+    def interruption(self) -> str:
         """Why the last segment ended early; empty where it is complete."""
         last = self._segments[-1].values()
-        why = next((end.interrupted for end in last if end.interrupted), "")
-        return why or ("" if any(not end.worker for end in last) else KILLED)
+        reason = next((end.interrupted for end in last if end.interrupted), "")
+        return reason or ("" if any(not end.worker for end in last) else KILLED)
 
     @property
     def finished_at(self) -> str:
@@ -47,16 +47,16 @@ class SegmentEnds:
     def traffic_stats(self) -> TrafficStats:
         """Of all segments, which run in sequence; the processes of a segment send concurrently."""
         segments = [[end.traffic for end in segment.values()] for segment in self._segments]
-        stats = [one for segment in segments for one in segment]
+        stats = [traffic for segment in segments for traffic in segment]
         return TrafficStats(
-            waited_s=round(sum((one.waited_s for one in stats), 0.0), 3),
+            waited_s=round(sum((traffic.waited_s for traffic in stats), 0.0), 3),
             waited_clock_s=round(
-                sum((max((one.waited_clock_s for one in segment), default=0.0) for segment in segments), 0.0), 3
+                sum((max((traffic.waited_clock_s for traffic in segment), default=0.0) for segment in segments), 0.0), 3
             ),
-            limited=sum(one.limited for one in stats),
-            lost=sum(one.lost for one in stats),
-            most_in_flight=max((sum(one.most_in_flight for one in segment) for segment in segments), default=0),
-            slowest_rate=min((one.slowest_rate for one in stats if one.slowest_rate), default=None),
+            limited=sum(traffic.limited for traffic in stats),
+            lost=sum(traffic.lost for traffic in stats),
+            most_in_flight=max((sum(traffic.most_in_flight for traffic in segment) for segment in segments), default=0),
+            slowest_rate=min((traffic.slowest_rate for traffic in stats if traffic.slowest_rate), default=None),
         )
 
 
@@ -70,17 +70,17 @@ class PreviousSegments:
 
     part: int
     """The number of the current segment: 2 for the first that is resumed."""
-    left: tuple[Key, ...]
+    remaining: tuple[Key, ...]
     """The planned checks without a final result."""
-    ended: str
+    interruption: str
     """How the previous segment ended; empty where the run is complete."""
     began_at: str
     """When the run began (ISO 8601)."""
     requests: int = 0
     """The number of recorded requests."""
-    spent: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    used_places: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Used values of static lists: fixture -> places."""
     names: tuple[str, ...] = ()
     """Of the segments; each is the prefix of all names that the segment created."""
-    limited: bool = False
+    limits_provoked: bool = False
     """Whether rate limits were provoked, which may still be in force."""

@@ -48,7 +48,7 @@ class _Part:
     ends: SegmentEnds
 
     @property
-    def began(self) -> datetime:
+    def start_time(self) -> datetime:
         return datetime.fromisoformat(self.head.started_at)
 
 
@@ -57,18 +57,18 @@ def join_shards(journals: Iterable[tuple[str, Callable[[], Iterable[Line]]]]) ->
 
     Raises UsageError where they are not all shards of one run, JournalError where one is no journal.
     """
-    parts = [_part(where, lines) for where, lines in journals]
+    parts = [_read_part(where, lines) for where, lines in journals]
     _require_one_run(parts)
     parts.sort(key=lambda part: part.shard.number)
     try:
-        first = min(parts, key=lambda part: part.began)
-        head = _head(parts, first)
+        first = min(parts, key=lambda part: part.start_time)
+        head = _join_heads(parts, first)
     except (TypeError, ValueError) as error:  # a time in another format, or without a time zone
         raise JournalError(f"has a line that does not fit the schema: {error}", where="merge") from error
-    return _lines(head, parts, first)
+    return _join_lines(head, parts, first)
 
 
-def _part(where: str, lines: Callable[[], Iterable[Line]]) -> _Part:
+def _read_part(where: str, lines: Callable[[], Iterable[Line]]) -> _Part:
     fold = JournalFold(where, memory=0)
     fold.add_all((line, None) for line in lines() if not isinstance(line, ExchangeRecorded))
     if fold.head.shard is None:
@@ -79,50 +79,50 @@ def _part(where: str, lines: Callable[[], Iterable[Line]]) -> _Part:
 def _require_one_run(parts: Sequence[_Part]) -> None:
     first = parts[0]
     for other in parts[1:]:
-        for what, fact in _COMMON:
-            if (ours := fact(first)) != (theirs := fact(other)):
+        for description, fact in _COMMON:
+            if (first_value := fact(first)) != (other_value := fact(other)):
                 raise UsageError(
-                    f"{what} differs: {_format(ours)} in {first.where}, {_format(theirs)} in {other.where}"
+                    f"{description} differs: {_format(first_value)} in {first.where}, {_format(other_value)} in {other.where}"
                 )
     count = first.shard.of
-    seen: dict[int, str] = {}
+    sources: dict[int, str] = {}
     for part in parts:
         number = part.shard.number
-        if number in seen:
-            raise UsageError(f"two journals are shard {number} of {count}: {seen[number]} and {part.where}")
-        seen[number] = part.where
-    if missing := [str(number) for number in range(1, count + 1) if number not in seen]:
+        if number in sources:
+            raise UsageError(f"two journals are shard {number} of {count}: {sources[number]} and {part.where}")
+        sources[number] = part.where
+    if missing := [str(number) for number in range(1, count + 1) if number not in sources]:
         names = f"{', '.join(missing)} of {count}"
-        what = f"shard {names} is missing" if len(missing) == 1 else f"shards {names} are missing"
-        raise UsageError(what, hint="an incomplete run certifies nothing: name all folders")
+        description = f"shard {names} is missing" if len(missing) == 1 else f"shards {names} are missing"
+        raise UsageError(description, hint="an incomplete run certifies nothing: name all folders")
 
 
 def _format(value: Any) -> str:
     return " ".join(str(item) for item in value if item != "") if isinstance(value, tuple) else str(value)
 
 
-def _lines(head: RunStarted, parts: Sequence[_Part], first: _Part) -> Iterator[Line]:
+def _join_lines(head: RunStarted, parts: Sequence[_Part], first: _Part) -> Iterator[Line]:
     yield head
     for part in parts:
-        later_s = (part.began - first.began).total_seconds()
+        offset_s = (part.start_time - first.start_time).total_seconds()
         for line in part.lines():
             if isinstance(line, ExchangeRecorded):
-                yield ExchangeRecorded(replace(line.exchange, at=round(line.exchange.at + later_s, 4)))
+                yield ExchangeRecorded(replace(line.exchange, at=round(line.exchange.at + offset_s, 4)))
             elif not isinstance(line, RunStarted | SegmentResumed | SegmentEnded):
                 yield line
     for part in parts:
-        why = part.ends.interrupted
+        reason = part.ends.interruption
         name = f"shard {part.shard.number}"
-        interrupted = f"{name}: {why}" if why else ""
+        interrupted = f"{name}: {reason}" if reason else ""
         yield SegmentEnded(part.ends.finished_at, interrupted, name, part.ends.traffic_stats)
     yield SegmentEnded(max(part.ends.finished_at for part in parts))
 
 
-def _head(parts: Sequence[_Part], first: _Part) -> RunStarted:
+def _join_heads(parts: Sequence[_Part], first: _Part) -> RunStarted:
     """The first line of the whole run: the checks, which were dealt to the shards in turn, in their original order."""
     rounds = zip_longest(*(part.head.planned for part in parts))
-    planned: list[PlannedCheck] = [check for turn in rounds for check in turn if check is not None]
+    planned: list[PlannedCheck] = [check for checks in rounds for check in checks if check is not None]
     if len({key(check) for check in planned}) != len(planned):
         raise UsageError("two shards contain the same check", hint="run all shards with the same selection")
-    whole = {"planned": tuple(planned), "filtered": len(planned) != first.shard.all}
-    return msgspec.structs.replace(first.head, shard=None, shards=len(parts), **whole)
+    changes = {"planned": tuple(planned), "filtered": len(planned) != first.shard.all}
+    return msgspec.structs.replace(first.head, shard=None, shards=len(parts), **changes)

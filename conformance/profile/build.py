@@ -29,7 +29,7 @@ def build(
     `exclusions` were removed from it.
     """
     exclusions = exclusions or Exclusions()
-    found = attributes_of(Profile, document) | {
+    attributes = attributes_of(Profile, document) | {
         "credentials": _credentials(document.get("credentials", {}), directory),
         "fixtures": {
             kind: {state: _fixture(kind, state, table, directory) for state, table in states.items()}
@@ -44,9 +44,9 @@ def build(
         "path": path,
         "directory": directory,
     }
-    if "idempotency" in found:
-        found["idempotency"] = _idempotency(found["idempotency"])
-    return msgspec.convert(found, Profile, dec_hook=lambda _, name: directory / name)
+    if "idempotency" in attributes:
+        attributes["idempotency"] = _idempotency(attributes["idempotency"])
+    return msgspec.convert(attributes, Profile, dec_hook=lambda _, name: directory / name)
 
 
 def _credentials(tables: Table, directory: Path) -> dict[str, Any]:
@@ -61,8 +61,8 @@ def _credential(name: str, table: Table, directory: Path) -> dict[str, Any]:
 
 
 def _fixture(kind: str, state: str, table: Table, directory: Path) -> dict[str, Any]:
-    found = attributes_of(Fixture, table) | {"kind": kind, "state": state}
-    return found | ({"command": _command(found["command"], directory)} if "command" in found else {})
+    attributes = attributes_of(Fixture, table) | {"kind": kind, "state": state}
+    return attributes | ({"command": _command(attributes["command"], directory)} if "command" in attributes else {})
 
 
 def _command(words: Sequence[str], directory: Path) -> Sequence[str]:

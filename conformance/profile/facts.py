@@ -40,17 +40,17 @@ def fact(
     return Meta(description=description, extra_json_schema=marks, extra=extra)
 
 
-def expected(text: str) -> Meta:
+def describe_values(text: str) -> Meta:
     """A description of the valid values."""
     return Meta(extra_json_schema={"x-expected": text})
 
 
-def excludable(instead: str = "exclusion") -> Meta:
+def excludable(exclusion: str = "exclusion") -> Meta:
     """Marks the members of a table: an exclusion is allowed instead of each."""
-    return Meta(extra_json_schema={"x-excludable": instead})
+    return Meta(extra_json_schema={"x-excludable": exclusion})
 
 
-def _written_as(**schema: Any) -> Meta:
+def _file_schema(**schema: Any) -> Meta:
     """The schema of a fact whose type in the file differs from that of the attribute."""
     return Meta(extra_json_schema={"x-schema": schema})
 
@@ -59,33 +59,33 @@ def _one_of(*options: str) -> Meta:
     return Meta(extra_json_schema={"enum": list(options)})
 
 
-def _refers_to(what: str) -> Meta:
-    return Meta(extra_json_schema={"x-refers-to": what})
+def _refers_to(referent: str) -> Meta:
+    return Meta(extra_json_schema={"x-refers-to": referent})
 
 
-def _placeholders(when: str) -> Meta:
-    return Meta(extra_json_schema={"x-placeholders": when})
+def _placeholders(phase: str) -> Meta:
+    return Meta(extra_json_schema={"x-placeholders": phase})
 
 
 _T = TypeVar("_T")
 Excludable = Annotated[_T, excludable()]
-Text = Annotated[str, Meta(min_length=1), expected("not empty")]
+Text = Annotated[str, Meta(min_length=1), describe_values("not empty")]
 OperationId = Annotated[Text, _refers_to("operation")]
 OptionalOperation = Annotated[str, _refers_to("operation")]
 RequirementId = Annotated[Text, _refers_to("requirement")]
 CredentialName = Annotated[Text, _refers_to("credential")]
 FileName = Annotated[Text, _refers_to("file")]
 PathName = Annotated[Path, _refers_to("file")]
-FixtureName = Annotated[str, Meta(pattern=r"^[^.]+\.[^.]+$"), expected("KIND.STATE")]
-Command = Annotated[tuple[str, ...], Meta(min_length=1), expected("a program and its arguments")]
-Positive = Annotated[float, Meta(gt=0), expected("more than 0")]
-Seconds = Annotated[float, Meta(ge=0), expected("0 or more")]
-Factor = Annotated[float, Meta(ge=1), expected("a number from 1 up")]
-Count = Annotated[int, Meta(ge=1), expected("1 or more")]
+FixtureName = Annotated[str, Meta(pattern=r"^[^.]+\.[^.]+$"), describe_values("KIND.STATE")]
+Command = Annotated[tuple[str, ...], Meta(min_length=1), describe_values("a program and its arguments")]
+Positive = Annotated[float, Meta(gt=0), describe_values("more than 0")]
+Seconds = Annotated[float, Meta(ge=0), describe_values("0 or more")]
+Factor = Annotated[float, Meta(ge=1), describe_values("a number from 1 up")]
+Count = Annotated[int, Meta(ge=1), describe_values("1 or more")]
 Pointer = Annotated[
     str,
     Meta(pattern="^(/([^~/]|~[01])*)*$"),
-    expected("a JSON pointer (RFC 6901), such as /data/id"),
+    describe_values("a JSON pointer (RFC 6901), such as /data/id"),
     _placeholders("never"),
 ]
 Pointers = tuple[Pointer, ...]
@@ -97,17 +97,17 @@ Templates = Annotated[Strings, _placeholders("run")]
 TemplateTable = Annotated[Mapping[str, JsonValue], _placeholders("run")]
 CommandTemplate = Annotated[Command, _placeholders("run")]
 Entries = Annotated[
-    tuple[Mapping[str, JsonValue], ...], Meta(min_length=1), expected("at least one entry"), _placeholders("run")
+    tuple[Mapping[str, JsonValue], ...], Meta(min_length=1), describe_values("at least one entry"), _placeholders("run")
 ]
-Method = Annotated[str, Meta(pattern="^[A-Z]+$"), expected("an HTTP method in capitals")]
+Method = Annotated[str, Meta(pattern="^[A-Z]+$"), describe_values("an HTTP method in capitals")]
 FunctionName = Annotated[
-    str, Meta(pattern="^[^:]+:[A-Za-z_][A-Za-z0-9_.]*$"), expected('"module:function" or "file.py:function"')
+    str, Meta(pattern="^[^:]+:[A-Za-z_][A-Za-z0-9_.]*$"), describe_values('"module:function" or "file.py:function"')
 ]
-ProfileName = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$"), expected("letters, digits and - _ . only")]
+ProfileName = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$"), describe_values("letters, digits and - _ . only")]
 KeyFormat = Annotated[
     str,
-    expected('"uuid", "any" or { pattern = "..." }'),
-    _written_as(
+    describe_values('"uuid", "any" or { pattern = "..." }'),
+    _file_schema(
         type=["string", "object"],
         pattern="^(uuid|any)$",
         additionalProperties=False,
@@ -134,7 +134,7 @@ Algorithm = Annotated[
         "ES256", "ES384", "ES512", "ES256K", "EdDSA", "Ed25519", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"
     )
 ]  # fmt: skip
-Algorithms = Annotated[tuple[Algorithm, ...], Meta(min_length=1), expected("at least one algorithm")]
+Algorithms = Annotated[tuple[Algorithm, ...], Meta(min_length=1), describe_values("at least one algorithm")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +165,11 @@ def _declarations(kind: type) -> Iterator[Declaration]:
 
 def attributes_of(kind: type, table: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a table, by the attributes of the frozen value that is built from it."""
-    found = ((fact.attribute, _at(table, fact.path)) for fact in declarations(kind))
-    return {attribute: value for attribute, value in found if value is not None}
+    pairs = ((fact.attribute, _look_up(table, fact.path)) for fact in declarations(kind))
+    return {attribute: value for attribute, value in pairs if value is not None}
 
 
-def _at(table: Any, path: tuple[str, ...]) -> Any:
+def _look_up(table: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         table = table.get(name) if table is not None else None
     return table

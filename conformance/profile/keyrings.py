@@ -19,19 +19,19 @@ def from_keyring(service: str, username: str, where: str) -> str:
         from keyring.errors import InitError, KeyringLocked, NoKeyringError
     except ImportError:
         raise ProfileError("the keyring library is not installed", where=where, hint=INSTALL) from None
-    got: list[str | Exception | None] = []
+    results: list[str | Exception | None] = []
 
-    def ask() -> None:
+    def fetch() -> None:
         try:
-            got.append(keyring.get_password(service, username))
+            results.append(keyring.get_password(service, username))
         except Exception as error:  # noqa: BLE001 - backends raise any errors of their own libraries
-            got.append(error)
+            results.append(error)
 
-    asking = threading.Thread(target=ask, daemon=True)  # a backend may wait for the user forever
-    asking.start()
-    asking.join(TIMEOUT_S)
+    thread = threading.Thread(target=fetch, daemon=True)  # a backend may wait for the user forever
+    thread.start()
+    thread.join(TIMEOUT_S)
     entry = f"the entry {username!r} of {service!r}"
-    answer = got[0] if got else TimeoutError()
+    answer = results[0] if results else TimeoutError()
     if isinstance(answer, str) and answer:
         return answer
     if isinstance(answer, TimeoutError):
@@ -42,8 +42,8 @@ def from_keyring(service: str, username: str, where: str) -> str:
     if isinstance(answer, (KeyringLocked, InitError)):
         raise ProfileError("the keyring is locked", where=where, hint="unlock it, and run this again")
     if isinstance(answer, Exception):
-        what = f"the keyring failed with {type(answer).__name__}"
+        message = f"the keyring failed with {type(answer).__name__}"
         hint = f"try `keyring get {service} {username}` by hand"
-        raise ProfileError(what, where=where, hint=hint)
+        raise ProfileError(message, where=where, hint=hint)
     state = "is empty" if answer == "" else "does not exist"
     raise ProfileError(f"{entry} {state} in the keyring", where=where, hint=f"keyring set {service} {username}")

@@ -13,7 +13,7 @@ from typing import Any
 from conformance.contract import load_contract
 from conformance.core.errors import ProfileError
 from conformance.profile.build import build
-from conformance.profile.exclusions import take_exclusions
+from conformance.profile.exclusions import extract_exclusions
 from conformance.profile.exposed import exposure_problems
 from conformance.profile.model import Profile
 from conformance.profile.rules import base_url_trouble, rule_problems
@@ -56,9 +56,9 @@ def _load(
     base_url: str | None,
     variables: Mapping[str, str] | None,
 ) -> Profile:
-    whole: dict[str, Any] = _as_json(source)
-    document, exclusions = take_exclusions(whole)
-    raise_first([*exclusions.problems, *structure_problems(document)], whole, path, text)
+    original: dict[str, Any] = _as_json(source)
+    document, exclusions = extract_exclusions(original)
+    raise_first([*exclusions.problems, *structure_problems(document)], original, path, text)
     if base_url is not None:
         if trouble := base_url_trouble(base_url):
             raise ProfileError(trouble, where="--base-url")

@@ -49,7 +49,7 @@ from conformance.profile.facts import (
     Text,
     TextTemplate,
     excludable,
-    expected,
+    describe_values,
     fact,
 )
 
@@ -96,7 +96,7 @@ class Credential:
     name: str
     source: Annotated[
         SecretSource,
-        expected("exactly one of env, file, command and keyring"),
+        describe_values("exactly one of env, file, command and keyring"),
         Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1}),
         fact("Where the secret comes from; the profile never contains it.", key="secret"),
     ]
@@ -163,7 +163,7 @@ class Fixture:
     items: Annotated[Pointer | None, fact("An array in the result: each element is one fixture.")] = None
     """None: the provider returns one fixture at a time."""
     reusable: Annotated[bool, fact("Each may be used repeatedly.")] = False
-    left: tuple[int, ...] | None = None
+    unused_places: tuple[int, ...] | None = None
     """The indices of the `values` that may still be used; None: all of them."""
 
     @property
@@ -173,10 +173,10 @@ class Fixture:
     @property
     def places(self) -> tuple[int, ...]:
         """The indices of the `values` that may be used, in order."""
-        return tuple(range(len(self.values))) if self.left is None else self.left
+        return tuple(range(len(self.values))) if self.unused_places is None else self.unused_places
 
 
-States = Annotated[Mapping[str, Excludable[Fixture]], Meta(min_length=1), expected("at least one state"), excludable()]
+States = Annotated[Mapping[str, Excludable[Fixture]], Meta(min_length=1), describe_values("at least one state"), excludable()]
 
 
 def default_state(states: Iterable[str]) -> str | None:

@@ -21,14 +21,14 @@ def fixture_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
         if kind in ("unique", "var", "env", "pkce", "dpop"):
             yield Problem(("fixtures", kind), "cannot be a kind: placeholders of the suite begin with it")
         for state, table in states.items():
-            yield from _fixture(("fixtures", kind, state), table, states)
+            yield from _provider_problems(("fixtures", kind, state), table, states)
 
 
-def _fixture(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[Problem]:
+def _provider_problems(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[Problem]:
     providers = [name for name in PROVIDERS if name in table]
     if len(providers) != 1:
-        what = "has two providers: " + " and ".join(providers) if providers else "has no provider"
-        yield Problem((*key, providers[1]) if providers else key, what, f"exactly one of {', '.join(PROVIDERS)}")
+        message = "has two providers: " + " and ".join(providers) if providers else "has no provider"
+        yield Problem((*key, providers[1]) if providers else key, message, f"exactly one of {', '.join(PROVIDERS)}")
     if ("from" in table) != bool(table.get("via")):
         missing = "via" if "from" in table else "from"
         yield Problem(
@@ -36,10 +36,10 @@ def _fixture(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> I
         )
     if "items" in table and not {"http", "command", "python"} & table.keys():
         yield Problem((*key, "items"), "only http, command and python return several fixtures")
-    yield from _origin(key, table, states)
+    yield from _origin_problems(key, table, states)
 
 
-def _origin(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[Problem]:
+def _origin_problems(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[Problem]:
     seen, state = {str(key[-1])}, str(table.get("from", ""))
     if state and state not in states:
         others = [name for name in states if name != key[-1]]
@@ -62,11 +62,11 @@ def placeholder_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
         except MalformedPlaceholder:
             continue
         for name in names:
-            if problem := _placeholder(key, name, document) or _misplaced(key, name):
+            if problem := _placeholder_problem(key, name, document) or _placement_problem(key, name):
                 yield problem
 
 
-def _placeholder(key: Key, name: str, document: Mapping[str, Any]) -> Problem | None:
+def _placeholder_problem(key: Key, name: str, document: Mapping[str, Any]) -> Problem | None:
     space, *rest = name.split(".")
     fixtures, oauth = document.get("fixtures", {}), document.get("oauth", {})
     if name in SUITE_NAMES and space in ("pkce", "dpop") and "oauth" not in document:
@@ -81,10 +81,10 @@ def _placeholder(key: Key, name: str, document: Mapping[str, Any]) -> Problem | 
         known = [*SUITE_NAMES, *(f"oauth.{member}" for member in _OAUTH_MEMBERS)]
         hint = did_you_mean(name, known) or did_you_mean(space, fixtures) or f"add [fixtures.{space}.STATE]"
         return Problem(key, f"unknown placeholder {{{name}}}", hint)
-    return _member(key, name, rest, fixtures[space])
+    return _member_problem(key, name, rest, fixtures[space])
 
 
-def _misplaced(key: Key, name: str) -> Problem | None:
+def _placement_problem(key: Key, name: str) -> Problem | None:
     """A placeholder that exists, and cannot be filled in at that place of the profile."""
     kind = name.partition(".")[0]
     if kind in ("var", "env"):
@@ -96,14 +96,14 @@ def _misplaced(key: Key, name: str) -> Problem | None:
         return Problem(
             key, f"{{{name}}} is not known when a {key[1]} is removed", f"only {{{key[1]}.MEMBER}} can be used here"
         )
-    own = (*SUITE_NAMES, *(f"oauth.{member}" for member in _OAUTH_MEMBERS))
-    if key[0] == "fixtures" and name not in own:
+    suite_names = (*SUITE_NAMES, *(f"oauth.{member}" for member in _OAUTH_MEMBERS))
+    if key[0] == "fixtures" and name not in suite_names:
         hint = "fixtures are created independently: use from and via, or create both in one call"
         return Problem(key, f"{{{name}}} belongs to a fixture", hint)
     return None
 
 
-def _member(key: Key, name: str, rest: list[str], states: Mapping[str, Any]) -> Problem | None:
+def _member_problem(key: Key, name: str, rest: list[str], states: Mapping[str, Any]) -> Problem | None:
     if len(rest) > 2:
         return Problem(key, f"{{{name}}} has too many parts", "{KIND.MEMBER} or {KIND.STATE.MEMBER}")
     state = rest[0] if len(rest) == 2 else default_state(states)

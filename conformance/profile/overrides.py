@@ -36,5 +36,5 @@ def _value(name: str, text: str) -> Any:
             raise ValueError
         return value
     except ValueError:
-        what = f"must be {type_in_words(facts[name])}, not {text!r}"
-        raise UsageError(what, where=where, hint=facts[name].get("x-expected", "")) from None
+        message = f"must be {type_in_words(facts[name])}, not {text!r}"
+        raise UsageError(message, where=where, hint=facts[name].get("x-expected", "")) from None

@@ -27,12 +27,12 @@ def _with_exclusions(schema: Any) -> Any:
     """Adds exclusions where they are allowed; descriptions stay at the outer level."""
     if not isinstance(schema, dict):
         return schema
-    instead = schema.get("x-excludable")
-    own = {name: _with_exclusions(item) for name, item in schema.items() if name != "x-excludable"}
-    if not instead:
-        return own
-    described = {"description": own.pop("description")} if "description" in own else {}
-    return {**described, "anyOf": [own, {"$ref": f"#/$defs/{instead}"}]}
+    exclusion = schema.get("x-excludable")
+    members = {name: _with_exclusions(item) for name, item in schema.items() if name != "x-excludable"}
+    if not exclusion:
+        return members
+    description = {"description": members.pop("description")} if "description" in members else {}
+    return {**description, "anyOf": [members, {"$ref": f"#/$defs/{exclusion}"}]}
 
 
 def render() -> str:

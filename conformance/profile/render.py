@@ -29,9 +29,9 @@ class UnknownPlaceholder(KeyError):
 class MalformedPlaceholder(ValueError):
     """A brace outside of a well-formed placeholder; `what` describes it without the surrounding text."""
 
-    def __init__(self, what: str, text: str) -> None:
-        super().__init__(f"{what} in {text!r}")
-        self.what = what
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(f"{message} in {text!r}")
+        self.message = message
 
 
 class Piece(NamedTuple):
@@ -135,9 +135,9 @@ def escape(value: JsonValue) -> JsonValue:
 def render_known(text: str, known: Mapping[str, str]) -> str:
     """Fills in the placeholders in `known`; the result is a template for the others. Raises MalformedPlaceholder."""
 
-    def again(piece: Piece) -> str:
+    def restore(piece: Piece) -> str:
         if not piece.is_placeholder:
             return str(escape(piece.text))
         return str(escape(known[piece.text])) if piece.text in known else f"{{{piece.text}}}"
 
-    return "".join(map(again, parse(text)))
+    return "".join(map(restore, parse(text)))

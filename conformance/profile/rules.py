@@ -19,7 +19,7 @@ from conformance.profile.source import Key, Problem, nearest
 from conformance.profile.waivers import waiver_problems
 
 Document = Mapping[str, Any]
-_BEGINS_A_URL = re.compile(r"https?://[^/\s]|\{[^{}.]+\.[^{}]+\}")
+_URL_START = re.compile(r"https?://[^/\s]|\{[^{}.]+\.[^{}]+\}")
 """A fixture's member may be a whole URL, which is validated when it is called."""
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -65,7 +65,7 @@ def url_trouble(url: str) -> str:
     except ValueError:
         usable = False
     if not usable or re.search(r"[\s\x00-\x1f\\]", url):
-        return f"{_shown(url)!r} is not an http or https URL"
+        return f"{_mask_credentials(url)!r} is not an http or https URL"
     return ""
 
 
@@ -78,7 +78,7 @@ def proxy_trouble(url: str) -> str:
     return "the proxy's URL must hold no user name or password" if urlsplit(url).username is not None else ""
 
 
-def _shown(url: str) -> str:
+def _mask_credentials(url: str) -> str:
     """Without its user name and password."""
     return re.sub(r"^([^/]*//|).*@", r"\1…@", url)
 
@@ -91,8 +91,8 @@ def _base_url(document: Document) -> Iterator[Problem]:
 def _urls(document: Document) -> Iterator[Problem]:
     for key, call in _http_calls(document):
         url = call["url"].replace("{{", "").replace("}}", "")
-        if not _BEGINS_A_URL.match(url):
-            yield Problem((*key, "url"), f"{_shown(call['url'])!r} is not an http or https URL")
+        if not _URL_START.match(url):
+            yield Problem((*key, "url"), f"{_mask_credentials(call['url'])!r} is not an http or https URL")
     token_url = document.get("oauth", {}).get("token_url", "")
     if token_url and (trouble := url_trouble(token_url)):
         yield Problem(("oauth", "token_url"), trouble)
@@ -148,8 +148,8 @@ def _idempotency(document: Document) -> Iterator[Problem]:
         try:
             re.compile(form["pattern"])
         except re.error as error:
-            what = f"{form['pattern']!r} is no regular expression: {error}"
-            yield Problem(("idempotency", "format", "pattern"), what)
+            message = f"{form['pattern']!r} is no regular expression: {error}"
+            yield Problem(("idempotency", "format", "pattern"), message)
 
 
 def _operations(document: Document, contract: Contract) -> Iterator[Problem]:

@@ -40,8 +40,8 @@ def _path(kind: type) -> Schema:
 
 
 def _table(kind: type, parts: Mapping[str, Any]) -> Schema:
-    about = parts[kind.__name__].get("description", "").partition("\n")[0]
-    table = ({"description": about} if about else {}) | _empty_table()
+    description = parts[kind.__name__].get("description", "").partition("\n")[0]
+    table = ({"description": description} if description else {}) | _empty_table()
     for declaration in declarations(kind):
         place, fact = table, _fact(parts[kind.__name__]["properties"][declaration.attribute])
         for name in declaration.path[:-1]:
@@ -77,13 +77,13 @@ def facts_schema() -> Schema:
     schema = document_schema(Profile)
     for table in schema["properties"].values():
         if table.setdefault("x-excludable", "exclusion"):
-            for fact in resolved(table, schema).get("properties", {}).values():
+            for fact in resolve(table, schema).get("properties", {}).values():
                 fact.setdefault("x-excludable", "exclusion")
-    schema["$defs"] |= {name: _instead(schema, facts) for name, facts in _OWN_FACTS.items()}
+    schema["$defs"] |= {name: _exclusion_schema(schema, facts) for name, facts in _OWN_FACTS.items()}
     return schema
 
 
-def _instead(schema: Schema, facts: Sequence[str]) -> Schema:
+def _exclusion_schema(schema: Schema, facts: Sequence[str]) -> Schema:
     """The schema of an exclusion."""
     reason = {"none": {"description": "The reason.", "type": "string", "minLength": 1}}
     known = {**schema["$defs"]["Credential"]["properties"], **schema["$defs"]["Transition"]["properties"]}
@@ -95,7 +95,7 @@ def _instead(schema: Schema, facts: Sequence[str]) -> Schema:
     }
 
 
-def resolved(schema: Mapping[str, Any], root: Schema | None = None) -> Mapping[str, Any]:
+def resolve(schema: Mapping[str, Any], root: Schema | None = None) -> Mapping[str, Any]:
     """A part of the schema without its `$ref`."""
     if "$ref" not in schema:
         return schema
@@ -103,12 +103,12 @@ def resolved(schema: Mapping[str, Any], root: Schema | None = None) -> Mapping[s
     return {**target, **{name: item for name, item in schema.items() if name != "$ref"}}
 
 
-def below(schema: Mapping[str, Any], part: str | int, root: Schema | None = None) -> Mapping[str, Any]:
+def member_schema(schema: Mapping[str, Any], part: str | int, root: Schema | None = None) -> Mapping[str, Any]:
     """The declaration of a member or an element. Of an undeclared one only `x-placeholders` is inherited."""
     found = schema.get("items") if isinstance(part, int) else schema.get("properties", {}).get(part)
     found = found or schema.get("additionalProperties") or {}
     inherited = {"x-placeholders": schema["x-placeholders"]} if "x-placeholders" in schema else {}
-    return {**inherited, **resolved(found, root)}
+    return {**inherited, **resolve(found, root)}
 
 
 def walk(
@@ -118,4 +118,4 @@ def walk(
     yield key, value, declared
     members = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for name, item in members:
-        yield from walk(item, below(declared, name, root), root, (*key, name))
+        yield from walk(item, member_schema(declared, name, root), root, (*key, name))

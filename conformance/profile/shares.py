@@ -13,7 +13,7 @@ def check_shareable(profile: Profile, workers: int) -> None:
     """Raises UsageError where a static list has fewer fixtures than there are workers: two would use the same one."""
     for states in profile.fixtures.values():
         for fixture in states.values():
-            if workers > 1 and _is_spent(fixture) and len(fixture.places) < workers:
+            if workers > 1 and _is_single_use(fixture) and len(fixture.places) < workers:
                 raise UsageError(
                     f"{workers} processes cannot share {len(fixture.places)} values",
                     where=f"fixtures.{fixture.name}",
@@ -33,21 +33,21 @@ def share_of(profile: Profile, index: int, workers: int) -> Profile:
     return _with_places(replace(profile, limits=limits), lambda fixture: fixture.places[index::workers])
 
 
-def unspent(profile: Profile, spent: Mapping[str, tuple[int, ...]]) -> Profile:
+def remove_used(profile: Profile, used_places: Mapping[str, tuple[int, ...]]) -> Profile:
     """The profile without the used values of static lists: fixture -> indices."""
-    if not spent:
+    if not used_places:
         return profile
-    return _with_places(profile, lambda f: tuple(place for place in f.places if place not in spent.get(f.name, ())))
+    return _with_places(profile, lambda f: tuple(place for place in f.places if place not in used_places.get(f.name, ())))
 
 
 def _with_places(profile: Profile, places: Callable[[Fixture], tuple[int, ...]]) -> Profile:
-    changed = {
-        kind: {state: replace(f, left=places(f)) if _is_spent(f) else f for state, f in states.items()}
+    fixtures = {
+        kind: {state: replace(f, left=places(f)) if _is_single_use(f) else f for state, f in states.items()}
         for kind, states in profile.fixtures.items()
     }
-    return replace(profile, fixtures=changed)
+    return replace(profile, fixtures=fixtures)
 
 
-def _is_spent(fixture: Fixture) -> bool:
+def _is_single_use(fixture: Fixture) -> bool:
     """Whether its values can be used only once."""
     return bool(fixture.values) and not fixture.reusable

@@ -15,7 +15,7 @@ from conformance.core.errors import ProfileError
 
 Key = tuple[str | int, ...]
 _HEADER = re.compile(r"\s*(\[\[?)")
-_LISTED_AT_MOST = 12
+_MAX_LISTED = 12
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -24,11 +24,11 @@ class Problem:
     """A problem at `key`, and a hint what to do."""
 
     key: Key
-    what: str
+    message: str
     hint: str = ""
 
 
-def dotted(key: Key) -> str:
+def format_key(key: Key) -> str:
     """`credentials.full.scopes[0]`"""
     parts = (
         f"[{k}]" if isinstance(k, int) else f".{k if _BARE.fullmatch(k) else json.dumps(k, ensure_ascii=False)}"
@@ -47,7 +47,7 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 def nearest(name: str, candidates: Iterable[str]) -> str:
     """A hint: the most similar candidate, or else all of them if there are few."""
     known = list(candidates)
-    listed = f"one of: {', '.join(known)}" if 0 < len(known) <= _LISTED_AT_MOST else ""
+    listed = f"one of: {', '.join(known)}" if 0 < len(known) <= _MAX_LISTED else ""
     return did_you_mean(name, known) or listed
 
 
@@ -60,8 +60,8 @@ def raise_first(problems: Iterable[Problem], document: Mapping[str, Any], path: 
     first = min(found, key=lambda p: (_line(lines, p.key), _position(document, p.key)))
     number = _line(lines, first.key)
     file = "" if path is None else f"{path}:{number}" if number else f"{path}"
-    where = ": ".join(part for part in (file, dotted(first.key)) if part)
-    raise ProfileError(_one_line(first.what), where=_one_line(where), hint=_one_line(first.hint))
+    where = ": ".join(part for part in (file, format_key(first.key)) if part)
+    raise ProfileError(_one_line(first.message), where=_one_line(where), hint=_one_line(first.hint))
 
 
 def _one_line(text: str) -> str:
@@ -80,11 +80,11 @@ def read_toml(path: Path, missing: str = "--profile takes the path of a TOML fil
     try:
         return text, tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        what, line = _toml_complaint(str(error))
-        raise ProfileError(f"is not valid TOML: {what}", where=f"{path}:{line}" if line else str(path)) from error
+        message, line = _split_toml_error(str(error))
+        raise ProfileError(f"is not valid TOML: {message}", where=f"{path}:{line}" if line else str(path)) from error
 
 
-def _toml_complaint(message: str) -> tuple[str, str]:
+def _split_toml_error(message: str) -> tuple[str, str]:
     match = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", message, re.DOTALL)
     text, line = (match[1], match[2]) if match else (message, "")
     return text[:1].lower() + text[1:], line

@@ -22,19 +22,19 @@ def render_url(template: str, scope: Scope) -> str:
     url = ""
     for piece in parse(template):
         if not piece.is_placeholder:
-            url += _as_written(url, piece.text)
+            url += _encode_literal(url, piece.text)
             continue
         value = render_text(piece.text, scope)
-        url += _as_written(url, value) if not url else _encoded(value, ":[]" if _AUTHORITY.fullmatch(url) else "")
+        url += _encode_literal(url, value) if not url else _encode(value, ":[]" if _AUTHORITY.fullmatch(url) else "")
     return url
 
 
-def _as_written(before: str, text: str) -> str:
+def _encode_literal(before: str, text: str) -> str:
     """Text that is part of a URL already. A host name is not percent-encoded."""
     host = _AUTHORITY.match(before + text)
     end = max(0, host.end() - len(before)) if host else 0
-    return text[:end] + _encoded(text[end:], _RESERVED)
+    return text[:end] + _encode(text[end:], _RESERVED)
 
 
-def _encoded(text: str, safe: str) -> str:
+def _encode(text: str, safe: str) -> str:
     return quote(text, safe=safe, errors="surrogatepass")

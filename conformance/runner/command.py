@@ -59,12 +59,12 @@ def run(options: RunOptions, console: Console | None = None, *, resume: Path | N
     """
     console = console or to_a_person()
     splits = bool(options.workers or options.gateways)
-    with interrupts.as_exceptions():
+    with interrupts.raise_on_signals():
         resumable = None
         if resume is not None:
             options.require_changeable()
             resumable = open_resumable(resume)
-            if not resumable.earlier.left:
+            if not resumable.earlier.remaining:
                 return _closed(resumable, options, console)
             options = resumable.options(options)
         _check(options)
@@ -149,7 +149,7 @@ def _say(console: Console, text: str) -> None:
 
 def _closed(resumable: ResumableRun, options: RunOptions, console: Console) -> int:
     """The reports of a run of which nothing is left to be run, and its exit code."""
-    told = "everything was run" if resumable.earlier.ended else "the run is complete"
+    told = "everything was run" if resumable.earlier.interruption else "the run is complete"
     done = resumable.closed()
     write_reports(done, resumable.directory)
     if not options.quiet:

@@ -29,9 +29,9 @@ from typing import Any
 
 import yaml
 
-from conformance.core.environ import own_processes
+from conformance.core.environ import safe_import_path
 from conformance.core.errors import ConformanceError, UsageError
-from conformance.core.gc_tuning import calm_collector
+from conformance.core.gc_tuning import reduce_collections
 from conformance.core.model import Level, Outcome, Result, Run, Verdict
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile, judge, merged, patched_profile, reference_options
@@ -124,7 +124,7 @@ def rows(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
             yield from (_judged(subject, service, folder) for subject in subjects)
         return
     pooled = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent)
-    with own_processes(), pooled as pool:
+    with safe_import_path(), pooled as pool:
         # not `map`: it cancels what is left, and the pool's own thread fails over that when its processes are gone
         waiting = [pool.submit(_at_our_bench, subject) for subject in subjects]
         try:
@@ -146,7 +146,7 @@ def _end_with_parent() -> None:
 def _bench() -> Iterator[tuple[embedded.Embedded, Path]]:
     """A reference service and a folder for the runs against it."""
     with (
-        calm_collector(),
+        reduce_collections(),
         embedded.reference() as service,
         embedded.environment(service.environment),
         tempfile.TemporaryDirectory() as folder,

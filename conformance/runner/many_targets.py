@@ -18,7 +18,7 @@ from rich.console import Console
 from conformance.core import child_process, interrupts
 from conformance.core.errors import ConformanceError, Unreachable, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
-from conformance.core.model import OPEN, Outcome
+from conformance.core.model import OPEN_OUTCOMES, Outcome
 from conformance.core.run_options import RunOptions
 from conformance.engine.options import new_seed
 from conformance.runner.progress import to_a_person
@@ -90,7 +90,7 @@ def run_all(
     console = console or to_a_person()
     targets = _targets(profiles, options)
     started = time.monotonic()
-    with interrupts.as_exceptions(), interrupts.deferred():
+    with interrupts.raise_on_signals(), interrupts.defer_signals():
         ended = list(_side_by_side(targets, console, quiet=options.quiet))
     if not options.quiet:
         _say(console, "")
@@ -133,7 +133,7 @@ def _side_by_side(targets: Sequence[_Target], console: Console, *, quiet: bool) 
         try:
             while left and len(running) < _AT_ONCE:
                 running.append(_start(left.pop(0)))
-            with interrupts.taken():
+            with interrupts.accept_signals():
                 time.sleep(_POLL_S)
             for one in [one for one in running if one.process.poll() is not None]:
                 running.remove(one)
@@ -164,7 +164,7 @@ def _start(target: _Target) -> _Running:
 def arguments(options: RunOptions) -> list[str]:
     """The options that all targets share, as on the command line."""
     shared = [option for option in options.explicit_options() if option.flags and option.name not in _OF_ONE_TARGET]
-    return [word for option in shared for word in option.words(getattr(options, option.name))]
+    return [word for option in shared for word in option.arguments(getattr(options, option.name))]
 
 
 def _ended(one: _Running, *, stopping: bool) -> _Ended:
@@ -204,7 +204,7 @@ def table(ended: Sequence[_Ended]) -> list[str]:
         told = one.told
         counts = told.get("counts", {})
         requests = told.get("traffic", {}).get("requests", 0)
-        still_open = sum(counts.get(outcome, 0) for outcome in (*OPEN, Outcome.BROKEN))
+        still_open = sum(counts.get(outcome, 0) for outcome in (*OPEN_OUTCOMES, Outcome.BROKEN))
         scope = str(told.get("scope", {}).get("summary", ""))
         figures = (counts.get("failed", 0), counts.get("warned", 0), still_open, counts.get("passed", 0), requests)
         rows.append((one.target.name, _word(one), *(f"{n:,}" for n in figures), f"{one.seconds:.1f}", scope))

@@ -42,7 +42,7 @@ def options_of(config: pytest.Config) -> tuple[RunOptions, RunPart]:
     if told := getattr(config, "workerinput", {}).get(WORKER_INPUT):
         return _options_of_worker(told, config.workerinput["workerid"])  # type: ignore[attr-defined]
     given = {option.name: config.getoption(option.pytest_flag) for option in _own()}
-    found = RunOptions.read({name: value for name, value in given.items() if value}, lambda option: option.pytest_flag)
+    found = RunOptions.parse({name: value for name, value in given.items() if value}, lambda option: option.pytest_flag)
     unset = {option.name: option.from_environment(os.environ) for option in _own() if not given[option.name]}
     if not found.profile and not unset.get("profile"):
         raise UsageError("no profile was given", where="--conformance-profile", hint="name the target's TOML file")
@@ -56,7 +56,7 @@ def pytest_words(options: RunOptions) -> list[str]:
     return [
         word
         for option in theirs
-        for word in replace(option, flags=(str(option.pytest),)).words(getattr(options, option.name))
+        for word in replace(option, flags=(str(option.pytest),)).arguments(getattr(options, option.name))
     ]
 
 

@@ -160,7 +160,7 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
     stopped = ""
     try:
         if checks is not None:
-            with interrupts.deferred():
+            with interrupts.defer_signals():
                 own.write_head(checks, selection_of(own, session.config))
                 if own.unreachable:
                     raise own.unreachable
@@ -188,7 +188,7 @@ def _as_controller(own: Session, checks: list[Instance] | None, session: pytest.
         stopped = erred(error)
         raise
     finally:
-        interrupts.finish()
+        interrupts.ignore_first_signal()
         _conclude(session, own, stopped)
 
 
@@ -198,7 +198,7 @@ def _as_worker(own: Session, checks: list[Instance], config: pytest.Config) -> I
     share = share_of(checks, config)
     own.schedule(ordered(share) if own.options.fail_fast else share)  # the controller asks for the first
     try:
-        with interrupts.in_a_process_of_its_own():
+        with interrupts.handle_worker_signals():
             return (yield)
     finally:
         own.finish()

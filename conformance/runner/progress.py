@@ -95,9 +95,9 @@ class ProgressLine:
     def _state(self) -> tuple[int, str]:
         runtime = self._made.runtime
         done = max(self._made.done, self._reported)
-        told = [f"{runtime.flow.requests:,} requests"] if runtime else []
+        told = [f"{runtime.sender.requests:,} requests"] if runtime else []
         told += [f"{self._failed} failed"] if self._failed else []
-        waiting = runtime.flow.wait_stats if runtime else None
+        waiting = runtime.sender.wait_stats if runtime else None
         told += [f"waited {waiting.clock_s:.0f} s for the target"] if waiting and waiting.clock_s >= 1 else []
         told += [waiting.description] if waiting and waiting.description else []
         return done, ", ".join(told)

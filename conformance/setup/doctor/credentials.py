@@ -22,7 +22,7 @@ _OFF_S: Final = 5.0
 async def clock(runtime: Runtime) -> list[Fact]:
     """How far the target's Date is from ours (RFC 9110 section 6.6.1): proofs of DPoP carry our time."""
     request = await runtime.arranger.arrange(runtime.settings.contract.operations[_CONFIG])
-    answer = await runtime.flow.send(request, "clock")
+    answer = await runtime.sender.send(request, "clock")
     try:
         theirs = email.utils.parsedate_to_datetime(answer.header("Date") or "").timestamp()
     except (ValueError, TypeError, OverflowError):
@@ -65,7 +65,7 @@ async def credentials(runtime: Runtime) -> list[Fact]:
 def _asked(runtime: Runtime) -> Any:
     async def ask(name: str) -> Answer:
         operation = runtime.settings.contract.operations[_IDENTITY]
-        return await runtime.flow.send(await runtime.arranger.arrange(operation, credential=name), "credential")
+        return await runtime.sender.send(await runtime.arranger.arrange(operation, credential=name), "credential")
 
     return ask
 
@@ -76,7 +76,7 @@ async def _form(runtime: Runtime, name: str, answer: Answer) -> Fact:
     told = f"every active key is answered 401 as {own!r}"
     for form in (form for form in FORMATS if form != own):
         header = form.replace("{key}", runtime.arranger.key_of(name))
-        if (await runtime.flow.send(answer.request.with_authorization(header, credential=name), "another form")).ok:
+        if (await runtime.sender.send(answer.request.with_authorization(header, credential=name), "another form")).ok:
             return wrong("authorization.format", told, f'the target accepts format = "{form}"')
     return wrong("authorization.format", told, "is it written otherwise? Or are these keys of another target?")
 
@@ -159,7 +159,7 @@ async def _forbids(runtime: Runtime, credential: Credential, scope: str) -> bool
                 request = await runtime.arranger.arrange(operation, shared=True, credential=credential.name)
             except MissingFact:
                 continue
-            return (await runtime.flow.send(request, "scope")).status == 403
+            return (await runtime.sender.send(request, "scope")).status == 403
     return False
 
 

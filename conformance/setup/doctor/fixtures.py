@@ -31,7 +31,7 @@ async def _fixture(runtime: Runtime, fixture: Fixture) -> Fact:
     try:
         members = await runtime.fixtures.get_shared(fixture, scope)
     except FixtureError as error:
-        return wrong(error.where or name, error.what, error.hint or "look at its provider")
+        return wrong(error.where or name, error.message, error.hint or "look at its provider")
     except NotSent as refused:
         return note(name, f"not made: {refused}")
     wanted = set(_members(runtime, fixture))
@@ -79,4 +79,4 @@ def _reads(runtime: Runtime, fixture: Fixture) -> Iterator[Operation]:
 
 
 async def _answer(runtime: Runtime, read: Operation, given: Mapping[str, Members]) -> Answer:
-    return await runtime.flow.send(await runtime.arranger.arrange(read, preset=given), "fixture known")
+    return await runtime.sender.send(await runtime.arranger.arrange(read, preset=given), "fixture known")

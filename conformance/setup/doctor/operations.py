@@ -57,7 +57,7 @@ class Calls:
         except NotSent as refused:
             return note(name, f"not sent: {refused}")
         except FixtureError as error:
-            return unsure(name, f"rests on {error.where or 'a fixture'}: {error.what}")
+            return unsure(name, f"rests on {error.where or 'a fixture'}: {error.message}")
         except Inconclusive as failed:
             self.bad[operation.id] = answer = failed.answers[-1]
             return wrong(
@@ -110,7 +110,7 @@ class Calls:
             request = (await self.runtime.arranger.arrange(self._operation(name))).with_header(
                 header, answer.request.key or ""
             )
-            if (await self.runtime.flow.send(request.with_key(None), "key elsewhere")).ok:
+            if (await self.runtime.sender.send(request.with_key(None), "key elsewhere")).ok:
                 told = f"{name} is answered {answer.summary} with the key in {place}, and 200 with it in {header}"
                 return [wrong(f"idempotency.{kind}", told, f'carrier = "header", name = "{header}"')]
         if len(refused) < 3 or any(one.status != 400 for one in refused.values()):
@@ -128,7 +128,7 @@ class Calls:
         except (Signal, MissingFact) as error:
             return [unsure("errors.volatile", str(error))]
         at = strictjson.first_difference(drop_volatile(one.value, volatile), drop_volatile(two.value, volatile))
-        if strictjson.same(drop_volatile(one.value, volatile), drop_volatile(two.value, volatile)):
+        if strictjson.is_equal(drop_volatile(one.value, volatile), drop_volatile(two.value, volatile)):
             return [proven("errors.volatile", "two errors that say the same are equal but for what is listed")]
         return [wrong("errors.volatile", f"two errors that say the same differ at {at or '/'}", "list what may differ")]
 
@@ -251,7 +251,7 @@ def _same_call(case: Case, first: Answer, again: Answer, new: Answer, where: tup
     kind, place = f"idempotency.{where[0]}", where[1]
     one, two, three = (drop_volatile(answer.value, case.volatile) for answer in (first, again, new))
     at = strictjson.first_difference(one, two)
-    if strictjson.same(one, two):
+    if strictjson.is_equal(one, two):
         return proven(kind, f"the key in {place} replays: {case.operation.id} answered the same twice")
     told = f"a replay of {case.operation.id} differs at {at or '/'}"
     other = strictjson.first_difference(one, three)

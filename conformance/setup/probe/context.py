@@ -183,7 +183,7 @@ async def bench(
             directory,
             directory_of_schemas,
             run,
-            runtime.flow,
+            runtime.sender,
             runtime.fixtures,
             schemas,
             tell,

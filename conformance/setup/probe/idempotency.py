@@ -229,7 +229,7 @@ def differences(one: Any, other: Any) -> frozenset[str]:
     return frozenset(
         at
         for at in left.keys() | right.keys()
-        if at not in left or at not in right or not strictjson.same(left[at], right[at])
+        if at not in left or at not in right or not strictjson.is_equal(left[at], right[at])
     )
 
 
@@ -252,9 +252,9 @@ def _at(value: Any, at: str) -> Any:
 
 
 def _told(answer: Answer, again: Answer, other: Answer) -> str:
-    same = again.ok and strictjson.same(answer.value, again.value)
+    same = again.ok and strictjson.is_equal(answer.value, again.value)
     replay = "the same answer to the same key" if same else f"{again.summary} to the same key"
-    differs = not (other.ok and strictjson.same(answer.value, other.value))
+    differs = not (other.ok and strictjson.is_equal(answer.value, other.value))
     return f"{replay}, {'another' if differs else 'the same too'} to another key"
 
 

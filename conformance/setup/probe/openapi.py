@@ -86,7 +86,7 @@ def _read(source: str, profile: Profile) -> dict[str, Any]:
         try:
             return read_document(path)
         except ProfileError as error:
-            raise ProfileError(error.what, where=source) from None
+            raise ProfileError(error.message, where=source) from None
 
 
 def _fetched(url: str, profile: Profile) -> bytes:
@@ -193,7 +193,7 @@ def _unusable(kept: dict[str, Any], found: _Names, contract: Contract) -> dict[s
             try:
                 load_schemas(path, named, [name])
             except ProfileError as error:
-                left_out[name] = error.what
+                left_out[name] = error.message
                 holder = kept["components"]["schemas"] if found.is_openapi else kept
                 holder.pop(name, None)
     return left_out

@@ -253,7 +253,7 @@ def test_a_full_disk_is_told() -> None:
     with pytest.raises(JournalError, match="No space left") as raised:
         journal.append(FixtureSpent("a", 1))
     assert "space" in raised.value.hint
-    assert journal.failed == "No space left on device"
+    assert journal.write_error == "No space left on device"
     journal.close()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.core.errors import ProfileError
-from conformance.profile.exclusions import exclusion_of, take_exclusions
+from conformance.profile.exclusions import exclusion_of, extract_exclusions
 from conformance.profile.loader import load_profile, profile_from_document
 from conformance.profile.model import Profile
 
@@ -131,7 +131,7 @@ def test_an_exclusion_needs_a_reason_and_stands_alone(tmp_path: Path, text: str,
 )
 def test_what_merely_has_that_name_is_no_exclusion(document: dict[str, Any]) -> None:
     """A member of a body, a credential or a kind may be called `none`."""
-    rest, exclusions = take_exclusions(document)
+    rest, exclusions = extract_exclusions(document)
     assert (rest, exclusions.reasons, exclusions.problems) == (document, {}, [])
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from conformance.contract import load_contract
 from conformance.profile import Profile, published
-from conformance.profile.exclusions import take_exclusions
+from conformance.profile.exclusions import extract_exclusions
 from conformance.profile.facts import declarations
 from conformance.profile.published import published_schema
-from conformance.profile.schema import facts_schema, resolved
+from conformance.profile.schema import facts_schema, resolve
 from conformance.profile.structure import structure_problems
 from tests.support.paths import PROFILES
 
@@ -31,7 +31,7 @@ _CALL = re.compile(r".*\.(http|prepare|restore)\.")
 
 
 def _schema_keys(schema: Mapping[str, Any], at: str = "") -> Iterator[str]:
-    schema = resolved(schema)
+    schema = resolve(schema)
     for name, below in schema.get("properties", {}).items():
         yield f"{at}.{name}".lstrip(".")
         yield from _schema_keys(below, f"{at}.{name}")
@@ -41,7 +41,7 @@ def _schema_keys(schema: Mapping[str, Any], at: str = "") -> Iterator[str]:
 
 
 def _found_keys(value: Any, schema: Mapping[str, Any], at: str = "") -> Iterator[str]:
-    schema = resolved(schema)
+    schema = resolve(schema)
     if isinstance(value, list) and "items" in schema:
         for item in value:
             yield from _found_keys(item, schema["items"], at)
@@ -109,7 +109,7 @@ def test_whatever_the_published_schema_lets_exclude_is_taken_as_an_exclusion() -
         document: dict[str, Any] = {"none": "why"}
         for name in reversed(path):
             document = {name: document}
-        rest, exclusions = take_exclusions({**base, **document})
+        rest, exclusions = extract_exclusions({**base, **document})
         assert list(exclusions.reasons) == [".".join(path)], path
         assert not structure_problems(rest), path
 
