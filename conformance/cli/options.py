@@ -69,7 +69,7 @@ def options_from(given: dict[str, Any], **rest: Any) -> RunOptions:
 
 def without_environment(given: dict[str, Any], ctx: click.Context) -> dict[str, Any]:
     """What a command that resumes a run was given: what the run had has precedence over the environment."""
-    settled = {option.name for option in OPTIONS if option.kept or not option.changeable}
+    settled = {option.name for option in OPTIONS if option.kept_on_resume or not option.changeable_on_resume}
     return {
         name: None if name in settled and ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT else value
         for name, value in given.items()
@@ -94,7 +94,9 @@ def _type(option: Option) -> Any:
         return click.IntRange(option.minimum, option.maximum)  # type: ignore[arg-type]
     if option.kind is Kind.NUMBER:
         return click.FloatRange(
-            option.minimum if option.exclusive_minimum is None else option.exclusive_minimum, option.maximum, min_open=option.exclusive_minimum is not None
+            option.minimum if option.exclusive_minimum is None else option.exclusive_minimum,
+            option.maximum,
+            min_open=option.exclusive_minimum is not None,
         )
     if option.kind is Kind.PATH:
         return click.Path(path_type=Path)

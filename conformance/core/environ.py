@@ -22,7 +22,7 @@ def safe_import_path() -> Iterator[None]:
 
 
 def restore_environment() -> None:
-    """Restores the environment for other programs, in a process that was started in `own_processes`."""
+    """Restores the environment for other programs, in a process that was started in `safe_import_path`."""
     if os.environ.get(_SAFE_PATH) == _MARKER:
         del os.environ[_SAFE_PATH]
 

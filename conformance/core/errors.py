@@ -21,7 +21,7 @@ from __future__ import annotations
 class ConformanceError(Exception):
     """An error that a person outside this code can correct.
 
-    `what` states the problem in one clause, `where` names the file, key or URL, `hint` says what to do.
+    `message` states the problem in one clause, `where` names the file, key or URL, `hint` says what to do.
     """
 
     exit_code = 5

@@ -11,7 +11,7 @@ from typing import Final
 _THRESHOLDS: Final = (20_000, 20, 5)
 _lock = threading.Lock()
 _users: list[tuple[int, int, int]] = []
-"""For each entry of `calm_collector` that has not exited: the thresholds before it."""
+"""For each entry of `reduce_collections` that has not exited: the thresholds before it."""
 
 
 @contextmanager

@@ -46,7 +46,7 @@ def raise_on_signals() -> Iterator[None]:
 
 @contextmanager
 def defer_signals() -> Iterator[None]:
-    """Defers signals until `taken` is entered, or until this context ends."""
+    """Defers signals until `accept_signals` is entered, or until this context ends."""
     _State.deferring = True
     try:
         yield

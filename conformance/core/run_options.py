@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from conformance.core.defaults import CONCURRENCY, EXAMPLES
 from conformance.core.errors import UsageError
-from conformance.core.option import Kind, Option, row, parse_shard
+from conformance.core.option import Kind, Option, parse_shard, row
 
-RESUMABLE: Final = {"kept": True, "changeable": True}
-TARGET: Final = {**RESUMABLE, "repeats": True, "is_target": True}
+RESUMABLE: Final = {"kept_on_resume": True, "changeable_on_resume": True}
+TARGET: Final = {**RESUMABLE, "in_repeat_command": True, "is_target": True}
 
 
 @dataclass(frozen=True)
@@ -43,34 +43,39 @@ class RunOptions:
     concurrency: int | None = row(
         Kind.INTEGER,
         "--concurrency",
-        least=1,
-        most=512,
+        minimum=1,
+        maximum=512,
         metavar="N",
         help=f"Requests in flight at once [{CONCURRENCY}].",
-        changeable=True,
+        changeable_on_resume=True,
     )
     deadline_s: float | None = row(
-        Kind.NUMBER, "--deadline", least=1, metavar="SECONDS", help="End the run after this time.", changeable=True
+        Kind.NUMBER,
+        "--deadline",
+        minimum=1,
+        metavar="SECONDS",
+        help="End the run after this time.",
+        changeable_on_resume=True,
     )
     seed: int | None = row(
         Kind.INTEGER,
         "--seed",
-        least=0,
-        most=2**32 - 1,
+        minimum=0,
+        maximum=2**32 - 1,
         metavar="N",
         help="Of generated requests; an equal seed generates equal requests.",
-        repeats=True,
-        kept=True,
+        in_repeat_command=True,
+        kept_on_resume=True,
     )
     examples: int | None = row(
         Kind.INTEGER,
         "--examples",
-        least=1,
-        most=10_000,
+        minimum=1,
+        maximum=10_000,
         metavar="N",
         help=f"Number of generated requests for each property [{EXAMPLES}].",
-        repeats=True,
-        kept=True,
+        in_repeat_command=True,
+        kept_on_resume=True,
     )
     keyword: str = row(
         Kind.TEXT, "-k", pytest="-k", metavar="EXPRESSION", help="Only checks whose names match, as in pytest."
@@ -89,7 +94,7 @@ class RunOptions:
         pytest="-n",
         metavar="N",
         help="Split the run over N processes, or 'auto' (pytest-xdist).",
-        changeable=True,
+        changeable_on_resume=True,
     )
     gateways: tuple[str, ...] = row(
         Kind.TEXTS,
@@ -97,33 +102,45 @@ class RunOptions:
         pytest="--tx",
         metavar="SPEC",
         help="Split the run over gateways, such as ssh=HOST//python=PATH or socket=HOST:PORT.",
-        changeable=True,
+        changeable_on_resume=True,
     )
     shard: str = row(
         Kind.SHARD,
         "--shard",
         metavar="K/N",
         help="Only the K-th of N parts; `conformance merge` joins their folders.",
-        kept=True,
+        kept_on_resume=True,
     )
     fail_fast: bool = row(
-        Kind.FLAG, "-x", "--fail-fast", pytest="-x", help="Stop at the first failure.", changeable=True
+        Kind.FLAG, "-x", "--fail-fast", pytest="-x", help="Stop at the first failure.", changeable_on_resume=True
     )
     last_failed: bool = row(Kind.FLAG, "--lf", pytest="--lf", help="Only checks that failed in the previous run.")
     max_requests: int | None = row(
         Kind.INTEGER,
         "--max-requests",
-        least=1,
+        minimum=1,
         metavar="N",
         help="Send at most this many requests.",
         limit="max_requests",
         **RESUMABLE,
     )
     rate: float | None = row(
-        Kind.NUMBER, "--rate", above=0, metavar="N", help="Maximum number of requests a second.", limit="rate", **RESUMABLE
+        Kind.NUMBER,
+        "--rate",
+        exclusive_minimum=0,
+        metavar="N",
+        help="Maximum number of requests a second.",
+        limit="rate",
+        **RESUMABLE,
     )
     timeout_s: float | None = row(
-        Kind.NUMBER, "--timeout", above=0, metavar="SECONDS", help="Of one request [10].", limit="timeout_s", **RESUMABLE
+        Kind.NUMBER,
+        "--timeout",
+        exclusive_minimum=0,
+        metavar="SECONDS",
+        help="Of one request [10].",
+        limit="timeout_s",
+        **RESUMABLE,
     )
     read_only: bool = row(
         Kind.FLAG,
@@ -141,18 +158,25 @@ class RunOptions:
         **RESUMABLE,
     )
     limits: Mapping[str, str] = row(
-        Kind.PAIRS, "--limit", metavar="NAME=VALUE", help="Overrides any of [limits].", repeats=True, **RESUMABLE
+        Kind.PAIRS,
+        "--limit",
+        metavar="NAME=VALUE",
+        help="Overrides any of [limits].",
+        in_repeat_command=True,
+        **RESUMABLE,
     )
-    quiet: bool = row(Kind.FLAG, "-q", "--quiet", pytest="", help="Print only the report's path.", changeable=True)
+    quiet: bool = row(
+        Kind.FLAG, "-q", "--quiet", pytest="", help="Print only the report's path.", changeable_on_resume=True
+    )
     command: str = row(
-        Kind.TEXT, help="The command that started the run, where that is not `conformance run`.", kept=True
+        Kind.TEXT, help="The command that started the run, where that is not `conformance run`.", kept_on_resume=True
     )
 
     @classmethod
     def parse(cls, texts: Mapping[str, Any], where: Callable[[Option], str]) -> RunOptions:
         """Converts texts by the names of the fields; None: not given. Raises UsageError with `where` as its place."""
         values = {
-            option.name: option.read(texts[option.name], where(option))
+            option.name: option.parse(texts[option.name], where(option))
             for option in OPTIONS
             if texts.get(option.name) is not None
         }
@@ -196,7 +220,9 @@ class RunOptions:
     def repeat_command(self) -> str:
         """The command line that repeats a run with these options, which must include target and seed."""
         normalized = self.normalize_limits()
-        repeated = [option for option in OPTIONS if option.repeats and not (self.command and option.is_target)]
+        repeated = [
+            option for option in OPTIONS if option.in_repeat_command and not (self.command and option.is_target)
+        ]
         return f"{self.command or 'conformance run'} {shlex.join(normalized.arguments(repeated))}"
 
     def require_changeable(self) -> None:
@@ -211,7 +237,9 @@ class RunOptions:
         return RunOptions(**{option.name: _resume_value(option, previous, changes) for option in OPTIONS})
 
 
-OPTIONS: Final = tuple(replace(run_field.metadata["option"], name=run_field.name) for run_field in fields(RunOptions))
+OPTIONS: Final[tuple[Option, ...]] = tuple(
+    replace(run_field.metadata["option"], name=run_field.name) for run_field in fields(RunOptions)
+)
 """The table, in the order of `--help`."""
 
 

@@ -18,7 +18,7 @@ from conformance.journal.fold import JournalFold
 from conformance.journal.journal import NAME, Journal, repair
 from conformance.journal.lines import RunStarted, SegmentEnded, SegmentResumed
 from conformance.journal.reader import read, read_with_places
-from conformance.journal.run_directory import worker_journals, read_lines
+from conformance.journal.run_directory import read_lines, worker_journals
 from conformance.journal.segments import PreviousSegments
 from conformance.judge.assemble import load
 

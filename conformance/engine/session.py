@@ -41,7 +41,7 @@ from conformance.journal.lines import (
     TrafficStats,
 )
 from conformance.journal.reader import read
-from conformance.journal.run_directory import claim_directory, worker_journals, remove_empty
+from conformance.journal.run_directory import claim_directory, remove_empty, worker_journals
 from conformance.journal.segments import PreviousSegments
 from conformance.judge.assemble import assemble, load
 from conformance.judge.coverage import unreachable
@@ -49,7 +49,7 @@ from conformance.profile.loader import load_profile
 from conformance.profile.model import Profile
 from conformance.profile.overrides import override_limits
 from conformance.profile.secrets import resolve_secret
-from conformance.profile.shares import share_of, remove_used
+from conformance.profile.shares import remove_used, share_of
 
 _WHOLE: Final = RunPart()
 _SPARE_LANES: Final = 4
@@ -75,7 +75,9 @@ class Session:
         whole = profile or _loaded(options)
         whole = replace(whole, limits=override_limits(whole.limits, options.limit_overrides))
         self.earlier = part.earlier
-        self.profile: Profile = share_of(remove_used(whole, self.earlier.used_places if self.earlier else {}), *self.share)
+        self.profile: Profile = share_of(
+            remove_used(whole, self.earlier.used_places if self.earlier else {}), *self.share
+        )
         self.contract: Contract = load_contract()
         self.seed = self._seed() if options.seed is None else options.seed
         used = self.earlier.names if self.earlier else ()
@@ -168,7 +170,9 @@ class Session:
         `asked`: by what it was selected, as text.
         """
         if self.earlier:
-            resumed = SegmentResumed(self.earlier.part, self.earlier.interruption, len(selected), self.run, self._started_at)
+            resumed = SegmentResumed(
+                self.earlier.part, self.earlier.interruption, len(selected), self.run, self._started_at
+            )
             self.journal.append(resumed)
         else:
             self.journal.append(self._head(selected, asked))

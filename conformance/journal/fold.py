@@ -89,7 +89,9 @@ class JournalFold:
 
     def previous_segments(self) -> PreviousSegments:
         """The state of the run for the segment that resumes it."""
-        finished = {result_key for result_key, result in self.results.items() if not result.cause.startswith(_UNFINISHED_CAUSE)}
+        finished = {
+            result_key for result_key, result in self.results.items() if not result.cause.startswith(_UNFINISHED_CAUSE)
+        }
         return PreviousSegments(
             part=self.ends.count + 1,
             remaining=tuple(key(check) for check in self.head.planned if key(check) not in finished),

@@ -54,7 +54,9 @@ class Journal:
             except OSError as error:
                 self._remove_partial_line(written)
                 self._write_error = error.strerror or "cannot be written"
-                raise JournalError(self._write_error, where=str(self.path), hint="free some space and run again") from None
+                raise JournalError(
+                    self._write_error, where=str(self.path), hint="free some space and run again"
+                ) from None
 
     def _remove_partial_line(self, written: int) -> None:
         """Removes a line that was written in part, so that the next line does not continue it."""

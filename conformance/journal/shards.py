@@ -81,9 +81,8 @@ def _require_one_run(parts: Sequence[_Part]) -> None:
     for other in parts[1:]:
         for description, fact in _COMMON:
             if (first_value := fact(first)) != (other_value := fact(other)):
-                raise UsageError(
-                    f"{description} differs: {_format(first_value)} in {first.where}, {_format(other_value)} in {other.where}"
-                )
+                values = f"{_format(first_value)} in {first.where}, {_format(other_value)} in {other.where}"
+                raise UsageError(f"{description} differs: {values}")
     count = first.shard.of
     sources: dict[int, str] = {}
     for part in parts:

@@ -93,7 +93,9 @@ def _run(fold: JournalFold) -> Run:
     )
 
 
-def _missing_results(planned: Iterable[PlannedCheck], results: Mapping[Key, Result], interrupted: str) -> Iterator[Result]:
+def _missing_results(
+    planned: Iterable[PlannedCheck], results: Mapping[Key, Result], interrupted: str
+) -> Iterator[Result]:
     """A result for each planned check that has none."""
     message = f"not run: {interrupted or 'it has no result'}"
     for check in planned:

@@ -13,7 +13,9 @@ def with_causes(results: Iterable[Result]) -> tuple[Result, ...]:
     with_own_cause = tuple(map(_with_own_cause, results))
     causes = _causes_of_failures(with_own_cause)
     return tuple(
-        replace(result, cause=causes[result.cause]) if result.outcome in OPEN_OUTCOMES and result.cause in causes else result
+        replace(result, cause=causes[result.cause])
+        if result.outcome in OPEN_OUTCOMES and result.cause in causes
+        else result
         for result in with_own_cause
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.core.errors import UsageError
-from conformance.profile.schema import member_schema, facts_schema
+from conformance.profile.schema import facts_schema, member_schema
 from conformance.profile.source import nearest
 from conformance.profile.structure import type_in_words
 

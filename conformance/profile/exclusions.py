@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.profile.model import Credential, Profile
-from conformance.profile.schema import member_schema, facts_schema
+from conformance.profile.schema import facts_schema, member_schema
 from conformance.profile.source import Key, Problem, format_key
 from conformance.profile.structure import structure_problems
 
@@ -79,7 +79,9 @@ def _record(value: Mapping[str, Any], key: Key, schema: Mapping[str, Any], exclu
     facts = {name: item for name, item in value.items() if name != EXCLUSION_KEY}
     if key[0] == "credentials":
         exclusions.credentials[str(key[1])] = facts
-    exclusions.reasons[f"transitions.{facts['operation']}" if "operation" in facts else format_key(key)] = value[EXCLUSION_KEY]
+    exclusions.reasons[f"transitions.{facts['operation']}" if "operation" in facts else format_key(key)] = value[
+        EXCLUSION_KEY
+    ]
 
 
 def _problems(value: Mapping[str, Any], key: Key, schema: Mapping[str, Any]) -> Iterator[Problem]:

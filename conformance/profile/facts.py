@@ -103,7 +103,9 @@ Method = Annotated[str, Meta(pattern="^[A-Z]+$"), describe_values("an HTTP metho
 FunctionName = Annotated[
     str, Meta(pattern="^[^:]+:[A-Za-z_][A-Za-z0-9_.]*$"), describe_values('"module:function" or "file.py:function"')
 ]
-ProfileName = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$"), describe_values("letters, digits and - _ . only")]
+ProfileName = Annotated[
+    str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$"), describe_values("letters, digits and - _ . only")
+]
 KeyFormat = Annotated[
     str,
     describe_values('"uuid", "any" or { pattern = "..." }'),

@@ -14,10 +14,10 @@ from conformance.contract import load_contract
 from conformance.core.errors import ProfileError
 from conformance.profile.build import build
 from conformance.profile.exclusions import extract_exclusions
-from conformance.profile.exposed import exposure_problems
 from conformance.profile.model import Profile
 from conformance.profile.rules import base_url_trouble, rule_problems
 from conformance.profile.schemas import load_schemas
+from conformance.profile.secret_exposure import exposure_problems
 from conformance.profile.source import raise_first, read_toml
 from conformance.profile.structure import structure_problems
 from conformance.profile.substitute import Substitution

@@ -48,8 +48,8 @@ from conformance.profile.facts import (
     TemplateTable,
     Text,
     TextTemplate,
-    excludable,
     describe_values,
+    excludable,
     fact,
 )
 
@@ -176,7 +176,9 @@ class Fixture:
         return tuple(range(len(self.values))) if self.unused_places is None else self.unused_places
 
 
-States = Annotated[Mapping[str, Excludable[Fixture]], Meta(min_length=1), describe_values("at least one state"), excludable()]
+States = Annotated[
+    Mapping[str, Excludable[Fixture]], Meta(min_length=1), describe_values("at least one state"), excludable()
+]
 
 
 def default_state(states: Iterable[str]) -> str | None:

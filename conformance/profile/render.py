@@ -27,7 +27,7 @@ class UnknownPlaceholder(KeyError):
 
 
 class MalformedPlaceholder(ValueError):
-    """A brace outside of a well-formed placeholder; `what` describes it without the surrounding text."""
+    """A brace outside of a well-formed placeholder; `message` describes it without the surrounding text."""
 
     def __init__(self, message: str, text: str) -> None:
         super().__init__(f"{message} in {text!r}")

@@ -37,12 +37,14 @@ def remove_used(profile: Profile, used_places: Mapping[str, tuple[int, ...]]) ->
     """The profile without the used values of static lists: fixture -> indices."""
     if not used_places:
         return profile
-    return _with_places(profile, lambda f: tuple(place for place in f.places if place not in used_places.get(f.name, ())))
+    return _with_places(
+        profile, lambda f: tuple(place for place in f.places if place not in used_places.get(f.name, ()))
+    )
 
 
 def _with_places(profile: Profile, places: Callable[[Fixture], tuple[int, ...]]) -> Profile:
     fixtures = {
-        kind: {state: replace(f, left=places(f)) if _is_single_use(f) else f for state, f in states.items()}
+        kind: {state: replace(f, unused_places=places(f)) if _is_single_use(f) else f for state, f in states.items()}
         for kind, states in profile.fixtures.items()
     }
     return replace(profile, fixtures=fixtures)

@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from conformance.profile.schema import member_schema, facts_schema, resolve, walk
+from conformance.profile.schema import facts_schema, member_schema, resolve, walk
 from conformance.profile.source import Key, Problem, nearest
 
 _UNKNOWN = "unknown key"

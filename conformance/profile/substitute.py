@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.profile.render import MalformedPlaceholder, parse, render_known
-from conformance.profile.schema import member_schema, facts_schema
+from conformance.profile.schema import facts_schema, member_schema
 from conformance.profile.source import Key, Problem, nearest
 
 _KNOWN = re.compile(r"\{((?:var|env)\.[^{}]*)\}")
@@ -25,17 +25,30 @@ class Substitution:
 
     def fill(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """A copy of the document with its placeholders filled in."""
-        return {name: self._fill_value(item, (name,), member_schema(facts_schema(), name)) for name, item in document.items()}
+        return {
+            name: self._fill_value(item, (name,), member_schema(facts_schema(), name))
+            for name, item in document.items()
+        }
 
     def _fill_value(self, value: Any, key: Key, declared: Mapping[str, Any]) -> Any:
         if isinstance(value, Mapping):
-            return {name: self._fill_value(item, (*key, name), member_schema(declared, name)) for name, item in value.items()}
+            return {
+                name: self._fill_value(item, (*key, name), member_schema(declared, name))
+                for name, item in value.items()
+            }
         if isinstance(value, list):
-            return [self._fill_value(item, (*key, index), member_schema(declared, index)) for index, item in enumerate(value)]
+            return [
+                self._fill_value(item, (*key, index), member_schema(declared, index))
+                for index, item in enumerate(value)
+            ]
         if not isinstance(value, str) or ("{" not in value and "}" not in value):
             return value
         phase = declared.get("x-placeholders")
-        return self._fill_template(value, key) if phase == "run" else self._fill_plain(value, key, allow_braces=phase == "never")
+        return (
+            self._fill_template(value, key)
+            if phase == "run"
+            else self._fill_plain(value, key, allow_braces=phase == "never")
+        )
 
     def _fill_template(self, text: str, key: Key) -> str:
         try:

@@ -172,7 +172,9 @@ async def draw(search: Callable[[], T]) -> T:
         with _HYPOTHESIS_LOCK:
             return search()
 
-    return await asyncio.get_running_loop().run_in_executor(_DRAW_POOL, contextvars.copy_context().run, search_with_lock)
+    return await asyncio.get_running_loop().run_in_executor(
+        _DRAW_POOL, contextvars.copy_context().run, search_with_lock
+    )
 
 
 def _draw(strategy: Callable[[], SearchStrategy[Any]], start_seed: int, examples: int) -> list[Any]:

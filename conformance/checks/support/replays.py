@@ -119,7 +119,9 @@ async def variations(case: Case, request: Request, where: str) -> list[Any]:
     leaf = pointer.get(request.body, where)
     templates = [pointer.get(template, where) for template in case.facts.bodies if pointer.has(template, where)]
     others = [await case.runtime.arranger.render_body(request, template) for template in templates]
-    from_others = [pointer.replace(request.body, where, other) for other in others if not strictjson.is_equal(other, leaf)]
+    from_others = [
+        pointer.replace(request.body, where, other) for other in others if not strictjson.is_equal(other, leaf)
+    ]
     likely = [*from_others, *case.runtime.alternatives(case.operation.request_schema).variants_at(request.body, where)]
     last_resort = (
         f"{leaf}x" if isinstance(leaf, str) else "x"

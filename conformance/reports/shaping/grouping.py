@@ -13,7 +13,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from conformance.core.model import BAD_OUTCOMES, OPEN_OUTCOMES, Exchange, Outcome, RequirementRow, Result, Run, Verdict, Waiver
+from conformance.core.model import (
+    BAD_OUTCOMES,
+    OPEN_OUTCOMES,
+    Exchange,
+    Outcome,
+    RequirementRow,
+    Result,
+    Run,
+    Verdict,
+    Waiver,
+)
 from conformance.journal.exchange_store import exchanges_by_id
 from conformance.reports.shaping.text import clean, cut, milliseconds, one_line, plural
 

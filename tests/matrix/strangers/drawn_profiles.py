@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from conformance.contract import load_contract
-from conformance.profile.schema import member_schema, facts_schema, resolve
+from conformance.profile.schema import facts_schema, member_schema, resolve
 from tests.support.commands import REFERENCE
 
 OPERATIONS: Final = tuple(load_contract().operations)

@@ -304,7 +304,9 @@ def test_both_transports_send_the_same_ordinary_request(scripted: Any, drawn: An
                     SEARCH, operation=replace(SEARCH.operation, path="/" + "/".join(path)), query=tuple(query)
                 )
                 wire = request.wire("")
-                raws: list[RawAnswer] = [await transport.send(replace(wire, exact=exact)) for exact in (wire.exact, True)]
+                raws: list[RawAnswer] = [
+                    await transport.send(replace(wire, exact=exact)) for exact in (wire.exact, True)
+                ]
                 assert [raw.status for raw in raws] == [200, 200]
                 one, other = target.arrived[-2:]
                 assert one.target == other.target == wire.target

@@ -1,4 +1,4 @@
-"""Whatever a target does, Transport.send gives a Raw, bounded in time and size. All against real sockets."""
+"""Whatever a target does, Transport.send gives a RawAnswer, bounded in time and size. All against real sockets."""
 
 from __future__ import annotations
 

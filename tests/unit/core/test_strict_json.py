@@ -17,10 +17,10 @@ from conformance.core.strict_json import (
     JsonError,
     NestingLimitError,
     first_difference,
+    is_equal,
     json_type,
     parse,
     parse_leniently,
-    is_equal,
 )
 from tests.support.paths import SHARED
 
@@ -95,7 +95,7 @@ def test_neither_reader_forgives(raw: bytes) -> None:
 
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
 def test_depth_is_bounded(opening: bytes, closing: bytes) -> None:
-    """MAX_DEPTH levels are read and compared; one more is TooDeep, for both readers."""
+    """MAX_DEPTH levels are read and compared; one more is a NestingLimitError, for both readers."""
     deepest = opening * MAX_DEPTH + b"1" + closing * MAX_DEPTH
     value, other = parse(deepest), parse(deepest.replace(b"1", b"2"))
     assert is_equal(value, parse_leniently(deepest))

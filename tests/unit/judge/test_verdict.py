@@ -24,11 +24,11 @@ from conformance.core.model import (
 )
 from conformance.judge.verdict import (
     counts_of,
-    waiver_accepts,
     failures,
     requirement_rows,
     tiers_of,
     verdict_of,
+    waiver_accepts,
     with_states,
     with_waivers,
     worst_outcome,

@@ -1,6 +1,6 @@
 """The published JSON Schema of a profile: its facts, each of which may be excluded instead.
 
-`python -m conformance.profile.published` regenerates `profile.schema.json` after a change of the facts.
+`python -m conformance.profile.published_schema` regenerates `profile.schema.json` after a change of the facts.
 """
 
 from __future__ import annotations

@@ -11,10 +11,11 @@ import jsonschema_rs
 import pytest
 
 from conformance.contract import load_contract
-from conformance.profile import Profile, published
+from conformance.profile import Profile
+from conformance.profile import published_schema as module
 from conformance.profile.exclusions import extract_exclusions
 from conformance.profile.facts import declarations
-from conformance.profile.published import published_schema
+from conformance.profile.published_schema import published_schema
 from conformance.profile.schema import facts_schema, resolve
 from conformance.profile.structure import structure_problems
 from tests.support.paths import PROFILES
@@ -96,8 +97,8 @@ def test_the_profiles_of_the_house_validate(name: str) -> None:
 
 
 def test_the_published_schema_is_of_these_facts() -> None:
-    """`python -m conformance.profile.published` writes it anew after a fact was added."""
-    assert published.FILE.read_text(encoding="utf-8") == published.render()
+    """`python -m conformance.profile.published_schema` writes it anew after a fact was added."""
+    assert module.FILE.read_text(encoding="utf-8") == module.render()
 
 
 def test_whatever_the_published_schema_lets_exclude_is_taken_as_an_exclusion() -> None:
