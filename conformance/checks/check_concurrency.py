@@ -65,7 +65,7 @@ async def a_call_left_unanswered_can_be_repeated(case: Case, moment: Moment) -> 
     """After a lost connection a call is repeated with its key: it settles on a 200, with one effect."""
     request = await case.arrange()
     oracle = await _watch(case, request)
-    await case.runtime.flow.abandon(request, moment)
+    await case.runtime.sender.abandon(request, moment)
     answer = await replay(case, request, f"after the connection was closed {moment}")
     if not answer.ok:
         await case.control(await case.arrange())

@@ -109,7 +109,7 @@ async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
     request = await case.arrange()
     oauth = oauth_of(case)
     url = oauth.token_url or case.profile.base_url + case.operation.path
-    if defect is CONDITIONS["10-other-nonce"] and not case.runtime.flow.nonce:
+    if defect is CONDITIONS["10-other-nonce"] and not case.runtime.sender.nonce:
         case.require_case(False, "the target demands no nonce")
     bad = request.with_proof(defect(request, url))
     await case.negative(
@@ -133,7 +133,7 @@ async def a_signature_of_each_declared_algorithm_is_verified(case: Case, algorit
 async def a_proof_from_another_hour_is_refused(case: Case, age_s: float) -> None:
     """A proof with an iat one hour off is refused (RFC 9449 section 4.3, condition 11), unless nonces limit its age."""
     request = await case.arrange()
-    if case.runtime.flow.nonce:
+    if case.runtime.sender.nonce:
         case.require_applicable(False, "the target judges age by nonces")
     allowance = oauth_of(case).clock_allowance_s
     if allowance is not None and allowance >= abs(age_s):
@@ -158,7 +158,7 @@ async def a_proof_a_few_seconds_off_is_accepted(case: Case, age_s: float) -> Non
     if answer.ok:
         return
     await case.control(await case.arrange())
-    if case.runtime.flow.nonce:
+    if case.runtime.sender.nonce:
         case.require_applicable(False, "the target judges age by nonces")
     if allowance < abs(age_s) + answer.duration_s + _ROUNDING_S:
         message = f"a proof ten seconds off was {answer.duration_s:.1f} s under way, and {allowance:g} s are allowed"

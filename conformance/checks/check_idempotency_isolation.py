@@ -189,7 +189,7 @@ async def a_key_on_a_read_changes_nothing(case: Case) -> None:
         await case.control(keyed_answer, "the keyed read again"),
     )
     values = [drop_volatile(answer.value, case.volatile) for answer in (first, fresh, repeat)]
-    if not strictjson.same(values[0], values[1]) and strictjson.same(values[0], values[2]):
+    if not strictjson.is_equal(values[0], values[1]) and strictjson.is_equal(values[0], values[2]):
         raise case.violation(
             "a read with a key was replayed", first, fresh, repeat, expected="the state after the change"
         )

@@ -101,7 +101,7 @@ async def _repeat_after_recovery(case: Case, retry: Answer) -> Answer:
     """
     if retry.status not in LIMITED_STATUSES:
         return retry
-    known = _KEY_USED_UP in case.runtime.memory or case.runtime.flow.limit_watch.uses_keys_up
+    known = _KEY_USED_UP in case.runtime.memory or case.runtime.sender.limit_watch.uses_keys_up
     pause_s = min(case.profile.rate_limit.recovery_s or _LONGEST_PAUSE_S, _LONGEST_PAUSE_S)
     for _ in range(3):
         await asyncio.sleep(_QUICK_PAUSE_S if known else pause_s)

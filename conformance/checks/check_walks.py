@@ -33,7 +33,7 @@ from conformance.checks.support.state_walk import (
     model_of,
 )
 from conformance.checks.support.transitions import States
-from conformance.core.gc_tuning import forget_circles
+from conformance.core.gc_tuning import collect_cycles
 
 if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine
@@ -86,7 +86,7 @@ def _draw_walks(model: WalkModel, start_seed: int, max_walks: int) -> tuple[tupl
     walks: list[tuple[Action, ...]] = []
     _search(model, start_seed, max_walks, walks.append)
     if max_walks == BATCH:
-        forget_circles()
+        collect_cycles()
     return tuple(walks[:max_walks])
 
 

@@ -51,6 +51,6 @@ async def patch_changes_only_what_it_names(case: Case) -> None:
         before, after = (
             pointer.get(a.value, where) if pointer.has(a.value, where) else None for a in (create_answer, answer)
         )
-        if not strictjson.same(before, after):
+        if not strictjson.is_equal(before, after):
             message = f"PATCH changed {where}" if pointer.has(answer.value, where) else f"PATCH's answer has no {where}"
             raise case.violation(f"{message}, which it did not name", create_answer, answer, expected="unchanged")

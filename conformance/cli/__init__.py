@@ -16,8 +16,8 @@ import click
 from conformance.cli import doctor, finished_runs, profile_drafts
 from conformance.cli.options import drop_environment, options_from, run_options, target_options
 from conformance.cli.shell import CommandGroup
-from conformance.core.defaults import MOST_WORKERS
-from conformance.core.gc_tuning import calm_collector
+from conformance.core.defaults import MAX_WORKERS
+from conformance.core.gc_tuning import reduce_collections
 from conformance.core.package import cache_directory
 from conformance.core.run_options import RunOptions
 
@@ -81,7 +81,7 @@ def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[P
         profile = parameters.pop("profile") or ()
     if not profile and resume is None:
         raise click.UsageError("Missing option '--profile'.")
-    with calm_collector():  # what is imported from here on lives as long as the process
+    with reduce_collections():  # what is imported from here on lives as long as the process
         _run(plan, resume, profile, options_from(parameters))
 
 
@@ -128,7 +128,7 @@ def demo(variant: str, fault: str, **parameters: Any) -> None:
         *(f"--{kind}={name}" for kind, name in (("variant", variant), ("fault", fault)) if name),
     ]
     with (
-        interrupts.as_exceptions(),
+        interrupts.raise_on_signals(),
         embedded_reference.reference(variant=variant, fault=fault) as service,
         embedded_reference.environment(service.environment),
     ):
@@ -150,7 +150,7 @@ def demo(variant: str, fault: str, **parameters: Any) -> None:
 @click.option("--database", metavar="URL", help="A SQLAlchemy URL, such as sqlite:///shop.db [SQLite in memory].")
 @click.option(
     "--workers",
-    type=click.IntRange(1, MOST_WORKERS),
+    type=click.IntRange(1, MAX_WORKERS),
     default=1,
     show_default=True,
     metavar="N",
@@ -295,7 +295,7 @@ def faults(
     count = count or (matrix.RANDOM_TARGETS if all_subjects else 0)
     only_random = bool(count or choices) and not all_subjects
     subjects = matrix.select_subjects(ids, with_variants=variants or all_subjects, only_random=only_random)
-    with interrupts.as_exceptions():
+    with interrupts.raise_on_signals():
         for row in matrix.judge_subjects(
             matrix.interleave(subjects, matrix.random_subjects(count, seed, choices)), jobs
         ):

@@ -42,7 +42,7 @@ def doctor(spend: bool, as_json: bool, **parameters: Any) -> None:
         facts, plan = examine(options_from(parameters), show_stage, spend=spend)
     except ConformanceError as error:
         unreachable = isinstance(error, Unreachable)
-        message = f"{error.where}: {error.what}" if unreachable else error.what
+        message = f"{error.where}: {error.message}" if unreachable else error.message
         facts, plan = [wrong("base_url" if unreachable else error.where or "profile", message, error.hint)], None
         code = error.exit_code
     else:

@@ -92,13 +92,13 @@ def rerun(run_dir: Path, failed: bool, show: bool, profile: Path | None) -> None
     """
     import shlex
 
-    from conformance.core.paths import shown_command
+    from conformance.core.paths import display_command
     from conformance.decisions.rerun import command
     from conformance.judge.assemble import load
 
     run = load(run_dir)
     command_words = command(run, failed=failed, profile=str(profile or ""))
-    click.echo(shown_command(shlex.join(command_words), run.profile.path))
+    click.echo(display_command(shlex.join(command_words), run.profile.path))
     if not show:
         from conformance.cli import main
 
@@ -303,9 +303,9 @@ def _load_runs(folders: list[Path]) -> list[tuple[Run, Behaviour]]:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    from conformance.core.environ import own_processes
+    from conformance.core.environ import safe_import_path
 
-    with own_processes(), ProcessPoolExecutor(min(4, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
+    with safe_import_path(), ProcessPoolExecutor(min(4, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
         return list(pool.map(_load_run, folders))
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from conformance.core.defaults import MOST_WORKERS
+from conformance.core.defaults import MAX_WORKERS
 from conformance.core.errors import UsageError
-from conformance.core.option import Kind, Option, words_in
+from conformance.core.option import Kind, Option, split_words
 from conformance.core.run_options import OPTIONS, RunOptions
 
 PROFILES_HELP = "The target's profile (TOML); repeatable, or a folder of profiles."
@@ -24,8 +24,8 @@ class WorkersType(click.ParamType):  # type: ignore[type-arg]  # generic from cl
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         number = int(value) if value.isascii() and value.isdigit() else 0
-        if value not in ("", "auto") and not 1 <= number <= MOST_WORKERS:
-            self.fail(f"{value!r} is neither a number from 1 to {MOST_WORKERS} nor 'auto'.", param, ctx)
+        if value not in ("", "auto") and not 1 <= number <= MAX_WORKERS:
+            self.fail(f"{value!r} is neither a number from 1 to {MAX_WORKERS} nor 'auto'.", param, ctx)
         return value
 
 
@@ -35,7 +35,7 @@ class _RepeatableOption(click.Option):
     def value_from_envvar(self, ctx: click.Context) -> Any:
         text = self.resolve_envvar_value(ctx)
         try:
-            return None if text is None else words_in(text, str(self.envvar))
+            return None if text is None else split_words(text, str(self.envvar))
         except UsageError as error:
             raise click.UsageError(str(error), ctx) from None
 
@@ -64,12 +64,12 @@ def target_options(*, required: bool, several: bool = False) -> Callable[[Any], 
 
 def options_from(parameters: dict[str, Any], **overrides: Any) -> RunOptions:
     """The options of a run from the parameters of a command. Raises UsageError."""
-    return RunOptions.read({**parameters, **overrides}, lambda option: option.flag)
+    return RunOptions.parse({**parameters, **overrides}, lambda option: option.flag)
 
 
 def drop_environment(parameters: dict[str, Any], ctx: click.Context) -> dict[str, Any]:
     """The parameters of a command that resumes a run; the options of that run override the environment."""
-    fixed_names = {option.name for option in OPTIONS if option.kept or not option.changeable}
+    fixed_names = {option.name for option in OPTIONS if option.kept_on_resume or not option.changeable_on_resume}
     return {
         name: None if name in fixed_names and ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT else value
         for name, value in parameters.items()
@@ -91,10 +91,12 @@ def _click_option(option: Option, **overrides: Any) -> Callable[[Any], Any]:
 
 def _click_type(option: Option) -> Any:
     if option.kind is Kind.INTEGER:
-        return click.IntRange(option.least, option.most)  # type: ignore[arg-type]
+        return click.IntRange(option.minimum, option.maximum)  # type: ignore[arg-type]
     if option.kind is Kind.NUMBER:
         return click.FloatRange(
-            option.least if option.above is None else option.above, option.most, min_open=option.above is not None
+            option.minimum if option.exclusive_minimum is None else option.exclusive_minimum,
+            option.maximum,
+            min_open=option.exclusive_minimum is not None,
         )
     if option.kind is Kind.PATH:
         return click.Path(path_type=Path)

@@ -257,7 +257,7 @@ class Fixtures:
                 value = await function(context=dict(scope))
             else:
                 value = await asyncio.to_thread(function, context=dict(scope))
-            return strictjson.as_unicode(await value if inspect.isawaitable(value) else value)
+            return strictjson.replace_surrogates(await value if inspect.isawaitable(value) else value)
         except (Exception, SystemExit) as error:
             problem = f"{fixture.python} raised {type(error).__name__}: {error}"
             raise FixtureError(problem, where=_key(fixture)) from error

@@ -55,4 +55,4 @@ def _weight(body: bytes) -> int:
     if len(body) < _SMALL:
         return 0
     texts = len(body) * (1 if body.isascii() and b"\\u" not in body else 4)
-    return len(body) + texts + _BYTES_PER_VALUE * min(strictjson.parts(body), strictjson.MAX_PARTS)
+    return len(body) + texts + _BYTES_PER_VALUE * min(strictjson.count_parts(body), strictjson.MAX_PARTS)

@@ -85,13 +85,13 @@ class Answer:
             return NO_VALUE, "it is cut off", False
         try:
             return strictjson.parse(self.body), "", False
-        except strictjson.Unread:
+        except strictjson.JsonLimitError:
             return NO_VALUE, "", True
         except strictjson.JsonError as error:
             strict_error = str(error)
         try:
             return strictjson.parse_leniently(self.body), strict_error, False
-        except strictjson.Unread:
+        except strictjson.JsonLimitError:
             return NO_VALUE, strict_error, True
         except strictjson.JsonError:
             return NO_VALUE, strict_error, False

@@ -1,4 +1,4 @@
-"""What every room may use: errors, the model of a run, JSON, exit codes, environment variables, interrupts."""
+"""Modules that every room may use: errors, the model of a run, JSON, exit codes, environment variables, interrupts."""
 
 __all__ = [
     "child_process",

@@ -1,4 +1,4 @@
-"""Python processes that run this very package, and end with the process that started them."""
+"""Python processes that run this package and end with the process that started them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ del sys.path[0]
 
 
 def command(statements: str, *arguments: object) -> list[str]:
-    """A command line that runs `statements`, for `Popen(..., stdin=PIPE)`: its end is where the parent's pipe ends.
+    """A command line that runs `statements`, for `Popen(..., stdin=PIPE)`: the process ends when the pipe is closed.
 
     `sys.argv[1:]` are the arguments. Neither the current folder nor that of this package is searched for modules.
     """

@@ -1,4 +1,4 @@
-"""Values that hold where neither a command line nor a profile states one; each is written here only."""
+"""Defaults of options that neither the command line nor the profile sets; each is defined only here."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ CONCURRENCY: Final = 16
 """Requests in flight at once."""
 EXAMPLES: Final = 8
 """Generated requests for each property."""
-MOST_WORKERS: Final = 64
+MAX_WORKERS: Final = 64
 """Processes of one run, and of the reference service."""
-MOST_SHARDS: Final = 64
+MAX_SHARDS: Final = 64
 PROBE_REQUESTS: Final = 400
-"""At most, repeated ones included."""
+"""The maximum, repeated requests included."""
 PROBE_DEADLINE_S: Final = 240
 CERTIFICATE_DAYS: Final = 90
-"""How long a certificate is valid."""
+"""The validity of a certificate."""

@@ -1,4 +1,4 @@
-"""Variables of the environment, for a while, and what processes of this suite begin with."""
+"""Temporary environment variables, and the environment of processes that run this package."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from contextlib import contextmanager
 from typing import Final
 
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
-_OURS: Final = "conformance"
+_MARKER: Final = "conformance"
 
 
 @contextmanager
-def own_processes() -> Iterator[None]:
-    """A Python that is started meanwhile takes no module of the current folder for one of the standard library.
+def safe_import_path() -> Iterator[None]:
+    """A Python process that is started in this context imports no module from the current folder.
 
-    It calls `restore_environment` before it starts anything of others: what they start may be meant to look there.
+    It calls `restore_environment` before it starts another program, which may need modules of that folder.
     """
-    with environment({_SAFE_PATH: os.environ.get(_SAFE_PATH) or _OURS}):
+    with environment({_SAFE_PATH: os.environ.get(_SAFE_PATH) or _MARKER}):
         yield
 
 
 def restore_environment() -> None:
-    """In such a process: the environment as it is for everybody else."""
-    if os.environ.get(_SAFE_PATH) == _OURS:
+    """Restores the environment for other programs, in a process that was started in `safe_import_path`."""
+    if os.environ.get(_SAFE_PATH) == _MARKER:
         del os.environ[_SAFE_PATH]
 
 
 @contextmanager
-def environment(wanted: Mapping[str, str | None]) -> Iterator[None]:
-    """The variables, set as long as the context lasts; one that is None is not there."""
-    before = {name: os.environ.get(name) for name in wanted}
-    _set(wanted)
+def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    """Sets the variables while the context lasts; None removes one."""
+    previous = {name: os.environ.get(name) for name in variables}
+    _set(variables)
     try:
         yield
     finally:
-        _set(before)
+        _set(previous)
 
 
 def _set(variables: Mapping[str, str | None]) -> None:

@@ -1,41 +1,41 @@
-"""The errors that somebody outside this code can mend, and whose fault each one is.
+"""The errors that a person outside this code can correct, and their exit codes.
 
-ConformanceError                 something a person can mend; carries what, where and a hint
+ConformanceError                 has a message, a place and a hint                   exit 5
 ├── UsageError                   the command line asks for something impossible      exit 2
 │   └── ReportDirError           the report directory cannot be used                 exit 2
-├── ProfileError                 the profile cannot be believed                      exit 2
-├── FixtureError                 a fixture provider did not deliver                  never a verdict on the target
-├── Unreachable                  no HTTP conversation with the target at all         exit 4
-├── CertificateError             a certificate is not what was signed                exit 1
-└── JournalError                 a journal cannot be read back                       exit 2
+├── ProfileError                 the profile is invalid                              exit 2
+├── FixtureError                 a fixture provider failed                           never a verdict on the target
+├── Unreachable                  the target answers no HTTP request                  exit 4
+├── CertificateError             a certificate differs from what was signed          exit 1
+└── JournalError                 a journal cannot be read or written                 exit 2
 
 `reference.fixtures.OptionsError`, `core.strict_json.JsonError` and the errors of placeholders (`profile.render`) are
-ValueErrors and KeyErrors that their callers turn into one of these. The outcome signals of a check, BudgetExhausted and
-the other exceptions that no person sees live where they are raised. `runner.command.NoVerdict` is a ConformanceError
-with an exit code of its own.
+ValueErrors and KeyErrors that their callers convert to one of these. The outcome signals of a check, BudgetExhausted
+and other exceptions that users never see are defined where they are raised. `runner.command.NoVerdict` is a
+ConformanceError with an exit code of its own.
 """
 
 from __future__ import annotations
 
 
 class ConformanceError(Exception):
-    """A mistake or a lack that somebody outside this code can mend.
+    """An error that a person outside this code can correct.
 
-    `what` says what is wrong in one clause, `where` names the file, key or URL, `hint` says what to do.
+    `message` states the problem in one clause, `where` names the file, key or URL, `hint` says what to do.
     """
 
     exit_code = 5
 
-    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
-        super().__init__(what)
-        self.what = what
+    def __init__(self, message: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
         self.where = where
         self.hint = hint
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{place}{self.what}{hint}"
+        return f"{place}{self.message}{hint}"
 
 
 class UsageError(ConformanceError):
@@ -51,12 +51,12 @@ class ProfileError(ConformanceError):
 
 
 class FixtureError(ConformanceError):
-    """A fixture provider failed; `exhausted` tells a static list that was used up from a provider that broke."""
+    """A fixture provider failed; `exhausted`: all values of a static list have been used."""
 
     exit_code = 5
 
-    def __init__(self, what: str, *, where: str = "", hint: str = "", exhausted: bool = False) -> None:
-        super().__init__(what, where=where, hint=hint)
+    def __init__(self, message: str, *, where: str = "", hint: str = "", exhausted: bool = False) -> None:
+        super().__init__(message, where=where, hint=hint)
         self.exhausted = exhausted
 
 

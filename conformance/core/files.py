@@ -1,4 +1,4 @@
-"""Regular files, for commands that read what somebody names: a pipe or a device would be read without end."""
+"""Opens regular files only: reading a pipe or a device that a user names might never end."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """A file, opened to be read. Raises OSError where there is none, and for what is no regular file."""
+    """Opens a file for reading. Raises OSError where it does not exist or is not a regular file."""
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
         raise OSError(errno.EISDIR, "is a directory", str(path))
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "is no regular file", str(path))
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
     return path.open("rb")

@@ -1,4 +1,4 @@
-"""The garbage collector's part: what runs long and keeps much need not be searched through over and over."""
+"""Garbage collection for long runs: values that live long need not be scanned repeatedly."""
 
 from __future__ import annotations
 
@@ -8,35 +8,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_EVERY: Final = (20_000, 20, 5)
+_THRESHOLDS: Final = (20_000, 20, 5)
 _lock = threading.Lock()
 _users: list[tuple[int, int, int]] = []
-"""For each of those inside, the thresholds that it found."""
+"""For each entry of `reduce_collections` that has not exited: the thresholds before it."""
 
 
 @contextmanager
-def calm_collector() -> Iterator[None]:
-    """Looks for circular garbage less often, and not in what is there already.
+def reduce_collections() -> Iterator[None]:
+    """Collects reference cycles less often, and not among the objects that exist already.
 
-    For what makes many small values that live on, and few circles: a run, and the reading of its journal. May be
-    entered by several threads at once: what is there is what was when the first one came, and the last one to leave
-    puts things back.
+    For code that creates many small values that live long, and few cycles: a run, and reading its journal. Several
+    threads may enter it: the first one freezes the existing objects, and the last one restores the thresholds.
     """
     with _lock:
         if not _users:
             gc.freeze()
         _users.append(gc.get_threshold())
-        gc.set_threshold(*_EVERY)
+        gc.set_threshold(*_THRESHOLDS)
     try:
         yield
     finally:
         with _lock:
-            before = _users.pop()
+            thresholds = _users.pop()
             if not _users:
-                gc.set_threshold(*before)
+                gc.set_threshold(*thresholds)
                 gc.unfreeze()
 
 
-def forget_circles() -> None:
-    """Collects what became circular garbage of late: for whoever has made much of it, as a long search does."""
+def collect_cycles() -> None:
+    """Collects recent reference cycles, for code that creates many of them, such as a long search."""
     gc.collect(1)

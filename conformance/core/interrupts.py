@@ -1,8 +1,9 @@
-"""Ctrl-C and SIGTERM end a run where it waits, and nowhere else from its first line to its end.
+"""Ctrl-C and SIGTERM interrupt a run only where it waits, from its first line to its end.
 
-pytest and pluggy are made of generators: an exception between two of them leaves one suspended, which complains when it
-is collected. So the first signal is kept until the next wait, which comes at once; a second one is taken where it hits.
-While a run's end is written there is no such wait: an exception may hit a destructor there, and get lost.
+pytest and pluggy consist of generators: an exception between two of them leaves one suspended, which warns when it is
+collected. So the first signal is deferred until the next wait, which follows within milliseconds; a second signal is
+raised immediately. While the end of a run is written nothing waits: an exception might be raised in a destructor there,
+and be lost.
 """
 
 from __future__ import annotations
@@ -12,75 +13,75 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_NUMBERS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _State:
-    """Of this process, as its signals are."""
+    """The state of this process, to which its signal handlers apply."""
 
     deferring = False
-    bearable = False
+    accepting = False
     pending = ""
 
 
-def _interrupt(number: int, _frame: object) -> None:
+def _handle_signal(number: int, _frame: object) -> None:
     name = signal.Signals(number).name
-    if _State.deferring and not _State.bearable and not _State.pending:
+    if _State.deferring and not _State.accepting and not _State.pending:
         _State.pending = name
         return
     raise KeyboardInterrupt(name)
 
 
 @contextmanager
-def as_exceptions() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does: with a report of what there is. Raises KeyboardInterrupt with its name."""
-    before = {number: signal.signal(number, _interrupt) for number in _NUMBERS}
+def raise_on_signals() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does: with a report. Raises KeyboardInterrupt with the signal's name."""
+    previous = {number: signal.signal(number, _handle_signal) for number in _SIGNALS}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
         _State.deferring, _State.pending = False, ""
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
-    """From here to the end, a signal is taken in `taken` only, at the latest when this ends."""
+def defer_signals() -> Iterator[None]:
+    """Defers signals until `accept_signals` is entered, or until this context ends."""
     _State.deferring = True
     try:
         yield
     finally:
         _State.deferring = False
-        _take()
+        _raise_pending()
 
 
-def finish() -> None:
-    """From here on a run's end is written, of which one signal has nothing left to end; a second is taken at once."""
+def ignore_first_signal() -> None:
+    """Ignores the first signal while the end of a run is written; a second one is raised immediately."""
     _State.deferring, _State.pending = True, ""
 
 
 @contextmanager
-def in_a_process_of_its_own() -> Iterator[None]:
-    """Both, for a worker of a split run, whose signals nobody else has taken in hand."""
+def handle_worker_signals() -> Iterator[None]:
+    """Both contexts, for a worker of a split run, which has no other signal handlers."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    with as_exceptions(), deferred():
+    with raise_on_signals(), defer_signals():
         yield
 
 
 @contextmanager
-def taken() -> Iterator[None]:
-    """Here a signal may be raised, also one that came before."""
-    _State.bearable = True
+def accept_signals() -> Iterator[None]:
+    """Signals are raised in this context, including a deferred one."""
+    _State.accepting = True
     try:
-        _take()
+        _raise_pending()
         yield
     finally:
-        _State.bearable = False
+        _State.accepting = False
 
 
-def _take() -> None:
+def _raise_pending() -> None:
     name, _State.pending = _State.pending, ""
     if name:
         raise KeyboardInterrupt(name)

@@ -1,4 +1,4 @@
-"""JSON pointers (RFC 6901). Nothing here changes the value it is given."""
+"""JSON pointers (RFC 6901). No function modifies its arguments."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 JsonValue = Any
-_GONE = object()
+_REMOVED = object()
 
 
 def get(value: JsonValue, pointer: str) -> JsonValue:
-    """What `pointer` points to. Raises KeyError where there is nothing, ValueError on a malformed pointer."""
+    """The value at `pointer`. Raises KeyError where there is none, ValueError on a malformed pointer."""
     for token in tokens(pointer):
         value = value[_key(value, token, pointer)]
     return value
@@ -25,12 +25,12 @@ def has(value: JsonValue, pointer: str) -> bool:
 
 
 def replace(value: JsonValue, pointer: str, new: JsonValue) -> JsonValue:
-    """A copy with `new` in that place, which must exist but for the last member of an object. Raises as `get` does."""
+    """A copy with `new` at `pointer`. Only a last member of an object may be new. Raises as `get` does."""
     return _rebuild(value, tokens(pointer), pointer, new)
 
 
 def put(value: JsonValue, pointer: str, new: JsonValue) -> JsonValue:
-    """As `replace`, but objects that are missing on the way are made."""
+    """As `replace`, but creates missing objects on the path."""
     path = tokens(pointer)
     for depth in range(1, len(path)):
         if not has(value, join(*path[:depth])):
@@ -39,10 +39,10 @@ def put(value: JsonValue, pointer: str, new: JsonValue) -> JsonValue:
 
 
 def remove(value: JsonValue, pointer: str) -> JsonValue:
-    """A copy without that place. Raises as `get` does, and ValueError on the empty pointer."""
+    """A copy without the value at `pointer`. Raises as `get` does, and ValueError on the empty pointer."""
     if not pointer:
         raise ValueError("the whole value cannot be removed")
-    return _rebuild(value, tokens(pointer), pointer, _GONE)
+    return _rebuild(value, tokens(pointer), pointer, _REMOVED)
 
 
 def leaves(value: JsonValue) -> list[tuple[str, JsonValue]]:
@@ -61,15 +61,15 @@ def tokens(pointer: str) -> list[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
 
 
-def _leaves(value: JsonValue, at: str) -> Iterator[tuple[str, JsonValue]]:
+def _leaves(value: JsonValue, prefix: str) -> Iterator[tuple[str, JsonValue]]:
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from _leaves(item, at + join(name))
+            yield from _leaves(item, prefix + join(name))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _leaves(item, at + join(index))
+            yield from _leaves(item, prefix + join(index))
     else:
-        yield at, value
+        yield prefix, value
 
 
 def _key(value: JsonValue, token: str, pointer: str) -> str | int:
@@ -88,12 +88,12 @@ def _rebuild(value: JsonValue, path: list[str], pointer: str, new: JsonValue) ->
     if not path:
         return new
     token, rest = path[0], path[1:]
-    gone = not rest and new is _GONE
-    if isinstance(value, dict) and not rest and not gone:
+    removes = not rest and new is _REMOVED
+    if isinstance(value, dict) and not rest and not removes:
         return {**value, token: new}
     key = _key(value, token, pointer)
-    inside = None if gone else _rebuild(value[key], rest, pointer, new)
+    child = None if removes else _rebuild(value[key], rest, pointer, new)
     if isinstance(value, dict):
-        return {name: inside if name == key else item for name, item in value.items() if not (gone and name == key)}
+        return {name: child if name == key else item for name, item in value.items() if not (removes and name == key)}
     index = int(key)
-    return [*value[:index], *([] if gone else [inside]), *value[index + 1 :]]
+    return [*value[:index], *([] if removes else [child]), *value[index + 1 :]]

@@ -1,7 +1,7 @@
-"""The frozen values that every other module speaks in: requirement, exchange, finding, result, run.
+"""The frozen values that all modules exchange: requirement, exchange, finding, result, run.
 
-All of them are plain data, so that they cross a process boundary or a file as they are (msgspec); nothing in here reads
-a clock, a file or a network.
+All of them are plain data, so that they can be sent to another process or written to a file (msgspec). This module
+reads no clock, file or network.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STATUSES = (200, 400, 401, 403, 404, 409, 429)
 
 
 class Level(StrEnum):
-    """How binding a requirement is: the interface's text, a declared fact, a standard, or nobody."""
+    """How binding a requirement is: by the interface's text, by a declared fact, by a standard, or not at all."""
 
     REQUIRED = "required"
     DECLARED = "declared"
@@ -34,7 +34,7 @@ class Outcome(StrEnum):
     INCONCLUSIVE = "inconclusive"
     UNTESTED = "untested"
     UNSTATED = "unstated"
-    """The profile could state a fact that is needed, and does not."""
+    """A fact is missing that the profile could state."""
     INAPPLICABLE = "inapplicable"
     """It does not exist on this target: by the interface, or because the profile says so."""
     BROKEN = "broken"
@@ -50,11 +50,11 @@ WORST_FIRST = (
     Outcome.PASSED,
     Outcome.INAPPLICABLE,
 )
-"""How several outcomes of one cell are summed up: the first of these that occurs."""
-OPEN = (Outcome.INCONCLUSIVE, Outcome.UNTESTED, Outcome.UNSTATED)
-"""The outcomes of what was not judged and could have been: on a required requirement they keep a verdict open."""
-BAD = (Outcome.FAILED, Outcome.BROKEN)
-JUDGED = (Outcome.PASSED, Outcome.FAILED, Outcome.WARNED)
+"""The outcome of a cell with several outcomes is the first of these that occurs."""
+OPEN_OUTCOMES = (Outcome.INCONCLUSIVE, Outcome.UNTESTED, Outcome.UNSTATED)
+"""Not judged, although that was possible: on a required requirement these outcomes keep a verdict open."""
+BAD_OUTCOMES = (Outcome.FAILED, Outcome.BROKEN)
+JUDGED_OUTCOMES = (Outcome.PASSED, Outcome.FAILED, Outcome.WARNED)
 
 
 class Verdict(StrEnum):
@@ -101,18 +101,18 @@ class OperationInfo:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One half of an exchange, redacted and bounded; `body` is text with what cannot be decoded escaped."""
+    """One half of an exchange, redacted and truncated; `body` is text in which undecodable bytes are escaped."""
 
     headers: tuple[tuple[str, str], ...] = ()
     body: str = ""
     body_bytes: int = 0
-    """The size on the wire, before anything was cut."""
+    """The size on the wire, before truncation."""
     truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One violation that an invariant saw in one exchange. `code` names the kind of violation, stable across runs."""
+    """One violation that an invariant found in one exchange. `code` names the kind of violation, stable across runs."""
 
     requirement: str
     code: str
@@ -122,10 +122,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request and what came back, redacted: the evidence.
+    """One request and its answer, redacted: the evidence.
 
-    `id` is unique in a run, `at` seconds since the run began, `status` None where no answer was read, and then
-    `trouble` says why. `judged` lists the invariants that looked at it, `findings` what they saw.
+    `id` is unique in a run, `at` in seconds since the run began, `status` None where no answer was read; `trouble` then
+    says why. `judged` lists the invariants that judged it, `findings` the violations that they found.
     """
 
     id: str
@@ -146,12 +146,12 @@ class Exchange:
     judged: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     retry_of: str = ""
-    """The id of the exchange that this one repeats after a 429 or gateway trouble."""
+    """The id of the exchange that this one repeats after a 429 or a gateway error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one check, or one invariant on one operation, concluded."""
+    """The result of one check, or of one invariant on one operation."""
 
     check: str
     """`check_authentication::absent_credential`; for an invariant `invariant::ENV-1`."""
@@ -159,45 +159,45 @@ class Result:
     operation: str
     """An operationId, or the empty string where the check concerns no single one."""
     case: str
-    """What tells it from its siblings; may be empty."""
+    """Distinguishes the results of one check on one operation; may be empty."""
     outcome: Outcome
     message: str = ""
     expected: str = ""
     observed: str = ""
     exchanges: tuple[str, ...] = ()
-    """Ids of the exchanges that it rests on, the decisive one last."""
+    """Ids of the exchanges that it is based on, the decisive one last."""
     duration_ms: float = 0.0
     reproduce: str = ""
-    """The command that runs just this again."""
+    """The command that repeats this check alone."""
     level: Level = Level.REQUIRED
     """The level it was judged at, which a profile fact may raise above the requirement's own."""
     cause: str = ""
-    """What explains it. A check names what it rests on (`control:getApiKeyIdentity`); the judge completes it.
+    """Its explanation. A check states what it depends on (`control:getApiKeyIdentity`); the judge completes it.
 
-    All failures, and all open results, that one defect explains have the same: `AUTH-1 check_authentication::...`.
+    All failures and open results of one defect have the same cause: `AUTH-1 check_authentication::...`.
     """
     fact: str = ""
-    """For `unstated`: the profile key that would enable it. For an exclusion: the key that it stands at."""
+    """For `unstated`: the profile key that would enable it. For an exclusion: its key."""
     exclusion: str = ""
     """For `inapplicable`: the profile's reason, where the profile excludes the fact (`none = "reason"`)."""
     further: bool = False
     """For `inapplicable`: a further case that this target cannot have; other checks carry the requirement."""
     waived_by: int | None = None
-    """The place in the run's `waivers` of the active one that accepts this failure or gap. The judge writes it."""
+    """The index in the run's `waivers` of the active one that accepts this failure or gap. The judge sets it."""
     signature: str = ""
-    """For `failed` and `warned`: names this failure across runs, whatever its ids and times; waivers cite it."""
+    """For `failed` and `warned`: identifies this failure in all runs, without ids and times; waivers cite it."""
     notes: tuple[str, ...] = ()
     """Observations that judge nothing."""
 
     @property
     def keeps_open(self) -> bool:
         """Whether it keeps a verdict open: a required requirement that was not judged, and that no waiver accepts."""
-        return self.level is Level.REQUIRED and self.outcome in OPEN and self.waived_by is None
+        return self.level is Level.REQUIRED and self.outcome in OPEN_OUTCOMES and self.waived_by is None
 
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """An accepted failure or gap. `until` is an ISO date, the last day it holds; the judge fills in `state`."""
+    """An accepted failure or gap. `until` is an ISO date, its last day; the judge sets `state`."""
 
     requirement: str
     reason: str
@@ -208,23 +208,23 @@ class Waiver:
     case: str = ""
     signature: str = ""
     state: str = ""
-    """What became of it in a run.
+    """Its effect in a run.
 
-    `active`: it excuses a failure or a gap; `expired`: its day has passed; `mismatch`: another failure than it excuses;
-    `unneeded`: what it names neither failed nor stayed open; `unmatched`: there is nothing of that name.
+    `active`: it accepts a failure or a gap; `expired`: its last day has passed; `mismatch`: the failure has another
+    signature; `unneeded`: no result that it names failed or is open; `unmatched`: it names no result of the run.
     """
 
 
 @dataclass(frozen=True, slots=True)
-class Created:
-    """What a run made of one kind in one state; `left` are the ids of what it did not remove."""
+class CreatedResources:
+    """The resources of one kind and state that a run created; `left`: the ids of those that it did not remove."""
 
     kind: str
     state: str
     count: int
     left: tuple[str, ...]
     trouble: str = ""
-    """Why something could not be removed."""
+    """Why a resource could not be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +240,10 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """What the profile says is not there or cannot be seen, and what was not judged because of it."""
+    """A fact that the profile declares absent or not observable, and what was not judged because of it."""
 
     fact: str
-    """The dotted key of the profile that says so."""
+    """Its dotted key in the profile."""
     reason: str
     requirements: tuple[str, ...]
     results: int
@@ -251,20 +251,20 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a verdict rests on. A verdict is never shown without its `summary`.
+    """The basis of a verdict. A verdict is never shown without its `summary`.
 
-    `requirements` counts the requirements that are about this target, without those that are only observed; `judged`
-    names those that were judged on every operation they are about, but for exclusions.
+    `requirements` counts the requirements that apply to this target, without observed ones; `judged` lists those that
+    were judged on every operation that they apply to, except exclusions.
     """
 
     operations: int
     proven: tuple[str, ...]
-    """Operations of which a good request was answered 200."""
+    """Operations with a proven control."""
     unproven: tuple[str, ...]
     requirements: int
     judged: tuple[str, ...]
     open: tuple[Gap, ...]
-    """What keeps the verdict open, beside operations without a proven control."""
+    """The gaps that keep the verdict open, besides operations without a proven control."""
     exclusions: tuple[Exclusion, ...]
     waived: int
     """Results that active waivers accept."""
@@ -309,19 +309,18 @@ class Traffic:
     latency: Mapping[str, Latency]
     """By operationId, and "" over all."""
     waited_s: float = 0.0
-    """Seconds that requests spent waiting out 429s and gateway trouble."""
-    """Added up over all requests, many of which wait at the same time."""
+    """Seconds that requests waited after 429s and gateway errors: the sum over all requests, which may overlap."""
     retries: int = 0
     waited_clock_s: float = 0.0
-    """Seconds by the clock in which any request waited."""
+    """Seconds of wall-clock time in which at least one request waited."""
     limited: int = 0
-    """How many 429s were waited out."""
+    """Number of 429s after which a request was repeated."""
     lost: int = 0
-    """How many answers were lost, or 502, 503 or 504, and were asked for again."""
+    """Number of lost answers, and of 502, 503 and 504, after which a request was repeated."""
     most_in_flight: int = 0
-    """Requests that were under way at once."""
+    """Maximum number of concurrent requests."""
     slowest_rate: float | None = None
-    """Requests a second that the target was found to bear, where it answered 429 to most; None where it did not."""
+    """Requests per second to which the run slowed down, where the target answered most with 429; else None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +357,7 @@ class Run:
     requirements: tuple[RequirementRow, ...]
     results: tuple[Result, ...]
     coverage: Mapping[str, Mapping[str, int]]
-    """operationId -> status -> how many answers; undeclared statuses appear too, `none` for no answer."""
+    """operationId -> status -> number of answers, undeclared statuses included; `none` for no answer."""
     coverage_reasons: Mapping[str, Mapping[str, str]]
     """operationId -> declared status -> why that cell is empty."""
     traffic: Traffic
@@ -367,10 +366,10 @@ class Run:
     filtered: bool = False
     """Some checks were deselected: such a run can never be conformant."""
     interrupted: str = ""
-    """What cut it short: `SIGINT`, `deadline`, `-x`, ...; empty where it went to its end."""
-    created: tuple[Created, ...] = ()
+    """Why it ended early: `SIGINT`, `deadline`, `-x`, ...; empty where it is complete."""
+    created: tuple[CreatedResources, ...] = ()
     parts: int = 1
-    """One more than the times it was cut short and resumed."""
+    """The number of segments: one more than the number of times it was resumed."""
     schema_version: int = SCHEMA_VERSION
     exchanges: Sequence[Exchange] = ()
-    """In the journal and not in run.json."""
+    """Recorded in the journal, not in run.json."""

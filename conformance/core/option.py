@@ -1,4 +1,4 @@
-"""One option of a run: its type, its names, its bounds, and how what was typed becomes a value."""
+"""One option of a run: its type, names and bounds, and the conversion of its text to a value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.core.defaults import MOST_SHARDS
+from conformance.core.defaults import MAX_SHARDS
 from conformance.core.errors import UsageError
 
 _TRUE: Final = ("1", "true", "t", "yes", "y", "on")
@@ -18,7 +18,7 @@ _FALSE: Final = ("", "0", "false", "f", "no", "n", "off")
 
 
 class Kind(Enum):
-    """The type of an option's value. Of what is not given it is None, "", False, () or {}."""
+    """The type of an option's value. An option that is not given is None, "", False, () or {}."""
 
     TEXT = "text"
     PATH = "path"
@@ -41,26 +41,26 @@ class Option:
 
     kind: Kind
     flags: tuple[str, ...]
-    """On the command line; none: the option is set by a command itself."""
+    """On the command line; without any, only a command itself sets the option."""
     help: str
     metavar: str = ""
-    least: float | None = None
-    above: float | None = None
-    most: float | None = None
+    minimum: float | None = None
+    exclusive_minimum: float | None = None
+    maximum: float | None = None
     pytest: str | None = None
     """pytest's own option for it, "" where pytest has none; None: `--conformance-` and the option's name."""
-    repeats: bool = False
-    """Whether the command that repeats the run has it."""
-    kept: bool = False
-    """Whether a resumed run takes it from the run that it continues."""
-    changeable: bool = False
+    in_repeat_command: bool = False
+    """Whether the command that repeats the run includes it."""
+    kept_on_resume: bool = False
+    """Whether a resumed run takes it from the interrupted run."""
+    changeable_on_resume: bool = False
     """Whether it may be given when a run is resumed."""
     is_target: bool = False
-    """Whether it says which target is meant; a command that starts its own target sets it itself."""
+    """Whether it selects the target; a command that starts its own target sets it itself."""
     limit: str = ""
     """The name in [limits] that it overrides."""
     name: str = ""
-    """That of the field."""
+    """The name of the field."""
 
     @property
     def flag(self) -> str:
@@ -72,7 +72,7 @@ class Option:
 
     @property
     def environment(self) -> str:
-        """The variable that gives it; "" where it is no option of the command line."""
+        """Its environment variable; "" where it is not an option of the command line."""
         return f"CONFORMANCE_{self._public_name.replace('-', '_').upper()}" if self.flags else ""
 
     @property
@@ -87,53 +87,53 @@ class Option:
 
     @property
     def empty(self) -> Any:
-        """The value of what is not given."""
+        """The value of an option that is not given."""
         return _EMPTY.get(self.kind)
 
-    def read(self, given: Any, where: str) -> Any:
-        """The value of what was typed. Raises UsageError, which names `where` it was typed."""
+    def parse(self, value: Any, where: str) -> Any:
+        """Converts a text of the command line. Raises UsageError with its place `where`."""
         if self.kind is Kind.PAIRS:
-            return _pairs(given, where)
+            return _parse_pairs(value, where)
         if self.kind is Kind.TEXTS:
-            return tuple(given)
-        if not isinstance(given, str):
-            return given
+            return tuple(value)
+        if not isinstance(value, str):
+            return value
         if self.kind is Kind.FLAG:
-            return _flag(given, where)
-        if self.kind is Kind.SHARD and given:
-            shard_of(given, where)
+            return _parse_flag(value, where)
+        if self.kind is Kind.SHARD and value:
+            parse_shard(value, where)
         if self.kind in (Kind.INTEGER, Kind.NUMBER):
-            return self._number(given, where)
-        return Path(given) if self.kind is Kind.PATH else given
+            return self._number(value, where)
+        return Path(value) if self.kind is Kind.PATH else value
 
     def from_environment(self, environment: Mapping[str, str]) -> Any:
-        """What its variable gives; of a repeatable option several words as a shell reads them. Raises UsageError."""
+        """The value of its variable; of a repeatable option, split as a shell does. Raises UsageError."""
         text = environment.get(self.environment, "") if self.environment else ""
         if not text:
             return self.empty
-        return self.read(words_in(text, self.environment) if self.repeatable else text, self.environment)
+        return self.parse(split_words(text, self.environment) if self.repeatable else text, self.environment)
 
-    def words(self, value: Any) -> list[str]:
-        """The option with its value, as words of a command line."""
+    def arguments(self, value: Any) -> list[str]:
+        """The option with its value, as arguments of a command line."""
         if value == self.empty:
             return []
         if self.kind is Kind.FLAG:
             return [self.flag]
         if self.kind is Kind.PAIRS:
             value = [f"{name}={text}" for name, text in value.items()]
-        return [word for text in (value if self.repeatable else [value]) for word in (self.flag, str(text))]
+        return [argument for text in (value if self.repeatable else [value]) for argument in (self.flag, str(text))]
 
     def _number(self, text: str, where: str) -> float:
         try:
             number = int(text) if self.kind is Kind.INTEGER else float(text)
         except ValueError:
             raise UsageError(f"{text!r} is no number", where=where) from None
-        least, most = self.least if self.above is None else self.above, self.most
-        if least is not None and not (number > least if self.above is not None else number >= least):
-            hint = f"more than {least:g}" if self.above is not None else f"from {least:g} up"
+        minimum, maximum = self.minimum if self.exclusive_minimum is None else self.exclusive_minimum, self.maximum
+        if minimum is not None and not (number > minimum if self.exclusive_minimum is not None else number >= minimum):
+            hint = f"more than {minimum:g}" if self.exclusive_minimum is not None else f"from {minimum:g} up"
             raise UsageError(f"{number:g} is out of bounds", where=where, hint=hint)
-        if not number <= (2**32 if most is None else most):
-            raise UsageError(f"{number:g} is out of bounds", where=where, hint=f"at most {most or 2**32:g}")
+        if not number <= (2**32 if maximum is None else maximum):
+            raise UsageError(f"{number:g} is out of bounds", where=where, hint=f"at most {maximum or 2**32:g}")
         return number
 
 
@@ -152,34 +152,34 @@ def row(kind: Kind, *flags: str, **rest: Any) -> Any:
     return field(**default, metadata={"option": option})
 
 
-def shard_of(text: str, where: str) -> tuple[int, int]:
-    """`2/4` as (1, 4). Raises UsageError on what is no part of a whole."""
+def parse_shard(text: str, where: str) -> tuple[int, int]:
+    """`2/4` as (1, 4). Raises UsageError on any other form."""
     match = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text, re.ASCII)
     number, count = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not 1 <= number <= count <= MOST_SHARDS:
-        raise UsageError(f"{text!r} is no part of a whole", where=where, hint="the second of four is 2/4")
+    if not 1 <= number <= count <= MAX_SHARDS:
+        raise UsageError(f"{text!r} is not a shard", where=where, hint="the second of four is 2/4")
     return number - 1, count
 
 
-def words_in(text: str, where: str) -> tuple[str, ...]:
-    """The words of a text as a shell reads them. Raises UsageError."""
+def split_words(text: str, where: str) -> tuple[str, ...]:
+    """The words of a text, split as a shell does. Raises UsageError."""
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
         raise UsageError(f"cannot be read: {error}", where=where) from None
 
 
-def _pairs(given: Iterable[str] | Mapping[str, str], where: str) -> Mapping[str, str]:
-    if isinstance(given, Mapping):
-        return given
-    pairs = list(given)
+def _parse_pairs(values: Iterable[str] | Mapping[str, str], where: str) -> Mapping[str, str]:
+    if isinstance(values, Mapping):
+        return values
+    pairs = list(values)
     for pair in pairs:
         if "=" not in pair:
             raise UsageError(f"{pair!r} sets nothing", where=where, hint="write NAME=VALUE")
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def _flag(text: str, where: str) -> bool:
+def _parse_flag(text: str, where: str) -> bool:
     if text.lower() not in (*_TRUE, *_FALSE):
         raise UsageError(f"{text!r} is neither true nor false", where=where)
     return text.lower() in _TRUE

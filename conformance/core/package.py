@@ -1,4 +1,4 @@
-"""Where this package lies, for what ships with it and for the processes that run it too, and where it keeps a cache."""
+"""The paths of this package, of its pytest configuration and of its cache."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from platformdirs import user_cache_path
 PACKAGE: Final = Path(__file__).parents[1]
 """The folder of the package itself."""
 CONFIGURATION: Final = PACKAGE / "runner" / "isolated.ini"
-"""What pytest is given instead of the configuration that happens to lie in the current folder."""
+"""Replaces any pytest configuration of the current folder."""
 
 
 def cache_directory() -> Path:
-    """The user's cache of this suite, which only saves time; need not exist."""
+    """The user's cache folder of this suite, which only saves time; it need not exist."""
     return user_cache_path("commerce-conformance", appauthor=False)

@@ -1,4 +1,4 @@
-"""Paths as people are shown them: relative to the current folder where the file lies below it, else absolute."""
+"""Paths for display: relative to the current folder where the file is below it, else unchanged."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import shlex
 from pathlib import Path
 
 
-def shown_path(path: str | Path) -> str:
-    """The path of the same file, in the form that can be typed here."""
+def display_path(path: str | Path) -> str:
+    """The path of the same file, as it can be typed in the current folder."""
     try:
         return str(Path(path).absolute().relative_to(Path.cwd()))
-    except (OSError, ValueError):  # the current folder is gone, or the file lies elsewhere
+    except (OSError, ValueError):  # the current folder was removed, or does not contain the file
         return str(path)
 
 
-def shown_command(command: str, profile: str) -> str:
-    """A command of a run with that profile, as it can be typed here."""
-    stored, shown = (f"--profile {shlex.quote(path)} " for path in (profile, shown_path(profile)))
-    return command.replace(stored, shown, 1) if profile else command
+def display_command(command: str, profile: str) -> str:
+    """A command of a run with that profile, as it can be typed in the current folder."""
+    stored, display = (f"--profile {shlex.quote(path)} " for path in (profile, display_path(profile)))
+    return command.replace(stored, display, 1) if profile else command

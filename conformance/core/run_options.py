@@ -1,10 +1,9 @@
 """The options of a run: one value, whose fields are the one table of all options.
 
 A field is a row: its name, type, help, default, its option on the command line and in pytest, its environment variable,
-whether it belongs to the command that repeats the run, and what becomes of it when a run is resumed. Everything else is
-derived from the rows: `cli.options` the options of the commands, `runner.options` those of pytest, and this module the
-journal's form, which workers and resumed runs are given too. The command line has precedence over the environment,
-the environment over the profile.
+whether the command that repeats the run includes it, and whether a resumed run keeps it. `cli.options` derives the
+options of the commands from the rows, `runner.options` those of pytest, and this module the form in the journal, which
+workers and resumed runs use too. The command line overrides the environment, the environment overrides the profile.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from typing import Any, Final
 
 from conformance.core.defaults import CONCURRENCY, EXAMPLES
 from conformance.core.errors import UsageError
-from conformance.core.option import Kind, Option, row, shard_of
+from conformance.core.option import Kind, Option, parse_shard, row
 
-KEPT: Final = {"kept": True, "changeable": True}
-TARGET: Final = {**KEPT, "repeats": True, "is_target": True}
+RESUMABLE: Final = {"kept_on_resume": True, "changeable_on_resume": True}
+TARGET: Final = {**RESUMABLE, "in_repeat_command": True, "is_target": True}
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a run is asked for. A field is a row of the table of options."""
+    """The options of a run. A field is a row of the table of options."""
 
     profile: Path | None = row(Kind.PATH, "--profile", metavar="FILE", help="The target's profile (TOML).", **TARGET)
     base_url: str = row(
@@ -44,34 +43,39 @@ class RunOptions:
     concurrency: int | None = row(
         Kind.INTEGER,
         "--concurrency",
-        least=1,
-        most=512,
+        minimum=1,
+        maximum=512,
         metavar="N",
         help=f"Requests in flight at once [{CONCURRENCY}].",
-        changeable=True,
+        changeable_on_resume=True,
     )
     deadline_s: float | None = row(
-        Kind.NUMBER, "--deadline", least=1, metavar="SECONDS", help="End the run after this time.", changeable=True
+        Kind.NUMBER,
+        "--deadline",
+        minimum=1,
+        metavar="SECONDS",
+        help="End the run after this time.",
+        changeable_on_resume=True,
     )
     seed: int | None = row(
         Kind.INTEGER,
         "--seed",
-        least=0,
-        most=2**32 - 1,
+        minimum=0,
+        maximum=2**32 - 1,
         metavar="N",
-        help="The seed of generated requests.",
-        repeats=True,
-        kept=True,
+        help="Of generated requests; an equal seed generates equal requests.",
+        in_repeat_command=True,
+        kept_on_resume=True,
     )
     examples: int | None = row(
         Kind.INTEGER,
         "--examples",
-        least=1,
-        most=10_000,
+        minimum=1,
+        maximum=10_000,
         metavar="N",
-        help=f"Generated requests for each property [{EXAMPLES}].",
-        repeats=True,
-        kept=True,
+        help=f"Number of generated requests for each property [{EXAMPLES}].",
+        in_repeat_command=True,
+        kept_on_resume=True,
     )
     keyword: str = row(
         Kind.TEXT, "-k", pytest="-k", metavar="EXPRESSION", help="Only checks whose names match, as in pytest."
@@ -90,7 +94,7 @@ class RunOptions:
         pytest="-n",
         metavar="N",
         help="Split the run over N processes, or 'auto' (pytest-xdist).",
-        changeable=True,
+        changeable_on_resume=True,
     )
     gateways: tuple[str, ...] = row(
         Kind.TEXTS,
@@ -98,127 +102,150 @@ class RunOptions:
         pytest="--tx",
         metavar="SPEC",
         help="Split the run over gateways, such as ssh=HOST//python=PATH or socket=HOST:PORT.",
-        changeable=True,
+        changeable_on_resume=True,
     )
     shard: str = row(
         Kind.SHARD,
         "--shard",
         metavar="K/N",
         help="Only the K-th of N parts; `conformance merge` joins their folders.",
-        kept=True,
+        kept_on_resume=True,
     )
     fail_fast: bool = row(
-        Kind.FLAG, "-x", "--fail-fast", pytest="-x", help="Stop at the first failure.", changeable=True
+        Kind.FLAG, "-x", "--fail-fast", pytest="-x", help="Stop at the first failure.", changeable_on_resume=True
     )
-    last_failed: bool = row(Kind.FLAG, "--lf", pytest="--lf", help="Only what failed in the last run.")
+    last_failed: bool = row(Kind.FLAG, "--lf", pytest="--lf", help="Only checks that failed in the previous run.")
     max_requests: int | None = row(
         Kind.INTEGER,
         "--max-requests",
-        least=1,
+        minimum=1,
         metavar="N",
         help="Send at most this many requests.",
         limit="max_requests",
-        **KEPT,
+        **RESUMABLE,
     )
     rate: float | None = row(
-        Kind.NUMBER, "--rate", above=0, metavar="N", help="At most this many requests per second.", limit="rate", **KEPT
+        Kind.NUMBER,
+        "--rate",
+        exclusive_minimum=0,
+        metavar="N",
+        help="Maximum number of requests a second.",
+        limit="rate",
+        **RESUMABLE,
     )
     timeout_s: float | None = row(
-        Kind.NUMBER, "--timeout", above=0, metavar="SECONDS", help="For each request [10].", limit="timeout_s", **KEPT
+        Kind.NUMBER,
+        "--timeout",
+        exclusive_minimum=0,
+        metavar="SECONDS",
+        help="Of each request [10].",
+        limit="timeout_s",
+        **RESUMABLE,
     )
     read_only: bool = row(
         Kind.FLAG,
         "--read-only",
-        help="Send only reads; the verdict cannot be conformant.",
+        help="Send only requests that cannot change state; such a run is never conformant.",
         limit="read_only",
-        **KEPT,
+        **RESUMABLE,
     )
     proxy: str = row(
         Kind.TEXT,
         "--proxy",
         metavar="URL",
-        help="Send through this HTTP proxy; HTTP_PROXY and the like are ignored.",
+        help="Send through this HTTP proxy; HTTP_PROXY and similar variables are ignored.",
         limit="proxy",
-        **KEPT,
+        **RESUMABLE,
     )
     limits: Mapping[str, str] = row(
-        Kind.PAIRS, "--limit", metavar="NAME=VALUE", help="Overrides any of [limits].", repeats=True, **KEPT
+        Kind.PAIRS,
+        "--limit",
+        metavar="NAME=VALUE",
+        help="Overrides any of [limits].",
+        in_repeat_command=True,
+        **RESUMABLE,
     )
-    quiet: bool = row(Kind.FLAG, "-q", "--quiet", pytest="", help="Print only the report's path.", changeable=True)
+    quiet: bool = row(
+        Kind.FLAG, "-q", "--quiet", pytest="", help="Print only the report's path.", changeable_on_resume=True
+    )
     command: str = row(
-        Kind.TEXT, help="The command that the run was started with, where that is not `conformance run`.", kept=True
+        Kind.TEXT, help="The command that started the run, where that is not `conformance run`.", kept_on_resume=True
     )
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], where: Callable[[Option], str]) -> RunOptions:
-        """The value of what was typed, by the names of the fields; what is None was not given. Raises UsageError."""
-        read = {
-            option.name: option.read(given[option.name], where(option))
+    def parse(cls, texts: Mapping[str, Any], where: Callable[[Option], str]) -> RunOptions:
+        """Converts texts by the names of the fields; None: not given. Raises UsageError with `where` as its place."""
+        values = {
+            option.name: option.parse(texts[option.name], where(option))
             for option in OPTIONS
-            if given.get(option.name) is not None
+            if texts.get(option.name) is not None
         }
-        return cls(**read)
+        return cls(**values)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> RunOptions:
-        """What `to_json` wrote."""
-        return cls.read(document, lambda option: option.name)
+        """The inverse of `to_json`."""
+        return cls.parse(document, lambda option: option.name)
 
     def to_json(self) -> dict[str, Any]:
         """The options that are given, as JSON values; paths are absolute."""
-        given = {option.name: getattr(self, option.name) for option in self.explicit_options()}
-        return {name: _as_json(value) for name, value in given.items()}
+        values = {option.name: getattr(self, option.name) for option in self.explicit_options()}
+        return {name: _as_json(value) for name, value in values.items()}
 
     def explicit_options(self) -> list[Option]:
-        """The rows that have a value."""
+        """The options that are given."""
         return [option for option in OPTIONS if getattr(self, option.name) != option.empty]
 
     @property
     def limit_overrides(self) -> dict[str, str]:
-        """What is said in place of the profile's [limits], by name and as text."""
-        own = {option.limit: getattr(self, option.name) for option in self.explicit_options() if option.limit}
-        return {**self.limits, **{name: "true" if value is True else str(value) for name, value in own.items()}}
+        """Overrides of the profile's [limits]: name -> text."""
+        overrides = {option.limit: getattr(self, option.name) for option in self.explicit_options() if option.limit}
+        return {**self.limits, **{name: "true" if value is True else str(value) for name, value in overrides.items()}}
 
     @property
     def shard_index(self) -> tuple[int, int]:
-        """Which part of the run this is, from 0, and of how many."""
-        return shard_of(self.shard, "--shard") if self.shard else (0, 1)
+        """The index of this part of the run, from 0, and the number of parts."""
+        return parse_shard(self.shard, "--shard") if self.shard else (0, 1)
 
     def normalize_limits(self) -> RunOptions:
         """The same options, each limit as `--limit NAME=VALUE`."""
-        own: dict[str, Any] = {option.name: option.empty for option in OPTIONS if option.limit}
-        return replace(self, limits=self.limit_overrides, **own)
+        cleared: dict[str, Any] = {option.name: option.empty for option in OPTIONS if option.limit}
+        return replace(self, limits=self.limit_overrides, **cleared)
 
-    def words(self, options: Sequence[Option] = ()) -> list[str]:
-        """These options, or all, as words of `conformance run`; paths are absolute."""
-        wanted = options or [option for option in OPTIONS if option.flags]
-        return [word for option in wanted for word in option.words(_absolute(getattr(self, option.name)))]
+    def arguments(self, options: Sequence[Option] = ()) -> list[str]:
+        """These options, or all, as arguments of `conformance run`; paths are absolute."""
+        selected = options or [option for option in OPTIONS if option.flags]
+        return [argument for option in selected for argument in option.arguments(_absolute(getattr(self, option.name)))]
 
     def repeat_command(self) -> str:
-        """The command line that repeats a run with these options, of which it needs target and seed."""
-        whole = self.normalize_limits()
-        wanted = [option for option in OPTIONS if option.repeats and not (self.command and option.is_target)]
-        return f"{self.command or 'conformance run'} {shlex.join(whole.words(wanted))}"
+        """The command line that repeats a run with these options, which must include target and seed."""
+        normalized = self.normalize_limits()
+        repeated = [
+            option for option in OPTIONS if option.in_repeat_command and not (self.command and option.is_target)
+        ]
+        return f"{self.command or 'conformance run'} {shlex.join(normalized.arguments(repeated))}"
 
     def require_changeable(self) -> None:
-        """Raises UsageError on an option that would make of a run that is resumed another one."""
-        if refused := ", ".join(option.flags[0] for option in self.explicit_options() if not option.changeable):
-            hint = "they are those of the run that goes on"
-            raise UsageError(f"{refused} cannot be given", where="--resume", hint=hint)
+        """Raises UsageError on an option that a resumed run must keep unchanged."""
+        if flags := ", ".join(option.flags[0] for option in self.explicit_options() if not option.changeable_on_resume):
+            hint = "a resumed run keeps its options"
+            raise UsageError(f"{flags} cannot be given", where="--resume", hint=hint)
 
-    def resume(self, given: RunOptions) -> RunOptions:
-        """These options of a run that was cut short, and those that are given when it is resumed."""
-        before, given = self.normalize_limits(), given.normalize_limits()
-        return RunOptions(**{option.name: _resumed(option, before, given) for option in OPTIONS})
+    def resume(self, changes: RunOptions) -> RunOptions:
+        """These options of an interrupted run, updated with those that are given when it is resumed."""
+        previous, changes = self.normalize_limits(), changes.normalize_limits()
+        return RunOptions(**{option.name: _resume_value(option, previous, changes) for option in OPTIONS})
 
 
-OPTIONS: Final = tuple(replace(one.metadata["option"], name=one.name) for one in fields(RunOptions))
+OPTIONS: Final[tuple[Option, ...]] = tuple(
+    replace(run_field.metadata["option"], name=run_field.name) for run_field in fields(RunOptions)
+)
 """The table, in the order of `--help`."""
 
 
-def _resumed(option: Option, before: RunOptions, given: RunOptions) -> Any:
-    old, new = getattr(before, option.name), getattr(given, option.name)
-    if not option.kept:
+def _resume_value(option: Option, previous: RunOptions, changes: RunOptions) -> Any:
+    old, new = getattr(previous, option.name), getattr(changes, option.name)
+    if not option.kept_on_resume:
         return new
     if option.kind is Kind.PAIRS:
         return {**old, **new}

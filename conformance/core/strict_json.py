@@ -1,6 +1,6 @@
 """JSON as RFC 8259 defines it, and equality of JSON values.
 
-Python's own parser takes NaN, a BOM-less UTF-16 text and unbounded nesting; a judge must not.
+Python's own parser accepts NaN, UTF-16 without a BOM, and unlimited nesting; a judge must not.
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ from typing import Any, Final
 
 MAX_DEPTH: Final = 512
 MAX_PARTS: Final = 300_000
-"""So many commas and brackets: 4 MB of them would take seconds to walk through, and over 100 MB as values."""
+"""Maximum number of commas and brackets: 4 MB of them would take seconds to scan, and over 100 MB as values."""
 _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
-"""A string that never ends is one token too: looked for again from each of its quotes, it would cost its square."""
+"""An unterminated string is one token too: a search from each of its quotes would take quadratic time."""
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _MAX_INT_DIGITS: Final = 4000
-_LONE: Final = re.compile("[\ud800-\udfff]")
-"""A surrogate code point: a pair of them was joined when the text was decoded."""
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+"""A surrogate code point: pairs were joined when the text was decoded."""
 _PRIVATE_USE: Final = 0x100000
 """Plane 16 is for private use (Unicode section 23.5): U+DC80 becomes U+10DC80."""
-_MAY_BE_LONE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class JsonError(ValueError):
     """The text is not JSON by RFC 8259. The message says why."""
 
 
-class Unread(JsonError):
-    """Beyond the limits of this reader (RFC 8259 section 9): nothing is known about the text but that."""
+class JsonLimitError(JsonError):
+    """The text exceeds the limits of this reader (RFC 8259 section 9), and may be JSON or not."""
 
 
-class TooDeep(Unread):
+class NestingLimitError(JsonLimitError):
     """Nested deeper than MAX_DEPTH."""
 
 
-class TooMany(Unread):
+class SizeLimitError(JsonLimitError):
     """More than MAX_PARTS."""
 
 
@@ -51,14 +51,14 @@ _STRICT = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_integer)
 _LENIENT = json.JSONDecoder(parse_int=_integer)
 
 
-def parts(raw: bytes) -> int:
-    """How many values a text has at most, judged by its commas and brackets, those in strings included."""
+def count_parts(raw: bytes) -> int:
+    """An upper bound of the number of values in a text: its commas and brackets, those in strings included."""
     return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
 
 
 def _check_size(raw: bytes) -> None:
-    if parts(raw) > MAX_PARTS and parts(_STRING.sub(b"", raw)) > MAX_PARTS:
-        raise TooMany(f"has more than {MAX_PARTS:,} values")
+    if count_parts(raw) > MAX_PARTS and count_parts(_STRING.sub(b"", raw)) > MAX_PARTS:
+        raise SizeLimitError(f"has more than {MAX_PARTS:,} values")
 
 
 def _check_depth(raw: bytes) -> None:
@@ -70,25 +70,25 @@ def _check_depth(raw: bytes) -> None:
         if token in (b"[", b"{"):
             depth += 1
             if depth > MAX_DEPTH:
-                raise TooDeep(f"nested deeper than {MAX_DEPTH} levels")
+                raise NestingLimitError(f"nested deeper than {MAX_DEPTH} levels")
         elif token in (b"]", b"}"):
             depth -= 1
 
 
 def parse(raw: bytes) -> Any:
-    """The value of a JSON text. Raises JsonError, saying why, on anything that RFC 8259 does not allow."""
+    """The value of a JSON text. Raises JsonError, with the reason, on anything that RFC 8259 does not allow."""
     if raw.startswith(b"\xef\xbb\xbf"):
         raise JsonError("starts with a byte order mark (RFC 8259 section 8.1)")
     if not raw.strip(b" \t\r\n"):
         raise JsonError("is empty")
-    _check_size(raw)  # first: looking for the depth of more would itself take seconds
+    _check_size(raw)  # first: the depth check of a larger text would itself take seconds
     _check_depth(raw)
     return _decode(_STRICT, raw, "utf-8")
 
 
 def parse_leniently(raw: bytes) -> Any:
-    """The value that a forgiving reader sees: a BOM is dropped, NaN and Infinity are numbers. Raises JsonError."""
-    _check_size(raw)  # first: looking for the depth of more would itself take seconds
+    """As a lenient reader: a BOM is ignored, NaN and Infinity are numbers. Raises JsonError."""
+    _check_size(raw)  # first: the depth check of a larger text would itself take seconds
     _check_depth(raw)
     return _decode(_LENIENT, raw, "utf-8-sig")
 
@@ -106,75 +106,75 @@ def _decode(decoder: json.JSONDecoder, raw: bytes, encoding: str) -> Any:
     except (ValueError, RecursionError) as error:
         raise JsonError(str(error) or "cannot be parsed") from None
     if end != len(stripped):
-        raise JsonError(f"goes on after the value, at character {end}")
-    return as_unicode(value) if _MAY_BE_LONE.search(raw) else value
+        raise JsonError(f"has text after the value, at character {end}")
+    return replace_surrogates(value) if _SURROGATE_ESCAPE.search(raw) else value
 
 
-def as_unicode(value: Any) -> Any:
-    """A JSON value with each lone surrogate, which no encoding has a form for, as a character for private use.
+def replace_surrogates(value: Any) -> Any:
+    """A JSON value in which private-use characters replace lone surrogates, which no encoding can represent.
 
-    RFC 8259 section 8.2 allows the escape; what compares, hashes or prints a text afterwards needs Unicode. One
-    character stays one, and different ones stay different, so that lengths and equality are judged as they were sent.
+    RFC 8259 section 8.2 allows their escapes; code that compares, hashes or prints a text needs Unicode. The
+    replacement preserves lengths and equality, so that both are judged as sent.
     """
     if isinstance(value, str):
-        return _LONE.sub(lambda match: chr(_PRIVATE_USE + ord(match[0])), value)
+        return _SURROGATE.sub(lambda match: chr(_PRIVATE_USE + ord(match[0])), value)
     if isinstance(value, dict):
-        return {as_unicode(name): as_unicode(item) for name, item in value.items()}
+        return {replace_surrogates(name): replace_surrogates(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [as_unicode(item) for item in value]
+        return [replace_surrogates(item) for item in value]
     return value
 
 
-def same(left: Any, right: Any) -> bool:
-    """Equality of JSON values: 1 equals 1.0, true does not equal 1, the order of members means nothing."""
-    pairs = [(left, right)]  # no recursion: a value may be MAX_DEPTH deep
+def is_equal(first: Any, second: Any) -> bool:
+    """Equality of JSON values: 1 equals 1.0, true does not equal 1, the order of members is ignored."""
+    pairs = [(first, second)]  # no recursion: a value may have MAX_DEPTH levels
     while pairs:
-        one, other = pairs.pop()
-        if isinstance(one, dict) and isinstance(other, dict):
-            if one.keys() != other.keys():
+        a, b = pairs.pop()
+        if isinstance(a, dict) and isinstance(b, dict):
+            if a.keys() != b.keys():
                 return False
-            pairs += [(item, other[name]) for name, item in one.items()]
-        elif isinstance(one, list) and isinstance(other, list):
-            if len(one) != len(other):
+            pairs += [(item, b[name]) for name, item in a.items()]
+        elif isinstance(a, list) and isinstance(b, list):
+            if len(a) != len(b):
                 return False
-            pairs += zip(one, other, strict=True)
-        elif not _same_leaf(one, other):
+            pairs += zip(a, b, strict=True)
+        elif not _is_equal_scalar(a, b):
             return False
     return True
 
 
-def _same_leaf(left: Any, right: Any) -> bool:
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
-        return left == right
-    return type(left) is type(right) and bool(left == right)
+def _is_equal_scalar(first: Any, second: Any) -> bool:
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
+        return first == second
+    return type(first) is type(second) and bool(first == second)
 
 
-def first_difference(left: Any, right: Any) -> str:
+def first_difference(first: Any, second: Any) -> str:
     """The JSON pointer of the first place where two values differ, or "" where the whole differs."""
-    at = ""
-    while (name := _parting(left, right)) is not None:
-        at += "/" + str(name).replace("~", "~0").replace("/", "~1")
-        if isinstance(left, dict) and (name not in left or name not in right):
-            return at
-        left, right = left[name], right[name]
-    return at
+    path = ""
+    while (name := _differing_member(first, second)) is not None:
+        path += "/" + str(name).replace("~", "~0").replace("/", "~1")
+        if isinstance(first, dict) and (name not in first or name not in second):
+            return path
+        first, second = first[name], second[name]
+    return path
 
 
-def _parting(left: Any, right: Any) -> str | int | None:
-    """The first member or index at which two values part; None where there is no such place inside them."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        names = sorted(left.keys() | right.keys())
-        return next((n for n in names if n not in left or n not in right or not same(left[n], right[n])), None)
-    if isinstance(left, list) and isinstance(right, list):
-        pairs = enumerate(zip(left, right, strict=False))
-        return next((index for index, (one, other) in pairs if not same(one, other)), None)
+def _differing_member(first: Any, second: Any) -> str | int | None:
+    """The first member or index at which two values differ; None where both are not objects, or not arrays."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        names = sorted(first.keys() | second.keys())
+        return next((n for n in names if n not in first or n not in second or not is_equal(first[n], second[n])), None)
+    if isinstance(first, list) and isinstance(second, list):
+        pairs = enumerate(zip(first, second, strict=False))
+        return next((index for index, (a, b) in pairs if not is_equal(a, b)), None)
     return None
 
 
-def kind(value: Any) -> str:
-    """The JSON type of a value, in a reader's words."""
+def json_type(value: Any) -> str:
+    """The JSON type of a value with its article, for messages."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.core.model import Exchange, Run
-from conformance.journal.exchange_store import named
+from conformance.journal.exchange_store import exchanges_by_id
 
 SAMPLES: Final = 25
 """Maximum number of bodies examined for one operation and status."""
@@ -58,7 +58,7 @@ class Behaviour:
 
 def behaviour(run: Run) -> Behaviour:
     """The behaviour of a run's target; needs the exchanges of the journal."""
-    exchanges_by_name = named(run.exchanges)
+    exchanges_by_name = exchanges_by_id(run.exchanges)
     statuses = {
         (result.check, result.operation, result.case): _statuses(
             exchanges_by_name[name] for name in result.exchanges if name in exchanges_by_name

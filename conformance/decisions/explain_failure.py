@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from conformance.core.errors import UsageError
 from conformance.core.model import Exchange, Outcome, Result, Run
-from conformance.core.paths import shown_command
+from conformance.core.paths import display_command
 from conformance.reports.shaping import transcript
 from conformance.reports.shaping.grouping import clauses, evidence, identity, waiver_of
 from conformance.reports.shaping.marks import marks
@@ -65,7 +65,7 @@ def _result(run: Run, result: Result) -> Iterator[str]:
     for exchange in exchanges[-_MAX_RESULTS:]:
         yield from _exchange(exchange, result, decisive=exchange is exchanges[-1])
     if result.reproduce:
-        yield clean(f"  again     {one_line(shown_command(result.reproduce, run.profile.path), 2000)}")
+        yield clean(f"  again     {one_line(display_command(result.reproduce, run.profile.path), 2000)}")
     yield ""
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from conformance.core.exit_codes import EXIT_CODES
-from conformance.core.model import JUDGED, OPEN, Level, Outcome, Result, Run, Scope, Verdict, Waiver
+from conformance.core.model import JUDGED_OUTCOMES, OPEN_OUTCOMES, Level, Outcome, Result, Run, Scope, Verdict, Waiver
 from conformance.judge.scope import by_tier, open_results
-from conformance.judge.verdict import failures, tiers_of, unaccepted, verdict_of, with_states, with_waivers
+from conformance.judge.verdict import failures, tiers_of, unaccepted_operations, verdict_of, with_states, with_waivers
 
 ALL = "all"
 _SUPERFLUOUS = ("expired", "unmatched", "unneeded", "mismatch")
@@ -119,7 +119,7 @@ def decide(run: Run, policy: Policy, baseline: Run | None = None, *, today: str 
 
 def _is_allowed_open(policy: Policy, result: Result) -> bool:
     """Whether the policy allows a result to stay open; an inapplicable further case needs another result."""
-    is_open = result.outcome in OPEN or result.further
+    is_open = result.outcome in OPEN_OUTCOMES or result.further
     return is_open and result.waived_by is None and result.requirement in policy.allow_incomplete
 
 
@@ -150,7 +150,7 @@ def _restrictions(policy: Policy) -> tuple[str, ...]:
 
 
 def _unproven(scope: Scope, waivers: Iterable[Waiver]) -> Iterable[str]:
-    for name in unaccepted(scope.unproven, waivers):
+    for name in unaccepted_operations(scope.unproven, waivers):
         yield f"{name} was never answered 200"
 
 
@@ -222,7 +222,7 @@ def _compare(obstacle: Obstacle, baseline_result: Result | None) -> Obstacle:
             kind=ObstacleKind.FAILED if is_same_failure else ObstacleKind.REGRESSED,
             before=baseline_result.outcome,
         )
-    kind = ObstacleKind.NO_LONGER_JUDGED if baseline_result.outcome in JUDGED else obstacle.kind
+    kind = ObstacleKind.NO_LONGER_JUDGED if baseline_result.outcome in JUDGED_OUTCOMES else obstacle.kind
     return replace(obstacle, kind=kind, before=baseline_result.outcome)
 
 
@@ -235,12 +235,12 @@ def _newly_open(
         baseline_result = before.get(_key(result))
         if (
             baseline_result is None
-            or baseline_result.outcome not in JUDGED
+            or baseline_result.outcome not in JUDGED_OUTCOMES
             or _key(result) in listed_keys
             or result.waived_by is not None
         ):
             continue
-        if result.level in _BINDING and (result.outcome in OPEN or result.outcome is Outcome.INAPPLICABLE):
+        if result.level in _BINDING and (result.outcome in OPEN_OUTCOMES or result.outcome is Outcome.INAPPLICABLE):
             yield result, baseline_result
 
 
@@ -251,7 +251,7 @@ def _missing_results(current_keys: Iterable[Key], before: Mapping[Key, Result], 
         is_required = (
             baseline_result.level is Level.REQUIRED and baseline_result.requirement not in policy.allow_incomplete
         )
-        if is_required and key not in keys and baseline_result.outcome in JUDGED:
+        if is_required and key not in keys and baseline_result.outcome in JUDGED_OUTCOMES:
             yield baseline_result
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from conformance.core.model import OPEN
+from conformance.core.model import OPEN_OUTCOMES
 from conformance.decisions.history import Trend
 from conformance.decisions.html_page import page
 from conformance.reports.shaping.text import clean, dumps, map_strings, utf8
@@ -22,7 +22,7 @@ def lines(trends: Sequence[Trend], unread: Sequence[str] = ()) -> Iterator[str]:
         yield _HEAD
         for point in trend.points:
             counts = point.counts
-            open_count = sum(counts.get(outcome, 0) for outcome in OPEN)
+            open_count = sum(counts.get(outcome, 0) for outcome in OPEN_OUTCOMES)
             p50, p99 = (f"{value:.1f} ms" if value is not None else "–" for value in (point.p50_ms, point.p99_ms))
             changes = [f"+{name}" for name in point.newly_failed] + [f"-{name}" for name in point.newly_passed]
             yield (

@@ -18,7 +18,7 @@ from conformance.journal.fold import JournalFold
 from conformance.journal.journal import NAME, Journal, repair
 from conformance.journal.lines import RunStarted, SegmentEnded, SegmentResumed
 from conformance.journal.reader import read, read_with_places
-from conformance.journal.run_directory import parts_of, read_lines
+from conformance.journal.run_directory import read_lines, worker_journals
 from conformance.journal.segments import PreviousSegments
 from conformance.judge.assemble import load
 
@@ -67,14 +67,14 @@ class ResumableRun:
         if (session.contract.digest, check_set_digest()) != (suite.contract, suite.checks):
             changed_part = "contract" if session.contract.digest != suite.contract else "checks"
             yield f"the {changed_part} of the suite changed (use version {suite.version}, {_OR_NEW_RUN})"
-        elif len(session.instances) != len(self.previous_segments.left):
+        elif len(session.instances) != len(self.previous_segments.remaining):
             yield f"some of its checks do not apply any more ({_OR_NEW_RUN})"
 
     def join_journals(self) -> None:
         """Repairs the journals of the folder and joins them to one that can be continued. Raises JournalError."""
         journal_path = self.directory / NAME
         repair(journal_path)
-        parts = parts_of(self.directory)
+        parts = worker_journals(self.directory)
         known_lines = set(journal_path.read_bytes().splitlines()) if parts else set()
         for path in parts:
             repair(path)
@@ -87,11 +87,11 @@ class ResumableRun:
 
     def close_run(self) -> Run:
         """Assembles a run without open checks, and writes the end of its journal if missing. Raises JournalError."""
-        if self.previous_segments.ended:
+        if self.previous_segments.interruption:
             self.join_journals()
             self.journal.append(
                 SegmentResumed(
-                    self.previous_segments.part, self.previous_segments.ended, 0, run_name(), utc_timestamp()
+                    self.previous_segments.part, self.previous_segments.interruption, 0, run_name(), utc_timestamp()
                 )
             )
             self.journal.append(SegmentEnded(utc_timestamp()))
@@ -106,8 +106,8 @@ def open_resumable(directory: Path) -> ResumableRun:
     path = directory / NAME
     if not path.is_file():
         raise UsageError("there is no run here", where=str(directory), hint="name the folder that the run printed")
-    journal = Journal(path, wait_s=_LOCK_TIMEOUT_S if parts_of(directory) else 0.0)
-    for worker_journal in parts_of(directory):
+    journal = Journal(path, wait_s=_LOCK_TIMEOUT_S if worker_journals(directory) else 0.0)
+    for worker_journal in worker_journals(directory):
         Journal(worker_journal, wait_s=_LOCK_TIMEOUT_S).close()
     if not isinstance(next(read(path), None), RunStarted):
         problem = "there is nothing to resume: the run ended before its first request"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from conformance.core import interrupts
-from conformance.core.gc_tuning import calm_collector
+from conformance.core.gc_tuning import reduce_collections
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -68,7 +68,7 @@ class Engine(Generic[R, T]):
     def start(self) -> None:
         """Raises what opening the context raised. If a signal interrupts it, call `stop` nevertheless."""
         self._thread.start()
-        with interrupts.taken():
+        with interrupts.accept_signals():
             self._ready.wait()
         if self._failure is not None:
             raise self._failure
@@ -88,7 +88,7 @@ class Engine(Generic[R, T]):
     def result(self, key: str) -> T:
         """Waits for a job and returns its result. Raises EngineShutdown, or the exception that the job raised."""
         try:
-            with interrupts.taken():
+            with interrupts.accept_signals():
                 return self._futures[key].result(self._remaining_wait_s())
         except TimeoutError:
             if self._futures[key].done():  # raised by the job
@@ -102,7 +102,7 @@ class Engine(Generic[R, T]):
         """Waits until a job ends, the event is set, or `timeout_s` seconds or the deadline have passed."""
         if key in self._futures:
             self._futures[key].add_done_callback(lambda _: event.set())
-            with interrupts.taken():
+            with interrupts.accept_signals():
                 event.wait(self._remaining_wait_s() if timeout_s is None else timeout_s)
 
     def stop(self, reason: str = "") -> None:
@@ -138,7 +138,7 @@ class Engine(Generic[R, T]):
 
     def _run(self) -> None:
         try:
-            with calm_collector():
+            with reduce_collections():
                 asyncio.run(self._supervise())
         except asyncio.CancelledError:
             pass

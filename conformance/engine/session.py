@@ -41,7 +41,7 @@ from conformance.journal.lines import (
     TrafficStats,
 )
 from conformance.journal.reader import read
-from conformance.journal.run_directory import claim_directory, parts_of, remove_empty
+from conformance.journal.run_directory import claim_directory, remove_empty, worker_journals
 from conformance.journal.segments import PreviousSegments
 from conformance.judge.assemble import assemble, load
 from conformance.judge.coverage import unreachable
@@ -49,7 +49,7 @@ from conformance.profile.loader import load_profile
 from conformance.profile.model import Profile
 from conformance.profile.overrides import override_limits
 from conformance.profile.secrets import resolve_secret
-from conformance.profile.shares import share_of, unspent
+from conformance.profile.shares import remove_used, share_of
 
 _WHOLE_RUN: Final = RunPart()
 _SPARE_LANES: Final = 4
@@ -76,7 +76,7 @@ class Session:
         full_profile = replace(full_profile, limits=override_limits(full_profile.limits, options.limit_overrides))
         self.previous_segments = part.previous_segments
         self.profile: Profile = share_of(
-            unspent(full_profile, self.previous_segments.spent if self.previous_segments else {}), *self.share
+            remove_used(full_profile, self.previous_segments.used_places if self.previous_segments else {}), *self.share
         )
         self.contract: Contract = load_contract()
         self.seed = self._seed() if options.seed is None else options.seed
@@ -103,7 +103,7 @@ class Session:
     def instances(self) -> list[Instance]:
         """All instances that apply to this profile; of a resumed run, those that are still open."""
         applicable = instances(all_checks(), self.profile, self.contract)
-        open_keys = set(self.previous_segments.left) if self.previous_segments else None
+        open_keys = set(self.previous_segments.remaining) if self.previous_segments else None
         return [
             instance
             for instance in applicable
@@ -164,7 +164,7 @@ class Session:
         journal_file = self.directory / NAME
         if self.directory == Path() or not journal_file.is_file() or journal_file.stat().st_size:
             return
-        for path in (journal_file, *parts_of(self.directory)):
+        for path in (journal_file, *worker_journals(self.directory)):
             path.unlink()
         remove_empty(self._new_directories)
 
@@ -176,7 +176,7 @@ class Session:
         if self.previous_segments:
             segment = SegmentResumed(
                 self.previous_segments.part,
-                self.previous_segments.ended,
+                self.previous_segments.interruption,
                 len(selected),
                 self.run_name,
                 self._started_at,
@@ -228,7 +228,7 @@ class Session:
         """Appends the workers' journals to the controller's, unless the run did not begin."""
         if not self.planned_count:
             return
-        for path in parts_of(self.directory):
+        for path in worker_journals(self.directory):
             for line in read(path):
                 self.journal.append(self._redact(line))
             path.unlink()
@@ -310,7 +310,7 @@ class Session:
             settings,
             requests_before=-(-previous.requests // self.part.share[1]),  # all of them were sent by this shard
             since_s=max(0.0, elapsed.total_seconds()),
-            limits_provoked=previous.limited,
+            limits_provoked=previous.limits_provoked,
         )
 
     def schedule(self, instances: Sequence[Instance]) -> None:
@@ -345,7 +345,7 @@ class Session:
 
     def finish(self, reason: str = "") -> None:
         """Stops the engine and, if the run began, writes the journal's last line."""
-        flow = self._runtime.flow if self._runtime else None
+        flow = self._runtime.sender if self._runtime else None
         if self._engine is not None:
             self._engine.stop(reason)
             reason = self._engine.stop_reason or (flow.limit_reached if flow else "") or reason

@@ -1,3 +1,3 @@
-"""The journal of a run: its lines, their writers and readers, the exchanges in it, a run's folder, its segments."""
+"""The journal of a run: its lines, writers and readers, exchanges, run folder, segments and shards."""
 
 __all__ = ["exchange_store", "fold", "journal", "lines", "outbox", "reader", "run_directory", "segments", "shards"]

@@ -1,4 +1,4 @@
-"""The exchanges of a run, of which a long run holds only the first: the others stay in the journal until asked for."""
+"""The exchanges of a run: the first ones are kept in memory, the others are read from the journal on access."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from conformance.journal.lines import ExchangeRecorded, decode
 
 T = TypeVar("T")
 MEMORY_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of the journal's lines that are kept in memory as values: a run of the usual size, whole."""
+"""Bytes of journal lines whose values are kept in memory: all lines of a run of the usual size."""
 _MAX_SHARED: Final = 1_000
-"""Values that many exchanges have in common come again soon; no more than this are remembered."""
+"""Maximum number of values that are cached for sharing between exchanges."""
 _COMMON: Final = ("operation", "method", "check", "purpose", "credential")
 _NO_MESSAGE: Final = Message()
 
 
 class Place(NamedTuple):
-    """Where a line of a journal stands."""
+    """The position of a line in a journal."""
 
     path: Path
     offset: int
@@ -33,59 +33,59 @@ class Place(NamedTuple):
 class Exchanges(Sequence[Exchange]):
     """In the order of the journal, each once. `memory`: the bytes of lines whose values are kept in memory.
 
-    Raises JournalError where the journal is gone when it is read again.
+    Raises JournalError where the journal cannot be read again.
     """
 
     def __init__(self, memory: int = MEMORY_BYTES) -> None:
         self._memory_left = memory
         self._numbers: dict[str, int] = {}
-        self._kept: dict[int, Exchange] = {}
+        self._in_memory: dict[int, Exchange] = {}
         self._paths: list[Path] = []
-        self._which = array("H")
+        self._path_indices = array("H")
         self._offsets = array("Q")
         self._lengths = array("Q")
-        self._same: dict[Any, Any] = {}
+        self._shared_values: dict[Any, Any] = {}
 
     def add(self, exchange: Exchange, place: Place | None) -> Exchange:
-        """Adds an exchange of the journal; gives it as the judgement needs it, without messages that are not kept."""
-        number, kept = self._placed(exchange.id, place)
+        """Adds an exchange of the journal; returns it for the judge, without messages that are not kept in memory."""
+        number, in_memory = self._assign_place(exchange.id, place)
         if place is not None:
-            exchange = self._compacted(exchange, kept)
-        if kept:
-            self._kept[number] = exchange
+            exchange = self._compact(exchange, in_memory)
+        if in_memory:
+            self._in_memory[number] = exchange
         else:
-            self._kept.pop(number, None)
+            self._in_memory.pop(number, None)
         return exchange
 
-    def _compacted(self, exchange: Exchange, kept: bool) -> Exchange:
-        """The same with one copy of what many exchanges have in common, and without messages that are not kept."""
+    def _compact(self, exchange: Exchange, in_memory: bool) -> Exchange:
+        """The exchange with shared copies of common values, and without messages that are not kept."""
         changes: dict[str, Any] = {name: intern(getattr(exchange, name)) for name in _COMMON}
-        if kept:
+        if in_memory:
             changes |= {"request": self._message(exchange.request), "response": self._message(exchange.response)}
         else:
             changes |= {"request": _NO_MESSAGE, "response": _NO_MESSAGE, "url": "", "at": 0.0}
-            changes |= {"status": self._shared(exchange.status), "findings": self._shared(exchange.findings)}
-        return replace(exchange, judged=self._shared(exchange.judged), **changes)
+            changes |= {"status": self._share(exchange.status), "findings": self._share(exchange.findings)}
+        return replace(exchange, judged=self._share(exchange.judged), **changes)
 
     def _message(self, message: Message) -> Message:
-        headers = tuple([self._shared(header) for header in message.headers])
+        headers = tuple([self._share(header) for header in message.headers])
         return Message(headers, message.body, message.body_bytes, message.truncated)
 
     def number(self, name: str) -> int:
-        """The place of the exchange with this id. Raises KeyError."""
+        """The index of the exchange with this id. Raises KeyError."""
         return self._numbers[name]
 
-    def _placed(self, name: str, place: Place | None) -> tuple[int, bool]:
-        """Its number, and whether it is kept in memory. A line that comes again, since a joining of journals was cut
-        short, replaces the one before."""
+    def _assign_place(self, name: str, place: Place | None) -> tuple[int, bool]:
+        """Returns its number, and whether it is kept in memory. A repeated line, left by an interrupted join of
+        journals, replaces the previous one."""
         number = self._numbers.setdefault(name, len(self._lengths))
         if number == len(self._lengths):
-            for column in (self._which, self._offsets, self._lengths):
+            for column in (self._path_indices, self._offsets, self._lengths):
                 column.append(0)
         if place is not None:
             if not self._paths or self._paths[-1] != place.path:
                 self._paths.append(place.path)
-            self._which[number] = len(self._paths) - 1
+            self._path_indices[number] = len(self._paths) - 1
             self._offsets[number], self._lengths[number] = place.offset, place.length
         if place is None or place.length <= self._memory_left:
             self._memory_left -= place.length if place else 0
@@ -103,23 +103,23 @@ class Exchanges(Sequence[Exchange]):
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
         number = range(len(self))[index]
-        if number in self._kept:
-            return self._kept[number]
-        with self._opened(self._which[number]) as file:
+        if number in self._in_memory:
+            return self._in_memory[number]
+        with self._open(self._path_indices[number]) as file:
             return self._read(file, number)
 
     def __iter__(self) -> Iterator[Exchange]:
-        file, which = None, -1
+        file, path_index = None, -1
         try:
             for number in range(len(self)):
-                if number in self._kept:
-                    yield self._kept[number]
+                if number in self._in_memory:
+                    yield self._in_memory[number]
                     continue
-                if file is None or which != self._which[number]:
+                if file is None or path_index != self._path_indices[number]:
                     if file is not None:
                         file.close()
-                    which = self._which[number]
-                    file = self._opened(which)
+                    path_index = self._path_indices[number]
+                    file = self._open(path_index)
                 yield self._read(file, number)
         finally:
             if file is not None:
@@ -131,18 +131,18 @@ class Exchanges(Sequence[Exchange]):
     __hash__ = None  # type: ignore[assignment]
 
     @property
-    def named(self) -> Mapping[str, Exchange]:
-        """By their ids; one is read when it is looked up."""
-        return _Named(self, self._numbers)
+    def by_id(self) -> Mapping[str, Exchange]:
+        """By id; each is read on access."""
+        return _ExchangesById(self, self._numbers)
 
-    def _shared(self, value: T) -> T:
-        if len(self._same) >= _MAX_SHARED:
-            self._same.clear()
-        known: T = self._same.setdefault(value, value)
-        return known
+    def _share(self, value: T) -> T:
+        if len(self._shared_values) >= _MAX_SHARED:
+            self._shared_values.clear()
+        shared: T = self._shared_values.setdefault(value, value)
+        return shared
 
-    def _opened(self, which: int) -> BinaryIO:
-        path = self._paths[which]
+    def _open(self, path_index: int) -> BinaryIO:
+        path = self._paths[path_index]
         try:
             return path.open("rb")
         except OSError as error:
@@ -155,17 +155,17 @@ class Exchanges(Sequence[Exchange]):
         except (OSError, ValueError, JournalError):
             line = None
         if not isinstance(line, ExchangeRecorded):
-            where = str(self._paths[self._which[number]])
-            raise JournalError("has another line than before at the same place", where=where)
+            where = str(self._paths[self._path_indices[number]])
+            raise JournalError("has changed since it was read", where=where)
         return line.exchange
 
 
-def named(exchanges: Sequence[Exchange]) -> Mapping[str, Exchange]:
-    """Exchanges by their ids, wherever they are kept."""
-    return exchanges.named if isinstance(exchanges, Exchanges) else {exchange.id: exchange for exchange in exchanges}
+def exchanges_by_id(exchanges: Sequence[Exchange]) -> Mapping[str, Exchange]:
+    """Exchanges by id, in memory or in a journal."""
+    return exchanges.by_id if isinstance(exchanges, Exchanges) else {exchange.id: exchange for exchange in exchanges}
 
 
-class _Named(Mapping[str, Exchange]):
+class _ExchangesById(Mapping[str, Exchange]):
     def __init__(self, exchanges: Exchanges, numbers: Mapping[str, int]) -> None:
         self._exchanges = exchanges
         self._numbers = numbers

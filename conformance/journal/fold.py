@@ -1,4 +1,4 @@
-"""Folds the lines of a journal: the judge, resumed runs and the joining of shards all start from what it gives."""
+"""Folds the lines of a journal, for the judge, for resumed runs and for joining shards."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from conformance.journal.lines import (
 )
 from conformance.journal.segments import Key, PreviousSegments, SegmentEnds
 
-_UNFINISHED: Final = "budget:"
-"""The cause of a result that only says that no more requests were allowed when its check was due."""
-_LIMITS: Final = "check_rate_limit["
+_UNFINISHED_CAUSE: Final = "budget:"
+"""The prefix of the cause of results whose checks did not run for lack of requests in the budget."""
+_RATE_LIMIT_CHECK: Final = "check_rate_limit["
 
 
 def key(value: Result | PlannedCheck) -> Key:
-    """What a result, or a planned check, is about."""
+    """The identity of a result or of a planned check."""
     return value.check, value.operation, value.case
 
 
 class JournalFold:
-    """What the lines of a journal say, added one after the other.
+    """The content of a journal, whose lines are added in order.
 
-    `memory`: as in `Exchanges`. Raises JournalError where the lines are those of no run.
+    `memory`: as in `Exchanges`. Raises JournalError where the first line does not begin a run.
     """
 
     def __init__(self, where: str = "journal", memory: int = MEMORY_BYTES) -> None:
         self._where = where
         self._head: RunStarted | None = None
         self._names: list[str] = []
-        self._spent: dict[str, dict[int, None]] = {}
+        self._used_places: dict[str, dict[int, None]] = {}
         self.ends = SegmentEnds()
         self.exchanges = Exchanges(memory)
         self.judged_exchanges: list[Exchange] = []
-        """All exchanges as the judgement needs them, whether or not their messages are kept in memory."""
+        """All exchanges as the judge needs them, whether or not their messages are kept in memory."""
         self.results: dict[Key, Result] = {}
         """The last result of each check."""
         self.resources: list[ResourceCreated | ResourceRemoved] = []
@@ -54,49 +54,51 @@ class JournalFold:
     @property
     def head(self) -> RunStarted:
         if self._head is None:
-            raise self._headless()
+            raise self._missing_head_error()
         return self._head
 
-    def _headless(self) -> JournalError:
-        return JournalError("has no first line that says which run it is", where=self._where)
+    def _missing_head_error(self) -> JournalError:
+        return JournalError("has no first line of the kind 'run'", where=self._where)
 
     def add_all(self, lines: Iterable[tuple[Line, Place | None]]) -> None:
         for line, place in lines:
             self.add(line, place)
 
     def add(self, line: Line, place: Place | None = None) -> None:
-        """`place`: where an exchange can be read again, if it can: it need not be kept in memory."""
+        """`place`: the position from which an exchange can be read again, so that memory need not keep it."""
         if self._head is None:
             if not isinstance(line, RunStarted):
-                raise self._headless()
+                raise self._missing_head_error()
             self._head = line
         match line:
             case ExchangeRecorded(exchange=exchange):
                 judged = self.exchanges.add(exchange, place)
                 number = self.exchanges.number(exchange.id)
-                self.judged_exchanges[number : number + 1] = [judged]  # at the end, unless it comes again
+                self.judged_exchanges[number : number + 1] = [judged]  # a repeated line replaces the first
             case CheckConcluded(result=result):
                 self.results[key(result)] = result
             case ResourceCreated() | ResourceRemoved():
                 self.resources.append(line)
             case FixtureSpent(name=name, place=number):
-                self._spent.setdefault(name, {})[number] = None
+                self._used_places.setdefault(name, {})[number] = None
             case SegmentResumed(run=run):
-                self.ends.resume()
+                self.ends.begin_segment()
                 self._names.append(run)
             case SegmentEnded():
                 self.ends.add(line)
 
     def previous_segments(self) -> PreviousSegments:
-        """What the run leaves to do for the segment that resumes it."""
-        finished = {about for about, result in self.results.items() if not result.cause.startswith(_UNFINISHED)}
+        """The state of the run for the segment that resumes it."""
+        finished = {
+            result_key for result_key, result in self.results.items() if not result.cause.startswith(_UNFINISHED_CAUSE)
+        }
         return PreviousSegments(
             part=self.ends.count + 1,
-            left=tuple(key(check) for check in self.head.planned if key(check) not in finished),
-            ended=self.ends.interrupted,
+            remaining=tuple(key(check) for check in self.head.planned if key(check) not in finished),
+            interruption=self.ends.interruption,
             began_at=self.head.started_at,
             requests=len(self.exchanges),
-            spent={name: tuple(places) for name, places in self._spent.items()},
+            used_places={name: tuple(places) for name, places in self._used_places.items()},
             names=(self.head.run, *self._names),
-            limited=any(exchange.check.startswith(_LIMITS) for exchange in self.judged_exchanges),
+            limits_provoked=any(exchange.check.startswith(_RATE_LIMIT_CHECK) for exchange in self.judged_exchanges),
         )

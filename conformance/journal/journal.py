@@ -1,6 +1,6 @@
-"""Writes a journal: one line at a time, appended as the run goes. All reports are made from it.
+"""Writes a journal: lines are appended during the run. All reports are made from it.
 
-A line is handed to the operating system whole, so a killed run keeps every line that it had written.
+Lines are not buffered, so a killed run keeps every line that it had written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from conformance.core.errors import JournalError
 from conformance.journal.lines import Line, encode
 
-if sys.platform != "win32":  # which has no such locks
+if sys.platform != "win32":  # Windows has no such locks
     import fcntl
 
 NAME: Final = "journal.ndjson"
@@ -26,7 +26,7 @@ NAME: Final = "journal.ndjson"
 class Journal:
     """An append-only file of JSON lines, for one process at a time. Raises JournalError when it cannot be written.
 
-    `wait_s`: how long another process that writes it may take to end.
+    `wait_s`: how long to wait for the end of another process that writes it.
     """
 
     evidence = True
@@ -35,14 +35,14 @@ class Journal:
     def __init__(self, path: Path, *, wait_s: float = 0.0) -> None:
         self.path = path
         self._lock = Lock()
-        self._failed = ""
+        self._write_error = ""
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise JournalError(error.strerror or "cannot be opened", where=str(path)) from None
-        if not _only_writer(self._file, wait_s):
+        if not _lock_file(self._file, wait_s):
             os.close(self._file)
-            raise JournalError("another process is writing it", where=str(path), hint="that run still goes on")
+            raise JournalError("another process is writing it", where=str(path), hint="that run has not ended")
 
     def append(self, line: Line) -> None:
         text = encode(line)
@@ -52,19 +52,21 @@ class Journal:
                 while written < len(text):
                     written += os.write(self._file, text[written:])
             except OSError as error:
-                self._take_back(written)
-                self._failed = error.strerror or "cannot be written"
-                raise JournalError(self._failed, where=str(self.path), hint="free some space and run again") from None
+                self._remove_partial_line(written)
+                self._write_error = error.strerror or "cannot be written"
+                raise JournalError(
+                    self._write_error, where=str(self.path), hint="free some space and run again"
+                ) from None
 
-    def _take_back(self, written: int) -> None:
-        """Removes the piece of a line that did not fit, so that a later one does not go on in the middle of it."""
+    def _remove_partial_line(self, written: int) -> None:
+        """Removes a line that was written in part, so that the next line does not continue it."""
         if written:
             os.ftruncate(self._file, os.fstat(self._file).st_size - written)
 
     @property
-    def failed(self) -> str:
-        """Why a line could not be written; empty where all could."""
-        return self._failed
+    def write_error(self) -> str:
+        """Why a line could not be written; empty where all were written."""
+        return self._write_error
 
     def close(self) -> None:
         os.close(self._file)
@@ -76,7 +78,7 @@ class MemoryJournal(Journal):
     def __init__(self, *, evidence: bool = True) -> None:
         self.evidence = evidence
         self.lines: list[Line] = []
-        self._failed = ""
+        self._write_error = ""
 
     def append(self, line: Line) -> None:
         self.lines.append(line)
@@ -85,16 +87,16 @@ class MemoryJournal(Journal):
         """There is no file."""
 
 
-def _only_writer(file: int, wait_s: float) -> bool:
-    """Whether no other process writes the file; none may until this one ends, however it does."""
+def _lock_file(file: int, wait_s: float) -> bool:
+    """Locks the file until this process ends; False where another process has locked it."""
     if sys.platform == "win32":
         return True
-    until = time.monotonic() + wait_s
+    deadline = time.monotonic() + wait_s
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 return False
             time.sleep(0.05)
         except OSError:  # a file system without locks
@@ -104,20 +106,20 @@ def _only_writer(file: int, wait_s: float) -> bool:
 
 
 def repair(path: Path) -> None:
-    """Cuts off a last line that a killed process left torn, so that the next one does not go on in the middle of it.
+    """Removes an incomplete last line that a killed process left, so that the next line does not continue it.
 
-    Raises JournalError where that cannot be done.
+    Raises JournalError where that is impossible.
     """
     try:
         with path.open("r+b") as file:
             raw = file.read()
-            whole, newline, last = raw.rpartition(b"\n")
+            complete, newline, last = raw.rpartition(b"\n")
             if not last:
                 return
-            if _is_json(last):  # all of it but the newline was written
+            if _is_json(last):  # only the newline is missing
                 file.write(b"\n")
             else:
-                file.truncate(len(whole) + len(newline))
+                file.truncate(len(complete) + len(newline))
     except OSError as error:
         raise JournalError(error.strerror or "cannot be repaired", where=str(path)) from None
 

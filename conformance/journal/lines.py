@@ -16,10 +16,10 @@ import msgspec
 
 from conformance.core.errors import JournalError
 from conformance.core.model import Exchange, Level, OperationInfo, ProfileInfo, Requirement, Result, Suite, Waiver
-from conformance.core.strict_json import as_unicode
+from conformance.core.strict_json import replace_surrogates
 
 JOURNAL_VERSION: Final = 3
-"""Raised whenever a reader of the version before would misread a line."""
+"""Incremented whenever a reader of the previous version would misread a line."""
 SCHEMA: Final = Path(__file__).with_name("journal.schema.json")
 
 
@@ -28,7 +28,7 @@ class _Line(msgspec.Struct, frozen=True, tag_field="kind"):
 
 
 class PlannedCheck(msgspec.Struct, frozen=True):
-    """One check that a run is going to judge."""
+    """One check that a run will judge."""
 
     check: str
     requirement: str
@@ -39,18 +39,18 @@ class PlannedCheck(msgspec.Struct, frozen=True):
 
 
 class Shard(msgspec.Struct, frozen=True):
-    """Which part of a run a journal holds: number `number` of `of`, from 1."""
+    """The part of a run that a journal holds: number `number` of `of`, from 1."""
 
     number: int
     of: int
     all: int
-    """How many checks the profile calls for."""
+    """The number of checks that the profile calls for."""
     asked: str = ""
-    """The selection, as text."""
+    """The selection of checks, as text."""
 
 
 class RunStarted(_Line, frozen=True, tag="run"):
-    """The first line: which run this is, and everything that is going to be judged."""
+    """The first line: the identity of the run, and everything that it will judge."""
 
     schema_version: Literal[3]
     suite: Suite
@@ -58,7 +58,7 @@ class RunStarted(_Line, frozen=True, tag="run"):
     profile: ProfileInfo
     seed: int
     run: str
-    """Everything that the run creates at the target begins with this name."""
+    """The prefix of all names that the run creates at the target."""
     started_at: str
     requirements: tuple[Requirement, ...]
     operations: tuple[OperationInfo, ...]
@@ -66,31 +66,31 @@ class RunStarted(_Line, frozen=True, tag="run"):
     examples: int
     filtered: bool = False
     again: str = ""
-    """The command that runs this profile against this target once more."""
+    """The command that runs this profile against this target again."""
     options: Mapping[str, Any] = {}
-    """What the run was asked for, as `RunOptions.to_json` gives it."""
+    """The options of the run, as `RunOptions.to_json` returns them."""
     unreachable: Mapping[str, Mapping[str, str]] = {}
-    """operationId -> declared status -> why no caller can bring it about."""
+    """operationId -> declared status -> why no caller can cause it."""
     exclusions: Mapping[str, str] = {}
     """The profile's exclusions: dotted key -> reason."""
     provokes: bool = False
-    """Whether the profile lets a rate limit be provoked."""
+    """Whether the profile allows provoking a rate limit."""
     answer_schemas: Mapping[str, str] = {}
     """operationId -> the interface's name of the schema of its 200."""
     waivers: tuple[Waiver, ...] = ()
     shard: Shard | None = None
     shards: int = 0
-    """Of how many shards this journal was merged; 0 where it was not."""
+    """The number of shards that were merged into this journal; 0 where it was not merged."""
 
 
 class ExchangeRecorded(_Line, frozen=True, tag="exchange"):
-    """A request was sent, and this is what came back."""
+    """A request was sent: the exchange."""
 
     exchange: Exchange
 
 
 class CheckConcluded(_Line, frozen=True, tag="result"):
-    """A check came to its end. The last line about a check counts."""
+    """A check ended. The last line about a check counts."""
 
     result: Result
 
@@ -119,19 +119,19 @@ class FixtureSpent(_Line, frozen=True, tag="fixture"):
 
 
 class SegmentResumed(_Line, frozen=True, tag="resumed"):
-    """The run goes on after it was cut short. `after`: how the previous segment ended."""
+    """The run was resumed after an interruption. `after`: how the previous segment ended."""
 
     part: int
-    """The number of the segment that begins; 2 for the first that is resumed."""
+    """The number of the new segment; 2 for the first that is resumed."""
     after: str
     left: int
-    """How many checks it is going to judge."""
+    """The number of checks that it will judge."""
     run: str
     started_at: str
 
 
 class TrafficStats(msgspec.Struct, frozen=True):
-    """What a process sent and waited for; the members are those of `model.Traffic`."""
+    """The traffic of one process; the members are those of `model.Traffic`."""
 
     waited_s: float = 0.0
     waited_clock_s: float = 0.0
@@ -142,15 +142,15 @@ class TrafficStats(msgspec.Struct, frozen=True):
 
 
 class SegmentEnded(_Line, frozen=True, tag="end"):
-    """A process of a segment ended. A segment without such a line of the controller (no `worker`) was killed."""
+    """A process of a segment ended. Without such a line of the controller (no `worker`), the segment was killed."""
 
     finished_at: str
     interrupted: str = ""
-    """What cut it short; empty where it went to its end."""
+    """Why it ended early; empty where it is complete."""
     worker: str = ""
     traffic: TrafficStats = TrafficStats()
     fixtures: Mapping[str, int] = {}
-    """Fixture -> how many values were handed out."""
+    """Fixture -> number of values used."""
 
 
 Line: TypeAlias = (
@@ -171,35 +171,35 @@ codecs.register_error(_ESCAPE, lambda error: (json.dumps(error.object[error.star
 
 
 def encode(line: Line) -> bytes:
-    """The line as JSON in ASCII, so that no terminal obeys what a target wrote; with its newline."""
+    """The line as ASCII JSON with its newline, so that no terminal interprets control sequences of a target."""
     try:
         text = _ENCODER.encode(line)
-    except UnicodeEncodeError:  # a lone surrogate in a value that the suite generated, or of the command line
-        text = _ENCODER.encode(as_unicode(msgspec.to_builtins(line)))
+    except UnicodeEncodeError:  # a lone surrogate in a generated value or in the command line
+        text = _ENCODER.encode(replace_surrogates(msgspec.to_builtins(line)))
     if not text.isascii():
         text = text.decode().encode("ascii", _ESCAPE)
     return text + b"\n"
 
 
 class NoJson(ValueError):
-    """The text of a line is no JSON; the last line of a killed run may be."""
+    """The text of a line is no JSON, such as an incomplete last line of a killed run."""
 
 
 def decode(text: bytes, where: str = "journal", number: int = 1) -> Line:
-    """The line of a text. `where` and `number` name the file and the line in errors.
+    """Parses a line. `where` and `number` name the file and the line in errors.
 
-    Raises NoJson, and JournalError where the version or the kind is unknown, or the line has another shape.
+    Raises NoJson, and JournalError where the version or the kind is unknown, or the line does not fit the schema.
     """
     try:
         line: Line = _DECODER.decode(text)
     except msgspec.ValidationError as error:
-        raise _refusal(text, number, where, str(error)) from None
+        raise _line_error(text, number, where, str(error)) from None
     except (ValueError, RecursionError):
         raise NoJson from None
     return line
 
 
-def _refusal(text: bytes, number: int, where: str, problem: str) -> JournalError:
+def _line_error(text: bytes, number: int, where: str, problem: str) -> JournalError:
     try:
         value: Any = msgspec.json.decode(text)
     except (ValueError, RecursionError):
@@ -209,18 +209,18 @@ def _refusal(text: bytes, number: int, where: str, problem: str) -> JournalError
     kind, version = value["kind"], value.get("schema_version")
     if kind == "run" and version != JOURNAL_VERSION:
         suite = value.get("suite")
-        return _other_version(version, suite.get("version") if isinstance(suite, dict) else None, where)
+        return _version_error(version, suite.get("version") if isinstance(suite, dict) else None, where)
     if kind not in KINDS:
-        what = f"line {number} is of the kind {kind!r}, which version {JOURNAL_VERSION} of the journal does not have"
-        return JournalError(what, where=where, hint="read it with the version of the suite that wrote it")
-    return JournalError(f"line {number} has another shape: {problem}", where=where)
+        message = f"line {number} has the kind {kind!r}, which is unknown in version {JOURNAL_VERSION} of the journal"
+        return JournalError(message, where=where, hint="read it with the version of the suite that wrote it")
+    return JournalError(f"line {number} does not fit the schema: {problem}", where=where)
 
 
-def _other_version(version: Any, suite: Any, where: str) -> JournalError:
+def _version_error(version: Any, suite: Any, where: str) -> JournalError:
     writer = f", written by version {suite} of the suite" if suite else ""
-    what = f"is a journal of version {version}{writer}; this suite reads version {JOURNAL_VERSION}"
+    message = f"is a journal of version {version}{writer}; this suite reads version {JOURNAL_VERSION}"
     hint = "run it again, or read it with the version of the suite that wrote it"
-    return JournalError(what, where=where, hint=hint)
+    return JournalError(message, where=where, hint=hint)
 
 
 def json_schema() -> dict[str, Any]:

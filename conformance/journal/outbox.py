@@ -9,11 +9,11 @@ from conformance.journal.lines import Line, encode
 
 
 class Outbox(Journal):
-    """The journal of a process that has no folder: its lines wait until they are sent along with a report."""
+    """The journal of a process that has no folder: its lines wait until they are sent with a report."""
 
     def __init__(self) -> None:
         self._lines: deque[bytes] = deque()
-        self._failed = ""
+        self._write_error = ""
 
     def append(self, line: Line) -> None:
         self._lines.append(encode(line))

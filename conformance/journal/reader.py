@@ -1,4 +1,4 @@
-"""Reads journals: the lines of a file as typed values, each with its place."""
+"""Reads journals: the lines of a file as typed values, each with its position."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from conformance.journal.exchange_store import Place
 from conformance.journal.lines import Line, NoJson, decode
 
 LONGEST_LINE: Final = 64_000_000
-"""Bytes. A longer line is no line of a journal: this is ten times the longest that a run can write."""
+"""In bytes. A longer line is no line of a journal: a run writes lines of at most a tenth of this."""
 _CHUNK: Final = 4096
 _MAX_BLANK: Final = 1_000
 
 
 def read(path: Path) -> Iterator[Line]:
-    """The lines of a journal, in order. A torn last line, which a killed run leaves, is left out.
+    """The lines of a journal, in order. An incomplete last line, which a killed run leaves, is skipped.
 
-    Raises JournalError on a file that cannot be read, on a line in the middle that is no JSON, and as `lines.decode`.
+    Raises JournalError on a file that cannot be read, on a line before the last that is no JSON, and as `lines.decode`.
     """
     return (line for line, _ in read_with_places(path))
 
 
 def read_with_places(path: Path) -> Iterator[tuple[Line, Place]]:
-    """As `read`, each line with its place."""
+    """As `read`, each line with its position."""
     try:
         with open_regular(path) as file:
-            offset, torn, blank = 0, 0, 0
-            for number, text in enumerate(_texts(file), 1):
+            offset, invalid_line, blank_count = 0, 0, 0
+            for number, text in enumerate(_read_texts(file), 1):
                 if len(text) > LONGEST_LINE or (len(text) >= _CHUNK and not text.startswith(b"{")):
-                    raise JournalError(f"line {number} is too long to be one of a journal", where=str(path))
-                if torn:  # it was not the last one
-                    raise JournalError(f"line {torn} is no JSON", where=str(path))
+                    raise JournalError(f"line {number} is too long for a journal", where=str(path))
+                if invalid_line:  # it was not the last one
+                    raise JournalError(f"line {invalid_line} is no JSON", where=str(path))
                 place, offset = Place(path, offset, len(text)), offset + len(text)
                 if not text.strip():
-                    blank += 1
-                    if blank > _MAX_BLANK:
-                        raise JournalError("holds blank lines only: this is no journal", where=str(path))
+                    blank_count += 1
+                    if blank_count > _MAX_BLANK:
+                        raise JournalError("contains only blank lines: it is no journal", where=str(path))
                     continue
                 try:
                     line = decode(text, str(path), number)
                 except NoJson:
-                    torn = number
+                    invalid_line = number
                     continue
                 yield line, place
-            if torn and text.endswith(b"\n"):
-                raise JournalError(f"line {torn} is no JSON", where=str(path))
+            if invalid_line and text.endswith(b"\n"):
+                raise JournalError(f"line {invalid_line} is no JSON", where=str(path))
     except OSError as error:
         raise JournalError(error.strerror or "cannot be read", where=str(path)) from None
 
 
-def _texts(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file; of one that is no line of a journal as much as shows that."""
+def _read_texts(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file. One that cannot be a line of a journal is split at `_CHUNK` bytes."""
     while text := file.readline(_CHUNK):
         if text.startswith(b"{") and not text.endswith(b"\n"):
             text += file.readline(LONGEST_LINE)

@@ -1,4 +1,4 @@
-"""The folder of a run: claimed before anything is sent, and read again, whatever became of the run."""
+"""The folder of a run: claimed before the first request, and read after the run, even if it was killed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from conformance.journal.journal import NAME
 from conformance.journal.lines import Line
 from conformance.journal.reader import read_with_places
 
-_PARTS: Final = "journal-*.ndjson"
+_WORKER_JOURNALS: Final = "journal-*.ndjson"
 
 
-def claim_directory(wanted: Path | None, target: str) -> tuple[Path, list[Path]]:
-    """An empty folder for the reports, and the folders that were made for it.
+def claim_directory(requested: Path | None, target: str) -> tuple[Path, list[Path]]:
+    """Creates an empty folder for the reports; returns it with the folders that were created for it.
 
-    Raises ReportDirError where there is none to be had.
+    Raises ReportDirError where that is impossible.
     """
-    directory = wanted or _unused(Path("reports") / _folder_name(target))
-    made = [path for path in (directory, *directory.parents) if not path.exists()]
+    directory = requested or _unused_path(Path("reports") / _folder_name(target))
+    created = [path for path in (directory, *directory.parents) if not path.exists()]
     hint = "name another one with --report-dir"
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -33,10 +33,10 @@ def claim_directory(wanted: Path | None, target: str) -> tuple[Path, list[Path]]
             raise ReportDirError("the report directory is not empty", where=str(directory), hint=hint)
         (directory / NAME).touch()
     except OSError as error:
-        remove_empty(made)
+        remove_empty(created)
         problem = f"the report directory cannot be used: {error.strerror}"
         raise ReportDirError(problem, where=str(directory), hint=hint) from None
-    return directory, made
+    return directory, created
 
 
 def _folder_name(target: str) -> str:
@@ -44,32 +44,32 @@ def _folder_name(target: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', target)}-{stamp}"
 
 
-def _unused(directory: Path) -> Path:
-    """Two runs that begin in one second get a folder each."""
-    others = (directory.with_name(f"{directory.name}-{number}") for number in count(2))
-    return next(path for path in chain([directory], others) if not path.exists())
+def _unused_path(directory: Path) -> Path:
+    """Two runs that begin in the same second get different folders."""
+    candidates = (directory.with_name(f"{directory.name}-{number}") for number in count(2))
+    return next(path for path in chain([directory], candidates) if not path.exists())
 
 
 def remove_empty(directories: Iterable[Path]) -> None:
-    """Takes folders back, as far as nothing is in them."""
+    """Removes folders up to the first that is not empty."""
     with contextlib.suppress(OSError):
         for path in directories:
             path.rmdir()
 
 
 def read_lines(directory: Path) -> Iterator[tuple[Line, Place]]:
-    """The lines of a run's journal, and then those that the workers of a killed run left behind.
+    """The lines of a run's journal, followed by the journals of workers of a killed run.
 
-    `directory`: the run's, or a journal by itself. Raises JournalError where one cannot be read.
+    `directory`: the run's, or a journal file. Raises JournalError where one cannot be read.
     """
-    paths = journals_of(directory) if directory.is_dir() else (directory,)
+    paths = journal_paths(directory) if directory.is_dir() else (directory,)
     return chain.from_iterable(read_with_places(path) for path in paths)
 
 
-def journals_of(directory: Path) -> tuple[Path, ...]:
-    return (directory / NAME, *parts_of(directory))
+def journal_paths(directory: Path) -> tuple[Path, ...]:
+    return (directory / NAME, *worker_journals(directory))
 
 
-def parts_of(directory: Path) -> list[Path]:
+def worker_journals(directory: Path) -> list[Path]:
     """The journals of workers, which are joined when all have ended."""
-    return sorted(directory.glob(_PARTS))
+    return sorted(directory.glob(_WORKER_JOURNALS))

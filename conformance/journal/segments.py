@@ -1,4 +1,4 @@
-"""The segments of a run that was cut short and resumed: how each ended, and what they leave for the next one to do."""
+"""The segments of a run that was interrupted and resumed: how each ended, and the state for the next one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from conformance.journal.lines import SegmentEnded, TrafficStats
 
 KILLED: Final = "killed"
-"""How a segment ended that wrote no last line."""
+"""The end of a segment that wrote no last line."""
 
 
 class SegmentEnds:
@@ -18,12 +18,12 @@ class SegmentEnds:
     def __init__(self) -> None:
         self._segments: list[dict[str, SegmentEnded]] = [{}]
 
-    def resume(self) -> None:
-        """Another segment begins."""
+    def begin_segment(self) -> None:
+        """Begins another segment."""
         self._segments.append({})
 
     def add(self, end: SegmentEnded) -> None:
-        """A process of the current segment has ended."""
+        """Adds the last line of a process of the current segment."""
         last = self._segments[-1]
         last[end.worker or f"#{len(last)}"] = end
 
@@ -32,11 +32,11 @@ class SegmentEnds:
         return len(self._segments)
 
     @property
-    def interrupted(self) -> str:
-        """What cut the last segment short; empty where it went to its end."""
+    def interruption(self) -> str:
+        """Why the last segment ended early; empty where it is complete."""
         last = self._segments[-1].values()
-        why = next((end.interrupted for end in last if end.interrupted), "")
-        return why or ("" if any(not end.worker for end in last) else KILLED)
+        reason = next((end.interrupted for end in last if end.interrupted), "")
+        return reason or ("" if any(not end.worker for end in last) else KILLED)
 
     @property
     def finished_at(self) -> str:
@@ -45,42 +45,42 @@ class SegmentEnds:
 
     @property
     def traffic_stats(self) -> TrafficStats:
-        """Of all segments, one after the other; the processes of a segment send side by side."""
+        """Of all segments, which run in sequence; the processes of a segment send concurrently."""
         segments = [[end.traffic for end in segment.values()] for segment in self._segments]
-        stats = [one for segment in segments for one in segment]
+        stats = [traffic for segment in segments for traffic in segment]
         return TrafficStats(
-            waited_s=round(sum((one.waited_s for one in stats), 0.0), 3),
+            waited_s=round(sum((traffic.waited_s for traffic in stats), 0.0), 3),
             waited_clock_s=round(
-                sum((max((one.waited_clock_s for one in segment), default=0.0) for segment in segments), 0.0), 3
+                sum((max((traffic.waited_clock_s for traffic in segment), default=0.0) for segment in segments), 0.0), 3
             ),
-            limited=sum(one.limited for one in stats),
-            lost=sum(one.lost for one in stats),
-            most_in_flight=max((sum(one.most_in_flight for one in segment) for segment in segments), default=0),
-            slowest_rate=min((one.slowest_rate for one in stats if one.slowest_rate), default=None),
+            limited=sum(traffic.limited for traffic in stats),
+            lost=sum(traffic.lost for traffic in stats),
+            most_in_flight=max((sum(traffic.most_in_flight for traffic in segment) for segment in segments), default=0),
+            slowest_rate=min((traffic.slowest_rate for traffic in stats if traffic.slowest_rate), default=None),
         )
 
 
 Key = tuple[str, str, str]
-"""A check's id, an operationId and a case: what a result is about."""
+"""A check's id, an operationId and a case: the identity of a result."""
 
 
 @dataclass(frozen=True)
 class PreviousSegments:
-    """What the segments before this one leave behind; plain data, so that it can be sent to a worker."""
+    """The state after the previous segments; plain data, so that it can be sent to a worker."""
 
     part: int
-    """The number of the segment that comes now: 2 for the first that is resumed."""
-    left: tuple[Key, ...]
-    """What was planned and has no result that is final."""
-    ended: str
-    """How the segment before ended; empty where the run is complete."""
+    """The number of the current segment: 2 for the first that is resumed."""
+    remaining: tuple[Key, ...]
+    """The planned checks without a final result."""
+    interruption: str
+    """How the previous segment ended; empty where the run is complete."""
     began_at: str
     """When the run began (ISO 8601)."""
     requests: int = 0
-    """How many were sent and recorded."""
-    spent: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Values of static lists that were used: by fixture, their places."""
+    """The number of recorded requests."""
+    used_places: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Used values of static lists: fixture -> places."""
     names: tuple[str, ...] = ()
-    """Of the segments; everything that one created begins with its name."""
-    limited: bool = False
-    """Whether rate limits had begun to be provoked, which may still hold."""
+    """Of the segments; each is the prefix of all names that the segment created."""
+    limits_provoked: bool = False
+    """Whether rate limits were provoked, which may still be in force."""

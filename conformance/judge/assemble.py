@@ -1,4 +1,4 @@
-"""Journal -> Run. A pure function: the same lines give the same run, here or on another machine."""
+"""Journal -> Run. A pure function: the same lines give the same run on any machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.core.gc_tuning import calm_collector
+from conformance.core.gc_tuning import reduce_collections
 from conformance.core.model import Exchange, Latency, Outcome, Result, Run, Traffic
 from conformance.journal.fold import JournalFold, key
 from conformance.journal.journal import NAME
@@ -31,19 +31,19 @@ from conformance.judge.verdict import (
 
 
 def load(directory: Path) -> Run:
-    """The run in a report directory, with what the workers of a killed run left behind; or that of a journal.
+    """The run of a report directory, including the workers' journals of a killed run; or of a journal file.
 
-    Raises JournalError where there is no journal that can be read.
+    Raises JournalError where no journal can be read.
     """
-    with calm_collector():
+    with reduce_collections():
         fold = JournalFold(str(directory / NAME if directory.is_dir() else directory))
         fold.add_all(read_lines(directory))
         return _run(fold)
 
 
 def assemble(lines: Iterable[Line]) -> Run:
-    """A run from its journal's lines in memory; one that was cut short is as complete as it went."""
-    with calm_collector():
+    """A run from its journal's lines in memory, which may end early."""
+    with reduce_collections():
         fold = JournalFold()
         fold.add_all((line, None) for line in lines)
         return _run(fold)
@@ -52,20 +52,20 @@ def assemble(lines: Iterable[Line]) -> Run:
 def _run(fold: JournalFold) -> Run:
     head, ends, exchanges = fold.head, fold.ends, fold.judged_exchanges
     requirements, operations = head.requirements, head.operations
-    interrupted = ends.interrupted
-    checked = [*fold.results.values(), *_never_run(head.planned, fold.results, interrupted)]
+    interrupted = ends.interruption
+    check_results = [*fold.results.values(), *_missing_results(head.planned, fold.results, interrupted)]
     evidence = Evidence.of(
-        exchanges, checked, head.exclusions, provokes=head.provokes, answer_schemas=head.answer_schemas
+        exchanges, check_results, head.exclusions, provokes=head.provokes, answer_schemas=head.answer_schemas
     )
     invariants = invariant_results({r.id: r for r in requirements}, evidence, only_judged=head.filtered)
-    results = with_causes((*checked, *invariants))
+    results = with_causes((*check_results, *invariants))
     proven = proven_operations(exchanges)
     unproven = [operation.id for operation in operations if operation.id not in proven]
     waivers = with_states(head.waivers, results, head.started_at[:10], unproven)
     results = with_waivers(results, waivers, unproven)
     whole = not interrupted and not head.filtered
     tiers = tiers_of(results, requirements, operations, waivers, proven, whole=whole)
-    seen = coverage(exchanges, [operation.id for operation in operations])
+    cells = coverage(exchanges, [operation.id for operation in operations])
     return Run(
         suite=head.suite,
         target=head.target,
@@ -80,8 +80,8 @@ def _run(fold: JournalFold) -> Run:
         counts=counts_of(results),
         requirements=requirement_rows(requirements, results),
         results=results,
-        coverage=seen,
-        coverage_reasons=reasons(seen, head.unreachable, results),
+        coverage=cells,
+        coverage_reasons=reasons(cells, head.unreachable, results),
         traffic=_traffic(exchanges, ends.traffic_stats),
         operations=operations,
         waivers=waivers,
@@ -93,8 +93,10 @@ def _run(fold: JournalFold) -> Run:
     )
 
 
-def _never_run(planned: Iterable[PlannedCheck], results: Mapping[Key, Result], interrupted: str) -> Iterator[Result]:
-    """What was planned and has no result: it is reported, never forgotten."""
+def _missing_results(
+    planned: Iterable[PlannedCheck], results: Mapping[Key, Result], interrupted: str
+) -> Iterator[Result]:
+    """A result for each planned check that has none."""
     message = f"not run: {interrupted or 'it has no result'}"
     for check in planned:
         if key(check) not in results:
@@ -120,7 +122,7 @@ def _traffic(exchanges: Sequence[Exchange], stats: TrafficStats) -> Traffic:
 def _latency(values: list[float]) -> Latency:
     ordered = sorted(values)
 
-    def at(share: float) -> float:
+    def percentile(share: float) -> float:
         return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 3)
 
-    return Latency(len(ordered), at(0.5), at(0.9), at(0.99), round(ordered[-1], 3))
+    return Latency(len(ordered), percentile(0.5), percentile(0.9), percentile(0.99), round(ordered[-1], 3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from conformance.core.model import BAD, OPEN, Outcome, Result
+from conformance.core.model import BAD_OUTCOMES, OPEN_OUTCOMES, Outcome, Result
 
 
 def with_causes(results: Iterable[Result]) -> tuple[Result, ...]:
@@ -13,20 +13,22 @@ def with_causes(results: Iterable[Result]) -> tuple[Result, ...]:
     with_own_cause = tuple(map(_with_own_cause, results))
     causes = _causes_of_failures(with_own_cause)
     return tuple(
-        replace(result, cause=causes[result.cause]) if result.outcome in OPEN and result.cause in causes else result
+        replace(result, cause=causes[result.cause])
+        if result.outcome in OPEN_OUTCOMES and result.cause in causes
+        else result
         for result in with_own_cause
     )
 
 
 def _with_own_cause(result: Result) -> Result:
-    if result.cause or result.outcome not in (*BAD, Outcome.WARNED):
+    if result.cause or result.outcome not in (*BAD_OUTCOMES, Outcome.WARNED):
         return result
     return replace(result, cause=f"{result.requirement} {result.check}")
 
 
 def _causes_of_failures(results: Iterable[Result]) -> Mapping[str, str]:
     """The cause that a check gives an open result -> the cause of the failure that shows it."""
-    failures = [result for result in results if result.outcome in BAD]
+    failures = [result for result in results if result.outcome in BAD_OUTCOMES]
     causes = {result.cause: result.cause for result in failures}
     for result in failures:
         causes.setdefault(f"check:{result.check}", result.cause)

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from conformance.contract import Operation
-from conformance.core.model import OPEN, STATUSES, Exchange, Outcome, Result
+from conformance.core.model import OPEN_OUTCOMES, STATUSES, Exchange, Outcome, Result
 
 _PROVOKED_BY: Mapping[int, tuple[str, ...]] = {
     200: ("STA-2",),
@@ -69,7 +69,7 @@ def reasons(
 
 def _from_results(operation: str, status: int, by_cell: Mapping[tuple[str, str], list[Result]]) -> str:
     provoking = [r for requirement in _PROVOKED_BY[status] for r in by_cell.get((operation, requirement), ())]
-    for outcome in (Outcome.FAILED, *OPEN, Outcome.INAPPLICABLE):
+    for outcome in (Outcome.FAILED, *OPEN_OUTCOMES, Outcome.INAPPLICABLE):
         for result in provoking:
             if result.outcome is outcome:
                 return f"{result.requirement} {outcome.value}: {result.message or 'no message'}"

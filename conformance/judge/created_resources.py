@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from conformance.core.model import Created
+from conformance.core.model import CreatedResources
 from conformance.journal.lines import ResourceCreated, ResourceRemoved
 
 
-def created_resources(lines: Iterable[ResourceCreated | ResourceRemoved]) -> tuple[Created, ...]:
+def created_resources(lines: Iterable[ResourceCreated | ResourceRemoved]) -> tuple[CreatedResources, ...]:
     """One entry for each kind and state, in order of first creation."""
     ids_by_kind: dict[tuple[str, str], dict[str, None]] = {}
     removed_ids: dict[str, set[str]] = {}
@@ -24,7 +24,7 @@ def created_resources(lines: Iterable[ResourceCreated | ResourceRemoved]) -> tup
 
 def _entry(
     kind: str, state: str, ids: Iterable[str], removed_ids: Mapping[str, set[str]], troubles: Mapping[str, str]
-) -> Created:
+) -> CreatedResources:
     all_ids = tuple(ids)
     remaining = tuple(name for name in all_ids if name not in removed_ids.get(kind, ()))
-    return Created(kind, state, len(all_ids), remaining, troubles.get(kind, "") if remaining else "")
+    return CreatedResources(kind, state, len(all_ids), remaining, troubles.get(kind, "") if remaining else "")

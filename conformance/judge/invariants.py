@@ -111,7 +111,7 @@ class Invariants:
         if answer.request.operation.data_shape == "array" and isinstance(answer.value, dict) and "meta" in answer.value:
             meta = answer.value["meta"]
             if not (isinstance(meta, dict) or (meta is None and self._meta_null)):
-                yield Finding("ENV-3", "meta", f"meta is {strictjson.kind(meta)}, not an object")
+                yield Finding("ENV-3", "meta", f"meta is {strictjson.json_type(meta)}, not an object")
 
     def _has_schema(self, answer: Answer) -> bool:
         return answer.ok and not answer.is_unread and self._validators.knows(answer.request.operation.response_schema)
@@ -136,7 +136,7 @@ class Invariants:
         elif value is NO_VALUE:
             yield Finding("ERR-1", f"not-json:{status}", f"the body of the {status} is no JSON")
         elif not isinstance(value, dict) or not value:
-            description = "an empty object" if value == {} else strictjson.kind(value)
+            description = "an empty object" if value == {} else strictjson.json_type(value)
             yield Finding("ERR-1", f"not-object:{status}", f"the body of the {status} is {description}")
         elif self._validators.knows(ERROR_SCHEMA):
             if problem := self._validators.problem(ERROR_SCHEMA, value):
@@ -278,8 +278,8 @@ def _data(answer: Answer, requirement: str, expected_type: type, name: str) -> F
     if value is NO_VALUE:
         return  # reported by ENV-1
     if not isinstance(value, dict):
-        yield Finding(requirement, "envelope", f"the body is {strictjson.kind(value)}, not an object with data")
+        yield Finding(requirement, "envelope", f"the body is {strictjson.json_type(value)}, not an object with data")
     elif "data" not in value:
         yield Finding(requirement, "no-data", "the body has no data member")
     elif not isinstance(value["data"], expected_type):
-        yield Finding(requirement, "data", f"data is {strictjson.kind(value['data'])}, not {name}")
+        yield Finding(requirement, "data", f"data is {strictjson.json_type(value['data'])}, not {name}")

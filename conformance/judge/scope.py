@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from conformance.core.model import (
-    JUDGED,
-    OPEN,
+    JUDGED_OUTCOMES,
+    OPEN_OUTCOMES,
     Exchange,
     Exclusion,
     Gap,
@@ -105,9 +105,9 @@ def _cells(results: Iterable[Result]) -> Mapping[tuple[str, str], list[Result]]:
 
 def _cell(results: Sequence[Result]) -> _Cell:
     """One open result keeps the cell open. A cell with nothing but further cases was not judged."""
-    if any(result.outcome in OPEN or result.outcome is Outcome.BROKEN for result in results):
+    if any(result.outcome in OPEN_OUTCOMES or result.outcome is Outcome.BROKEN for result in results):
         return _Cell.OPEN
-    if any(result.outcome in JUDGED for result in results):
+    if any(result.outcome in JUDGED_OUTCOMES for result in results):
         return _Cell.JUDGED
     if any(result.exclusion for result in results):
         return _Cell.EXCLUDED

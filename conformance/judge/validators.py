@@ -32,7 +32,7 @@ class Validators:
             return _first_problem(self._compiled[name], value)
         except UnicodeEncodeError:
             # a surrogate by itself in a body that the suite has made: the validator takes no such text
-            return _first_problem(self._compiled[name], strictjson.as_unicode(value))
+            return _first_problem(self._compiled[name], strictjson.replace_surrogates(value))
 
 
 def _first_problem(validator: Any, value: Any) -> str:

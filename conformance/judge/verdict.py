@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from conformance.core.model import (
-    OPEN,
+    OPEN_OUTCOMES,
     WORST_FIRST,
     Level,
     OperationInfo,
@@ -23,14 +23,14 @@ from conformance.core.model import (
 from conformance.judge.scope import by_tier, open_results, scope_of
 
 
-def worst(outcomes: Iterable[Outcome]) -> Outcome:
-    """What several outcomes of one cell come to; untested where there are none."""
+def worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:
+    """The outcome of a cell with several outcomes; untested where there are none."""
     found = set(outcomes)
     return next((outcome for outcome in WORST_FIRST if outcome in found), Outcome.UNTESTED)
 
 
 def requirement_rows(requirements: Iterable[Requirement], results: Iterable[Result]) -> tuple[RequirementRow, ...]:
-    """The matrix, one row a requirement that has a result."""
+    """The matrix: one row for each requirement that has a result."""
     cells: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         cells[result.requirement][result.operation].append(result.outcome)
@@ -38,14 +38,14 @@ def requirement_rows(requirements: Iterable[Requirement], results: Iterable[Resu
     for requirement in requirements:
         if requirement.id not in cells:
             continue
-        operations = {operation: worst(outcomes) for operation, outcomes in cells[requirement.id].items()}
+        operations = {operation: worst_outcome(outcomes) for operation, outcomes in cells[requirement.id].items()}
         rows.append(
             RequirementRow(
                 id=requirement.id,
                 level=requirement.level,
                 section=requirement.section,
                 statement=requirement.statement,
-                outcome=worst(operations.values()),
+                outcome=worst_outcome(operations.values()),
                 operations=operations,
             )
         )
@@ -56,25 +56,25 @@ OPERATION_REQUIREMENT: Final = "STA-2"
 """Success is 200: a waiver of it on an operation accepts that the operation was never answered 200."""
 
 
-def excuses(waiver: Waiver, result: Result, unproven: Collection[str] = ()) -> bool:
-    """Whether a waiver, in force, is for this very failure or gap. `unproven`: operations without a proven control."""
+def waiver_accepts(waiver: Waiver, result: Result, unproven: Collection[str] = ()) -> bool:
+    """Whether an unexpired waiver accepts this failure or gap. `unproven`: operations without a proven control."""
     if result.outcome is Outcome.FAILED:
-        return _about(waiver, result) and waiver.signature in ("", result.signature)
+        return _names_result(waiver, result) and waiver.signature in ("", result.signature)
     if waiver.signature or not _is_gap(result):
         return False
     of_the_operation = _names_operation(waiver, result.operation) and result.operation in unproven
-    return of_the_operation or _about(waiver, result)
+    return of_the_operation or _names_result(waiver, result)
 
 
 def _is_gap(result: Result) -> bool:
-    return result.level is Level.REQUIRED and (result.outcome in OPEN or result.further)
+    return result.level is Level.REQUIRED and (result.outcome in OPEN_OUTCOMES or result.further)
 
 
 def _names_operation(waiver: Waiver, operation: str) -> bool:
     return waiver.requirement == OPERATION_REQUIREMENT and bool(operation) and waiver.operation == operation
 
 
-def _about(waiver: Waiver, result: Result) -> bool:
+def _names_result(waiver: Waiver, result: Result) -> bool:
     return (
         waiver.requirement == result.requirement
         and waiver.operation in ("", result.operation)
@@ -85,17 +85,17 @@ def _about(waiver: Waiver, result: Result) -> bool:
 def with_states(
     waivers: Iterable[Waiver], results: Sequence[Result], today: str, unproven: Collection[str] = ()
 ) -> tuple[Waiver, ...]:
-    """The waivers, each with what became of it. `today` is an ISO date."""
+    """The waivers, each with its state. `today` is an ISO date."""
     found = []
     for waiver in waivers:
         if waiver.until < today:
             state = "expired"
-        elif any(excuses(waiver, result, unproven) for result in results):
+        elif any(waiver_accepts(waiver, result, unproven) for result in results):
             state = "active"
-        elif any(result.outcome is Outcome.FAILED and _about(waiver, result) for result in results):
+        elif any(result.outcome is Outcome.FAILED and _names_result(waiver, result) for result in results):
             state = "mismatch"
         else:
-            state = "unneeded" if any(_about(waiver, result) for result in results) else "unmatched"
+            state = "unneeded" if any(_names_result(waiver, result) for result in results) else "unmatched"
         found.append(replace(waiver, state=state))
     return tuple(found)
 
@@ -103,16 +103,16 @@ def with_states(
 def with_waivers(
     results: Iterable[Result], waivers: Sequence[Waiver], unproven: Collection[str] = ()
 ) -> tuple[Result, ...]:
-    """The results, each with the place of the active waiver that accepts it, if one does."""
+    """The results, each with the index of the active waiver that accepts it, if any."""
     active = [(place, waiver) for place, waiver in enumerate(waivers) if waiver.state == "active"]
 
-    def waived(result: Result) -> Result:
+    def assign_waiver(result: Result) -> Result:
         if result.outcome is Outcome.PASSED:
             return result
-        found = next((place for place, waiver in active if excuses(waiver, result, unproven)), None)
+        found = next((place for place, waiver in active if waiver_accepts(waiver, result, unproven)), None)
         return result if found == result.waived_by else replace(result, waived_by=found)
 
-    return tuple(map(waived, results))
+    return tuple(map(assign_waiver, results))
 
 
 def failures(results: Iterable[Result]) -> list[Result]:
@@ -120,7 +120,7 @@ def failures(results: Iterable[Result]) -> list[Result]:
     return [result for result in results if result.outcome is Outcome.FAILED and result.waived_by is None]
 
 
-def unaccepted(unproven: Iterable[str], waivers: Iterable[Waiver]) -> list[str]:
+def unaccepted_operations(unproven: Iterable[str], waivers: Iterable[Waiver]) -> list[str]:
     """The operations without a proven control that no active waiver names."""
     active = [waiver for waiver in waivers if waiver.state == "active"]
     return [name for name in unproven if not any(_names_operation(waiver, name) for waiver in active)]
@@ -134,16 +134,16 @@ def verdict_of(
     unproven: Iterable[str] = (),
     tiers: Mapping[str, Tier] | None = None,
 ) -> Verdict:
-    """The verdict on results that know their waivers: the one place where it is decided.
+    """The verdict on results whose waivers are matched: the only place where it is decided.
 
-    `whole`: every check that the profile calls for was run to its end. `unproven`: the operations of which no good
-    request was answered 200. `tiers`: of a verdict on all operations, which is conformant only where each tier is.
+    `whole`: every check that the profile calls for was completed. `unproven`: the operations without a proven
+    control. `tiers`: for a verdict on all operations, which is conformant only where each tier is.
     """
     if any(result.outcome is Outcome.BROKEN for result in results):
         return Verdict.BROKEN
     if failures(results):
         return Verdict.NONCONFORMANT
-    is_open = open_results(results) or unaccepted(unproven, waivers)
+    is_open = open_results(results) or unaccepted_operations(unproven, waivers)
     open_tiers = any(tier.verdict is not Verdict.CONFORMANT for tier in (tiers or {}).values())
     if not whole or is_open or open_tiers or not any(r.outcome is Outcome.PASSED for r in results):
         return Verdict.INCOMPLETE
@@ -164,10 +164,12 @@ def tiers_of(
     *,
     whole: bool,
 ) -> dict[str, Tier]:
-    """The verdict of each stability label by itself, with its scope."""
+    """The verdict of each stability label alone, with its scope."""
     tiers = {}
-    for name, own in by_tier(results, operations).items():
-        scope = scope_of(own, requirements, [one for one in operations if one.stability == name], proven)
-        verdict = verdict_of(own, waivers, whole=whole, unproven=scope.unproven)
-        tiers[name] = Tier(verdict, counts_of(own), scope)
+    for name, tier_results in by_tier(results, operations).items():
+        scope = scope_of(
+            tier_results, requirements, [operation for operation in operations if operation.stability == name], proven
+        )
+        verdict = verdict_of(tier_results, waivers, whole=whole, unproven=scope.unproven)
+        tiers[name] = Tier(verdict, counts_of(tier_results), scope)
     return tiers

@@ -1,4 +1,4 @@
-"""What one target says about itself: a TOML file, read strictly into frozen values."""
+"""The profile of a target: a TOML file, read strictly into frozen values."""
 
 from conformance.profile.loader import load_profile, profile_from_document
 from conformance.profile.model import Profile

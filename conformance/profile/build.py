@@ -1,4 +1,4 @@
-"""From a checked document to the frozen values of `model.py`. Nothing here judges."""
+"""Converts a valid document to the frozen values of `model.py`. Nothing is checked here."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def build(
     digest: str,
     exclusions: Exclusions | None = None,
 ) -> Profile:
-    """The profile that a document states. It must have passed `structure` and `rules`, its URLs normalized.
+    """The profile of a document, which must be valid by `structure` and `rules`, with normalized URLs.
 
-    `exclusions` were taken out of it.
+    `exclusions` were removed from it.
     """
     exclusions = exclusions or Exclusions()
-    found = attributes_of(Profile, document) | {
+    attributes = attributes_of(Profile, document) | {
         "credentials": _credentials(document.get("credentials", {}), directory),
         "fixtures": {
             kind: {state: _fixture(kind, state, table, directory) for state, table in states.items()}
@@ -44,9 +44,9 @@ def build(
         "path": path,
         "directory": directory,
     }
-    if "idempotency" in found:
-        found["idempotency"] = _idempotency(found["idempotency"])
-    return msgspec.convert(found, Profile, dec_hook=lambda _, name: directory / name)
+    if "idempotency" in attributes:
+        attributes["idempotency"] = _idempotency(attributes["idempotency"])
+    return msgspec.convert(attributes, Profile, dec_hook=lambda _, name: directory / name)
 
 
 def _credentials(tables: Table, directory: Path) -> dict[str, Any]:
@@ -61,12 +61,12 @@ def _credential(name: str, table: Table, directory: Path) -> dict[str, Any]:
 
 
 def _fixture(kind: str, state: str, table: Table, directory: Path) -> dict[str, Any]:
-    found = attributes_of(Fixture, table) | {"kind": kind, "state": state}
-    return found | ({"command": _command(found["command"], directory)} if "command" in found else {})
+    attributes = attributes_of(Fixture, table) | {"kind": kind, "state": state}
+    return attributes | ({"command": _command(attributes["command"], directory)} if "command" in attributes else {})
 
 
 def _command(words: Sequence[str], directory: Path) -> Sequence[str]:
-    """A program named by a relative path is found from the profile's directory, wherever the run was started."""
+    """A relative path of a program is relative to the profile's directory, not to the current one."""
     if not words or "/" not in words[0] or words[0].startswith("/"):
         return words
     return (str((directory / words[0]).resolve()), *words[1:])

@@ -1,4 +1,4 @@
-"""The documentation of each fact of a profile, as data, out of the schema."""
+"""The documentation of each fact of a profile, as data from the schema."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.core.errors import UsageError
-from conformance.profile.schema import below, facts_schema
+from conformance.profile.schema import facts_schema, member_schema
 from conformance.profile.source import nearest
 from conformance.profile.structure import type_in_words
 
 
 @dataclass(frozen=True, slots=True)
 class FactDocumentation:
-    """What there is to know of one fact. `NAME` in its dotted key is a name of the owner's or the interface's."""
+    """The documentation of one fact. `NAME` in its dotted key is a name of the owner's or the interface's."""
 
     key: str
     description: str
     type: str
-    """In words, with its bounds: `a number, more than 0`."""
+    """As text, with its bounds: `a number, more than 0`."""
     default: Any
-    """As JSON; None where there is none."""
+    """As JSON; None without a default."""
     required: bool
-    """Within its table."""
+    """Whether its table requires it."""
     excludable: bool
     """Whether `none = "..."` may be stated instead."""
     limit: str
-    """The option that overrides it for one run; empty where none does."""
+    """The option that overrides it for one run; empty without one."""
     placeholders: bool
     """Whether it may hold placeholders that are filled in during a run, besides {var.NAME} and {env.NAME}."""
     facts: tuple[str, ...]
-    """The names of the facts that a table has."""
+    """The names of the facts of a table."""
 
 
 def fact_documentation(key: str) -> FactDocumentation:
-    """Of the fact at a dotted key, as a profile or a message has it. Raises UsageError where there is none."""
-    above: Mapping[str, Any] = {}
+    """Of the fact at a dotted key, as in profiles and messages. Raises UsageError where there is none."""
+    parent: Mapping[str, Any] = {}
     declared: Mapping[str, Any] = facts_schema()
     parts = key.split(".")
     for part in parts:
-        above = below(declared, 0) if "items" in declared else declared
-        declared = below(above, part)
+        parent = member_schema(declared, 0) if "items" in declared else declared
+        declared = member_schema(parent, part)
         if not declared.keys() - {"x-placeholders"}:
-            known = above.get("properties", {})
+            known = parent.get("properties", {})
             raise UsageError(f"there is no fact {key!r} of a profile", hint=nearest(part, known))
-    return _documentation(key, parts[-1], declared, above)
+    return _documentation(key, parts[-1], declared, parent)
 
 
 def all_facts() -> Iterator[FactDocumentation]:
@@ -53,22 +53,22 @@ def all_facts() -> Iterator[FactDocumentation]:
     yield from _members((), facts_schema())
 
 
-def _members(path: tuple[str, ...], above: Mapping[str, Any]) -> Iterator[FactDocumentation]:
-    named = ["NAME"] if isinstance(above.get("additionalProperties"), dict) else []
-    for name in (*above.get("properties", {}), *named):
-        declared = below(above, name)
-        yield _documentation(".".join((*path, name)), name, declared, above)
-        yield from _members((*path, name), below(declared, 0) if "items" in declared else declared)
+def _members(path: tuple[str, ...], parent: Mapping[str, Any]) -> Iterator[FactDocumentation]:
+    wildcard = ["NAME"] if isinstance(parent.get("additionalProperties"), dict) else []
+    for name in (*parent.get("properties", {}), *wildcard):
+        declared = member_schema(parent, name)
+        yield _documentation(".".join((*path, name)), name, declared, parent)
+        yield from _members((*path, name), member_schema(declared, 0) if "items" in declared else declared)
 
 
-def _documentation(key: str, name: str, declared: Mapping[str, Any], above: Mapping[str, Any]) -> FactDocumentation:
+def _documentation(key: str, name: str, declared: Mapping[str, Any], parent: Mapping[str, Any]) -> FactDocumentation:
     bounds = declared.get("x-expected", "") or ", ".join(map(str, declared.get("enum", ())))
     return FactDocumentation(
         key=key,
         description=declared.get("description", ""),
         type=", ".join(filter(None, (type_in_words(declared), bounds))),
         default=declared.get("default"),
-        required=name in above.get("required", ()),
+        required=name in parent.get("required", ()),
         excludable=bool(declared.get("x-excludable")),
         limit=f"--limit {name}=VALUE" if key == f"limits.{name}" else "",
         placeholders=declared.get("x-placeholders") == "run",

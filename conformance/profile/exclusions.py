@@ -1,9 +1,9 @@
-"""Exclusions: what a profile says is not there or cannot be seen, with a reason, `none = "..."`.
+"""Exclusions: facts that a profile declares absent or not observable, with a reason, `none = "..."`.
 
-A whole table (`[oauth] none = "..."`), one fact (`item_id = { none = "..." }`), a credential of some sort
+A whole table (`[oauth] none = "..."`), one fact (`item_id = { none = "..." }`), a category of credential
 (`[credentials.revoked] none = "..."`, beside its status, scopes or installation) and the conflicts of one operation
-(`[[transitions]] operation = "..."` with `none`) can be excluded. An exclusion is taken out of the document before
-anything else reads it, so that every other reader finds the fact absent. The schema says where one may stand.
+(`[[transitions]] operation = "..."` with `none`) can be excluded. An exclusion is removed from the document first, so
+that the other readers find the fact absent. The schema says where one is allowed.
 """
 
 from __future__ import annotations
@@ -13,82 +13,84 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.profile.model import Credential, Profile
-from conformance.profile.schema import below, facts_schema
-from conformance.profile.source import Key, Problem, dotted
+from conformance.profile.schema import facts_schema, member_schema
+from conformance.profile.source import Key, Problem, format_key
 from conformance.profile.structure import structure_problems
 
-WORD = "none"
+EXCLUSION_KEY = "none"
 _EXCLUDED = object()
 
 
 @dataclass
 class Exclusions:
-    """The exclusions of a document, and what is wrong with them."""
+    """The exclusions of a document, and the problems of invalid ones."""
 
     reasons: dict[str, str] = field(default_factory=dict)
     """Dotted key -> the profile's reason."""
     credentials: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Of credentials that do not exist: what sort they would be."""
+    """Name -> status, scopes and installation of a credential that does not exist."""
     problems: list[Problem] = field(default_factory=list)
 
 
-def take_exclusions(document: Mapping[str, Any]) -> tuple[dict[str, Any], Exclusions]:
-    """The document without its exclusions, and these. Anything else stays where it is, for others to judge."""
+def extract_exclusions(document: Mapping[str, Any]) -> tuple[dict[str, Any], Exclusions]:
+    """The document without its exclusions, and the exclusions. Other problems are not looked for."""
     exclusions = Exclusions()
-    members = _without_excluded(document.items(), (), facts_schema(), exclusions)
+    members = _remaining_members(document.items(), (), facts_schema(), exclusions)
     return dict(members), exclusions
 
 
-def _without(value: Any, key: Key, declared: Mapping[str, Any], exclusions: Exclusions) -> Any:
-    """A part of the document without what it excludes; `_EXCLUDED` where it is excluded itself."""
-    if instead := _exclusion(value, declared):
-        _take(value, key, instead, exclusions)
+def _remove_exclusions(value: Any, key: Key, declared: Mapping[str, Any], exclusions: Exclusions) -> Any:
+    """A part of the document without excluded parts; `_EXCLUDED` where it is excluded as a whole."""
+    if schema := _exclusion_schema(value, declared):
+        _record(value, key, schema, exclusions)
         return _EXCLUDED
     if isinstance(value, Mapping):
-        rest = dict(_without_excluded(value.items(), key, declared, exclusions))
-        return rest if rest or not value else _EXCLUDED  # a kind all of whose states are excluded has none
+        rest = dict(_remaining_members(value.items(), key, declared, exclusions))
+        return rest if rest or not value else _EXCLUDED  # a kind all of whose states are excluded is excluded
     if isinstance(value, list):
-        return [item for _, item in _without_excluded(enumerate(value), key, declared, exclusions)]
+        return [item for _, item in _remaining_members(enumerate(value), key, declared, exclusions)]
     return value
 
 
-def _without_excluded(
+def _remaining_members(
     members: Iterable[tuple[Any, Any]], key: Key, declared: Mapping[str, Any], exclusions: Exclusions
 ) -> Iterator[tuple[Any, Any]]:
     for name, value in members:
-        rest = _without(value, (*key, name), below(declared, name), exclusions)
+        rest = _remove_exclusions(value, (*key, name), member_schema(declared, name), exclusions)
         if rest is not _EXCLUDED:
             yield name, rest
 
 
-def _exclusion(value: Any, declared: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema of the exclusion that a value is; an empty one where it is none, or none may stand there.
+def _exclusion_schema(value: Any, declared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema of a value that is an exclusion; empty where it is not, or where none is allowed.
 
     `none` may also be the name of a credential, a kind or a state.
     """
-    if not isinstance(value, Mapping) or isinstance(value.get(WORD, {}), Mapping):
+    if not isinstance(value, Mapping) or isinstance(value.get(EXCLUSION_KEY, {}), Mapping):
         return {}
     schema: Mapping[str, Any] = facts_schema()["$defs"].get(declared.get("x-excludable"), {})
     return schema if isinstance(value.get("operation", ""), str) and {*schema.get("required", ())} <= {*value} else {}
 
 
-def _take(value: Mapping[str, Any], key: Key, schema: Mapping[str, Any], exclusions: Exclusions) -> None:
+def _record(value: Mapping[str, Any], key: Key, schema: Mapping[str, Any], exclusions: Exclusions) -> None:
     if problems := list(_problems(value, key, schema)):
         exclusions.problems += problems
         return
-    facts = {name: item for name, item in value.items() if name != WORD}
+    facts = {name: item for name, item in value.items() if name != EXCLUSION_KEY}
     if key[0] == "credentials":
         exclusions.credentials[str(key[1])] = facts
-    exclusions.reasons[f"transitions.{facts['operation']}" if "operation" in facts else dotted(key)] = value[WORD]
+    exclusions.reasons[f"transitions.{facts['operation']}" if "operation" in facts else format_key(key)] = value[
+        EXCLUSION_KEY
+    ]
 
 
 def _problems(value: Mapping[str, Any], key: Key, schema: Mapping[str, Any]) -> Iterator[Problem]:
-    reason = value[WORD]
+    reason = value[EXCLUSION_KEY]
     if not isinstance(reason, str) or not reason.strip():
-        yield Problem((*key, WORD), "must be a reason, in words", f'{WORD} = "why it is not there"')
-    elif others := [name for name in value if name not in schema["properties"]]:
-        what = f"stands beside {WORD}: what is not there has no other facts"
-        yield Problem((*key, others[0]), what, f"remove {WORD}, or everything else")
+        yield Problem((*key, EXCLUSION_KEY), "must be a reason, in words", f'{EXCLUSION_KEY} = "why it is not there"')
+    elif other_facts := [name for name in value if name not in schema["properties"]]:
+        message = f"is stated beside {EXCLUSION_KEY}: an excluded fact has no other facts"
+        yield Problem((*key, other_facts[0]), message, f"remove {EXCLUSION_KEY}, or everything else")
     else:
         yield from (replace(p, key=(*key, *p.key)) for p in structure_problems(value, dict(schema)))
 
@@ -98,8 +100,8 @@ def exclusion_of(
 ) -> tuple[str, str] | None:
     """The dotted key and the reason of the exclusion that covers a missing fact; None where there is none.
 
-    `key` is the fact's dotted key, perhaps with what it would have to be (`rate_limit.provoke = true`); `credential`
-    says which credentials would do. A table that is excluded covers all its facts.
+    `key` is the fact's dotted key, optionally with the required value (`rate_limit.provoke = true`); `credential`
+    selects the suitable credentials. An excluded table covers all its facts.
     """
     parts = key.split(" ")[0].split(".")
     names = [".".join(parts[:length]) for length in range(len(parts), 0, -1)]

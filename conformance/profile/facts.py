@@ -1,8 +1,8 @@
-"""The words in which `model.py` declares the facts of a profile: types with their bounds, and what is said of one.
+"""The types with which `model.py` declares the facts of a profile: bounds and documentation.
 
-Keywords of JSON Schema that begin with `x-` are the suite's own: `x-expected` says in words what a value must be,
-`x-refers-to` whose name it is, `x-placeholders` when they are filled in (`run`, or `never` for what holds plain
-braces), `x-excludable` which part of the schema an exclusion in its place fits.
+Keywords of JSON Schema that begin with `x-` are the suite's own: `x-expected` describes the valid values, `x-refers-to`
+says what a name refers to, `x-placeholders` when placeholders are filled in (`run`; `never`: braces are literal),
+`x-excludable` which part of the schema describes an exclusion in its place.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def fact(
     exclusion: bool | None = None,
     required: bool = False,
 ) -> Meta:
-    """What is said of a fact. `key` is its dotted key where it is not the attribute's name, `table` the description
-    of the table that such a key begins with.
+    """The documentation of a fact. `key` is its dotted key where it is not the attribute's name, `table` the
+    description of the table that such a key begins with.
 
-    `exclusion`: whether `none = "..."` may stand in its place. Where nothing is said it may for each table, and for
-    each fact of one. `required`: it must be stated, although its attribute has a default.
+    `exclusion`: whether `none = "..."` is allowed instead; by default, for each table and each fact of a table.
+    `required`: it must be stated, although its attribute has a default.
     """
     marks: dict[str, Any] = {"x-placeholders": placeholders} if placeholders else {}
     if exclusion is not None:
@@ -40,18 +40,18 @@ def fact(
     return Meta(description=description, extra_json_schema=marks, extra=extra)
 
 
-def expected(text: str) -> Meta:
-    """What a value must be, in words."""
+def describe_values(text: str) -> Meta:
+    """A description of the valid values."""
     return Meta(extra_json_schema={"x-expected": text})
 
 
-def excludable(instead: str = "exclusion") -> Meta:
-    """Marks what a table names: an exclusion may stand in the place of each."""
-    return Meta(extra_json_schema={"x-excludable": instead})
+def excludable(exclusion: str = "exclusion") -> Meta:
+    """Marks the members of a table: an exclusion is allowed instead of each."""
+    return Meta(extra_json_schema={"x-excludable": exclusion})
 
 
-def _written_as(**schema: Any) -> Meta:
-    """In the file it is something else than in the frozen value."""
+def _file_schema(**schema: Any) -> Meta:
+    """The schema of a fact whose type in the file differs from that of the attribute."""
     return Meta(extra_json_schema={"x-schema": schema})
 
 
@@ -59,33 +59,33 @@ def _one_of(*options: str) -> Meta:
     return Meta(extra_json_schema={"enum": list(options)})
 
 
-def _refers_to(what: str) -> Meta:
-    return Meta(extra_json_schema={"x-refers-to": what})
+def _refers_to(referent: str) -> Meta:
+    return Meta(extra_json_schema={"x-refers-to": referent})
 
 
-def _placeholders(when: str) -> Meta:
-    return Meta(extra_json_schema={"x-placeholders": when})
+def _placeholders(phase: str) -> Meta:
+    return Meta(extra_json_schema={"x-placeholders": phase})
 
 
 _T = TypeVar("_T")
 Excludable = Annotated[_T, excludable()]
-Text = Annotated[str, Meta(min_length=1), expected("not empty")]
+Text = Annotated[str, Meta(min_length=1), describe_values("not empty")]
 OperationId = Annotated[Text, _refers_to("operation")]
 OptionalOperation = Annotated[str, _refers_to("operation")]
 RequirementId = Annotated[Text, _refers_to("requirement")]
 CredentialName = Annotated[Text, _refers_to("credential")]
 FileName = Annotated[Text, _refers_to("file")]
 PathName = Annotated[Path, _refers_to("file")]
-FixtureName = Annotated[str, Meta(pattern=r"^[^.]+\.[^.]+$"), expected("KIND.STATE")]
-Command = Annotated[tuple[str, ...], Meta(min_length=1), expected("a program and its arguments")]
-Positive = Annotated[float, Meta(gt=0), expected("more than 0")]
-Seconds = Annotated[float, Meta(ge=0), expected("0 or more")]
-Factor = Annotated[float, Meta(ge=1), expected("a number from 1 up")]
-Count = Annotated[int, Meta(ge=1), expected("1 or more")]
+FixtureName = Annotated[str, Meta(pattern=r"^[^.]+\.[^.]+$"), describe_values("KIND.STATE")]
+Command = Annotated[tuple[str, ...], Meta(min_length=1), describe_values("a program and its arguments")]
+Positive = Annotated[float, Meta(gt=0), describe_values("more than 0")]
+Seconds = Annotated[float, Meta(ge=0), describe_values("0 or more")]
+Factor = Annotated[float, Meta(ge=1), describe_values("a number from 1 up")]
+Count = Annotated[int, Meta(ge=1), describe_values("1 or more")]
 Pointer = Annotated[
     str,
     Meta(pattern="^(/([^~/]|~[01])*)*$"),
-    expected("a JSON pointer (RFC 6901), such as /data/id"),
+    describe_values("a JSON pointer (RFC 6901), such as /data/id"),
     _placeholders("never"),
 ]
 Pointers = tuple[Pointer, ...]
@@ -97,17 +97,19 @@ Templates = Annotated[Strings, _placeholders("run")]
 TemplateTable = Annotated[Mapping[str, JsonValue], _placeholders("run")]
 CommandTemplate = Annotated[Command, _placeholders("run")]
 Entries = Annotated[
-    tuple[Mapping[str, JsonValue], ...], Meta(min_length=1), expected("at least one entry"), _placeholders("run")
+    tuple[Mapping[str, JsonValue], ...], Meta(min_length=1), describe_values("at least one entry"), _placeholders("run")
 ]
-Method = Annotated[str, Meta(pattern="^[A-Z]+$"), expected("an HTTP method in capitals")]
+Method = Annotated[str, Meta(pattern="^[A-Z]+$"), describe_values("an HTTP method in capitals")]
 FunctionName = Annotated[
-    str, Meta(pattern="^[^:]+:[A-Za-z_][A-Za-z0-9_.]*$"), expected('"module:function" or "file.py:function"')
+    str, Meta(pattern="^[^:]+:[A-Za-z_][A-Za-z0-9_.]*$"), describe_values('"module:function" or "file.py:function"')
 ]
-ProfileName = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$"), expected("letters, digits and - _ . only")]
+ProfileName = Annotated[
+    str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$"), describe_values("letters, digits and - _ . only")
+]
 KeyFormat = Annotated[
     str,
-    expected('"uuid", "any" or { pattern = "..." }'),
-    _written_as(
+    describe_values('"uuid", "any" or { pattern = "..." }'),
+    _file_schema(
         type=["string", "object"],
         pattern="^(uuid|any)$",
         additionalProperties=False,
@@ -134,12 +136,12 @@ Algorithm = Annotated[
         "ES256", "ES384", "ES512", "ES256K", "EdDSA", "Ed25519", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512"
     )
 ]  # fmt: skip
-Algorithms = Annotated[tuple[Algorithm, ...], Meta(min_length=1), expected("at least one algorithm")]
+Algorithms = Annotated[tuple[Algorithm, ...], Meta(min_length=1), describe_values("at least one algorithm")]
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One fact as an attribute of a frozen value, and by the path of its key in the table that the value is made of."""
+    """One fact: the attribute of a frozen value, and the path of its key in the table of that value."""
 
     attribute: str
     path: tuple[str, ...]
@@ -149,7 +151,7 @@ class Declaration:
 
 @cache
 def declarations(kind: type) -> tuple[Declaration, ...]:
-    """The facts that a dataclass declares, in its order. An attribute of which nothing is said is no fact."""
+    """The facts that a dataclass declares, in its order. An attribute without `fact` is not one."""
     return tuple(_declarations(kind))
 
 
@@ -164,12 +166,12 @@ def _declarations(kind: type) -> Iterator[Declaration]:
 
 
 def attributes_of(kind: type, table: Mapping[str, Any]) -> dict[str, Any]:
-    """What a table states, by the attributes of the frozen value that it is made into."""
-    found = ((fact.attribute, _at(table, fact.path)) for fact in declarations(kind))
-    return {attribute: value for attribute, value in found if value is not None}
+    """The values of a table, by the attributes of the frozen value that is built from it."""
+    pairs = ((fact.attribute, _look_up(table, fact.path)) for fact in declarations(kind))
+    return {attribute: value for attribute, value in pairs if value is not None}
 
 
-def _at(table: Any, path: tuple[str, ...]) -> Any:
+def _look_up(table: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         table = table.get(name) if table is not None else None
     return table

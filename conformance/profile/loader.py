@@ -1,4 +1,4 @@
-"""Read a profile. Everything wrong with one is a ProfileError that names file, line and key on one line."""
+"""Loads a profile. Each problem is a ProfileError that names file, line and key on one line."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 from conformance.contract import load_contract
 from conformance.core.errors import ProfileError
 from conformance.profile.build import build
-from conformance.profile.exclusions import take_exclusions
-from conformance.profile.exposed import exposure_problems
+from conformance.profile.exclusions import extract_exclusions
 from conformance.profile.model import Profile
 from conformance.profile.rules import base_url_trouble, rule_problems
 from conformance.profile.schemas import load_schemas
+from conformance.profile.secret_exposure import exposure_problems
 from conformance.profile.source import raise_first, read_toml
 from conformance.profile.structure import structure_problems
 from conformance.profile.substitute import Substitution
@@ -40,7 +40,7 @@ def profile_from_document(
     base_url: str | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> Profile:
-    """The profile that a document states, as `tomllib` would give it. `directory` is what relative paths start from.
+    """The profile of a document as `tomllib` returns it. Relative paths are relative to `directory`.
 
     Raises ProfileError.
     """
@@ -56,9 +56,9 @@ def _load(
     base_url: str | None,
     variables: Mapping[str, str] | None,
 ) -> Profile:
-    whole: dict[str, Any] = _as_json(source)
-    document, exclusions = take_exclusions(whole)
-    raise_first([*exclusions.problems, *structure_problems(document)], whole, path, text)
+    original: dict[str, Any] = _as_json(source)
+    document, exclusions = extract_exclusions(original)
+    raise_first([*exclusions.problems, *structure_problems(document)], original, path, text)
     if base_url is not None:
         if trouble := base_url_trouble(base_url):
             raise ProfileError(trouble, where="--base-url")
@@ -76,7 +76,7 @@ def _load(
 
 
 def _as_json(value: Any) -> Any:
-    """TOML's dates as the strings that JSON has for them; a copy throughout."""
+    """A deep copy with TOML's dates as strings."""
     if isinstance(value, Mapping):
         return {str(name): _as_json(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,7 +1,7 @@
 """The model of a profile: each fact is declared here, and nowhere else.
 
 Parsing, error messages, both JSON Schemas and the documentation follow from it (`build`, `structure`, `schema`). An
-attribute of which nothing is said is no fact of the file: it comes from a table's name, or from the course of a run.
+attribute without `fact` is not stated in the file: it comes from a table's name, or is set during a run.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from conformance.profile.facts import (
     TemplateTable,
     Text,
     TextTemplate,
+    describe_values,
     excludable,
-    expected,
     fact,
 )
 
@@ -65,14 +65,14 @@ class Limits:
     """`--limit NAME=VALUE` overrides each."""
 
     timeout_s: Annotated[Positive, fact("For one request, in seconds.")] = 10.0
-    rate: Annotated[Positive | None, fact("Requests a second at most.")] = None
-    max_requests: Annotated[Count, fact("In one run.")] = 50_000
+    rate: Annotated[Positive | None, fact("Maximum number of requests a second.")] = None
+    max_requests: Annotated[Count, fact("Maximum number in one run.")] = 50_000
     concurrency: Annotated[Count | None, fact("Requests in flight at once.")] = None
     deadline_s: Annotated[Positive | None, fact("For the whole run, in seconds.")] = None
     patience_s: Annotated[Seconds, fact("How long a request is repeated while it is answered 429, in seconds.")] = 60.0
     read_only: Annotated[bool, fact("Send only what cannot change state.")] = False
     proxy: Annotated[Text, fact("The URL of an HTTP proxy to the target.")] = ""
-    """Only for requests to the target; nothing is read from the environment."""
+    """Only for requests to the target; proxies of the environment are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ class Credential:
     name: str
     source: Annotated[
         SecretSource,
-        expected("exactly one of env, file, command and keyring"),
+        describe_values("exactly one of env, file, command and keyring"),
         Meta(extra_json_schema={"minProperties": 1, "maxProperties": 1}),
-        fact("Where the secret comes from; it never stands in the profile.", key="secret"),
+        fact("Where the secret comes from; the profile never contains it.", key="secret"),
     ]
     scopes: Annotated[
         Scopes, fact("The interface's scopes that the key has; others of the target's own are left out.", required=True)
@@ -115,20 +115,20 @@ class Credential:
 class Idempotency:
     """How a call is made idempotent. For the carrier `body`, `pointer` says where; otherwise `name` does."""
 
-    carrier: Annotated[Carrier, fact("Where the key travels.")]
+    carrier: Annotated[Carrier, fact("Where a request carries the key.")]
     name: Annotated[Text, fact("The header's or query parameter's name.")] = ""
-    pointer: Annotated[Pointer, fact("Where the key stands in the JSON body.")] = ""
-    format: Annotated[KeyFormat, fact("What a key looks like. Default: any.")] = ""
-    """`uuid`, `any`, `pattern`, and then `pattern` holds a regular expression, or empty where not stated."""
+    pointer: Annotated[Pointer, fact("The place of the key in the JSON body.")] = ""
+    format: Annotated[KeyFormat, fact("The format of a key. Default: any.")] = ""
+    """`uuid`, `any`, `pattern` (then `pattern` is a regular expression), or empty where not stated."""
     pattern: str = ""
-    missing_key: Annotated[MissingKey, fact("What happens without a key.")] = ""
+    missing_key: Annotated[MissingKey, fact("The answer to a request without a key.")] = ""
     """Empty where not stated."""
-    volatile: Annotated[Pointers, fact("What may differ in a replay.")] = ()
-    retention_s: Annotated[Positive | None, fact("How long a key is remembered at least, in seconds.")] = None
+    volatile: Annotated[Pointers, fact("Members that may differ in a replay.")] = ()
+    retention_s: Annotated[Positive | None, fact("The minimum time for which a key is stored, in seconds.")] = None
 
     @property
     def place(self) -> str:
-        """The pointer of the body's member that carries the key; empty where something else does."""
+        """The pointer of the body's member that carries the key; empty for other carriers."""
         return self.pointer if self.carrier == "body" else ""
 
 
@@ -143,7 +143,7 @@ class HttpCall:
 
 
 FOREIGN: Final = "foreign"
-"""The state of what belongs to another installation. It is never the state that a placeholder means by itself."""
+"""The state of resources of another installation. A placeholder without a state never refers to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,19 +152,19 @@ class Fixture:
 
     kind: str
     state: str
-    values: Annotated[Entries, fact("Sets of members, each handed out once.")] = ()
+    values: Annotated[Entries, fact("Sets of members, each used once.")] = ()
     http: Annotated[HttpCall | None, fact("A call to a test API; the answer is a JSON object.")] = None
     command: Annotated[CommandTemplate, fact("A program that prints a JSON object.")] = ()
     python: Annotated[FunctionName, fact("A function, called with keyword `context`.")] = ""
     call: Annotated[OperationId, fact("An operation of the interface.")] = ""
     origin: Annotated[Text, fact("Another state of the same kind.", key="from")] = ""
-    via: Annotated[tuple[OperationId, ...], fact("The operations that lead here from there.")] = ()
-    members: Annotated[Members, fact("Member name to JSON pointer into what came.")] = field(default_factory=dict)
-    items: Annotated[Pointer | None, fact("An array in what came: each element is one fixture.")] = None
-    """None: the provider gives one at a time."""
-    reusable: Annotated[bool, fact("Using one does not use it up.")] = False
-    left: tuple[int, ...] | None = None
-    """Which of `values` may still be handed out, by their places; None: all of them."""
+    via: Annotated[tuple[OperationId, ...], fact("The operations that lead from that state to this one.")] = ()
+    members: Annotated[Members, fact("Member name to JSON pointer into the result.")] = field(default_factory=dict)
+    items: Annotated[Pointer | None, fact("An array in the result: each element is one fixture.")] = None
+    """None: the provider returns one fixture at a time."""
+    reusable: Annotated[bool, fact("Each may be used repeatedly.")] = False
+    unused_places: tuple[int, ...] | None = None
+    """The indices of the `values` that may still be used; None: all of them."""
 
     @property
     def name(self) -> str:
@@ -172,28 +172,30 @@ class Fixture:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """The places in `values` that may be handed out, in that order."""
-        return tuple(range(len(self.values))) if self.left is None else self.left
+        """The indices of the `values` that may be used, in order."""
+        return tuple(range(len(self.values))) if self.unused_places is None else self.unused_places
 
 
-States = Annotated[Mapping[str, Excludable[Fixture]], Meta(min_length=1), expected("at least one state"), excludable()]
+States = Annotated[
+    Mapping[str, Excludable[Fixture]], Meta(min_length=1), describe_values("at least one state"), excludable()
+]
 
 
 def default_state(states: Iterable[str]) -> str | None:
-    """The state that a placeholder without one means: the first that is not another installation's."""
+    """The state for a placeholder without one: the first that is not another installation's."""
     return next((state for state in states if state != FOREIGN), None)
 
 
 @dataclass(frozen=True, slots=True)
 class OperationFacts:
-    """What one operation needs."""
+    """Facts about one operation."""
 
     body: Annotated[Template, fact("A valid body.")] = None
     bodies: Annotated[tuple[Template, ...], fact("Other valid bodies, which differ in meaning.", exclusion=True)] = ()
     path: Annotated[Templates, fact("Path parameters.", exclusion=True)] = field(default_factory=dict)
     query: Annotated[TemplateTable, fact("Query parameters.")] = field(default_factory=dict)
     headers: Annotated[Templates, fact("Sent with every request of the operation.")] = field(default_factory=dict)
-    unknown: Annotated[Templates, fact("Path values that name nothing.", exclusion=True)] = field(default_factory=dict)
+    unknown: Annotated[Templates, fact("Values of unknown resources.", exclusion=True)] = field(default_factory=dict)
     volatile: Annotated[Pointers, fact("Adds to [idempotency] volatile.")] = ()
 
 
@@ -211,9 +213,9 @@ class Search:
     page_size_min: Annotated[Count | None, fact("The smallest pageSize.")] = None
     page_size_max: Annotated[Count | None, fact("The largest pageSize.")] = None
     stable_sort: Annotated[bool, fact("The order does not change between two requests.")] = False
-    item_id: Annotated[Pointer, fact("In an item: what identifies it.")] = ""
-    item_category: Annotated[Pointer, fact("In an item: what category compares.")] = ""
-    item_merchant: Annotated[Pointer, fact("In an item: what merchant compares.")] = ""
+    item_id: Annotated[Pointer, fact("In an item: its identifier.")] = ""
+    item_category: Annotated[Pointer, fact("In an item: the value that category filters.")] = ""
+    item_merchant: Annotated[Pointer, fact("In an item: the value that merchant filters.")] = ""
     category: Annotated[str, fact("A value that some, but not all, products have.")] = ""
     merchant: Annotated[str, fact("A value that some, but not all, products have.")] = ""
 
@@ -222,16 +224,14 @@ class Search:
 class Transition:
     """`operation` on a fixture in that state, after the operations `after` on the same one, answers 409.
 
-    With `leads_to` it is allowed there instead, and leaves the fixture in that state.
+    With `leads_to` it is answered 200 instead, and changes the fixture to that state.
     """
 
     operation: Annotated[OperationId, fact("By operationId.")]
     fixture: Annotated[FixtureName, fact("KIND.STATE of [fixtures].")]
     after: Annotated[tuple[OperationId, ...], fact("Operations sent first, on the same fixture.")] = ()
-    single_winner: Annotated[bool | None, fact("Of several at once at most one is answered 200.")] = None
-    leads_to: Annotated[
-        FixtureName, fact("KIND.STATE of [fixtures]: no conflict, but the state that the operation brings about.")
-    ] = ""
+    single_winner: Annotated[bool | None, fact("Of concurrent requests at most one is answered 200.")] = None
+    leads_to: Annotated[FixtureName, fact("KIND.STATE of [fixtures]: no conflict, but the resulting state.")] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +247,8 @@ class Effect:
     pointer: Annotated[Pointer, fact("The value that changes.")]
     operation: Annotated[OperationId, fact("By operationId.")] = ""
     http: Annotated[HttpCall | None, fact("The call.")] = None
-    step: Annotated[int | None, fact("By how much a number grows with every effect.")] = None
-    within_s: Annotated[Seconds | None, fact("How long an effect may take to show, in seconds.")] = None
+    step: Annotated[int | None, fact("The increment of a number with every effect.")] = None
+    within_s: Annotated[Seconds | None, fact("Maximum time until an effect is visible, in seconds.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +261,8 @@ class Cleanup:
 @dataclass(frozen=True, slots=True)
 class Webhooks:
     id: Annotated[Pointer, fact("In the answer to create: the id.")] = ""
-    patch: Annotated[TemplateTable | None, fact("What PATCH names.")] = None
-    kept: Annotated[Pointers, fact("In both answers: what stays as it was.")] = ()
+    patch: Annotated[TemplateTable | None, fact("The body of PATCH: the members that it changes.")] = None
+    kept: Annotated[Pointers, fact("In both answers: members that PATCH does not change.")] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,13 +270,13 @@ class RateLimit:
     provoke: Annotated[bool, fact("A burst may be sent, last and alone.")] = False
     credential: Annotated[CredentialName, fact("One of [credentials].")] = ""
     max_requests: Annotated[Count, fact("In one burst, for one operation.")] = 60
-    limit: Annotated[Count | None, fact("How many requests pass in `window_s`.")] = None
+    limit: Annotated[Count | None, fact("Number of requests accepted in `window_s`.")] = None
     window_s: Annotated[Positive | None, fact("The length of the window, in seconds.")] = None
-    tolerance: Annotated[Factor, fact("How many times that may pass: windows meet, each process counts alone.")] = 2.0
+    tolerance: Annotated[Factor, fact("Factor over `limit`: windows overlap, processes count separately.")] = 2.0
     per: Annotated[CountedBy, fact("What is counted separately.")] = ""
     """Empty where not stated."""
-    retry_after: Annotated[bool | None, fact("Whether a 429 says in Retry-After when it is answered again.")] = None
-    recovery_s: Annotated[Seconds | None, fact("After how many seconds at most it answers again.")] = None
+    retry_after: Annotated[bool | None, fact("Whether a 429 says in Retry-After when requests are accepted.")] = None
+    recovery_s: Annotated[Seconds | None, fact("Maximum time until requests are accepted again, in seconds.")] = None
     prepare: Annotated[HttpCall | None, fact("Sent before the burst.")] = None
     restore: Annotated[HttpCall | None, fact("Sent after the burst.")] = None
 
@@ -289,7 +289,7 @@ class OAuth:
     other_redirect_uri: Annotated[str, fact("Registered for client_id as well.")] = ""
     algorithms: Annotated[Algorithms, fact("Accepted for DPoP proofs; the first is used, each is tried.")] = ("ES256",)
     token_url: Annotated[str, fact("The token endpoint as the target sees it, for htu; empty: as requested.")] = ""
-    clock_allowance_s: Annotated[Seconds | None, fact("How far iat may be off, in seconds.")] = None
+    clock_allowance_s: Annotated[Seconds | None, fact("Maximum deviation of an accepted iat, in seconds.")] = None
     codes_single_use: Annotated[bool | None, fact("A second exchange of a code is refused.")] = None
     code_verifier: Annotated[Pointer, fact("In the request's body.")] = ""
     code: Annotated[Pointer, fact("In the request's body.")] = ""
@@ -304,7 +304,7 @@ class Schemas:
     """JSON Schemas by the interface's names."""
 
     by_name: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Each is self-contained: what it refers to is carried along in its own `$defs` or `components`."""
+    """Each is self-contained: its own `$defs` or `components` contain all schemas that it refers to."""
     file: Annotated[
         FileName,
         fact("OpenAPI document, or components, or a map of names to schemas; JSON or YAML, relative to the profile."),
@@ -333,16 +333,16 @@ class Profile:
         ),
     ]
     digest: str = ""
-    """sha256 of the profile file, its schema file and the overrides, so that equal digests judge alike."""
+    """sha256 of the profile file, its schema file and the overrides, so that equal digests mean equal judgements."""
     path: Path | None = None
     directory: Path = field(default_factory=Path)
-    """What relative paths start from, fixtures' programs and modules too."""
+    """The base of relative paths, also of fixtures' programs and modules."""
     description: Annotated[str, fact("Free text for the report.", placeholders="never", exclusion=False)] = ""
     variables: Annotated[Strings, fact("For {var.NAME}; --var NAME=value overrides one.", exclusion=False)] = field(
         default_factory=dict
     )
     tls: Annotated[Tls, fact("How the target's certificate is verified.", exclusion=False)] = Tls()
-    limits: Annotated[Limits, fact("What a run may do to the target.", exclusion=False)] = Limits()
+    limits: Annotated[Limits, fact("Limits of a run's requests.", exclusion=False)] = Limits()
     credentials: Annotated[
         Mapping[str, Annotated[Credential, excludable("absentCredential")]],
         fact("API keys, by a name of your choice.", placeholders="never", exclusion=False),
@@ -351,20 +351,20 @@ class Profile:
     errors_volatile: Annotated[
         Pointers,
         fact(
-            "What differs from error to error.",
+            "Members that differ between error bodies.",
             key="errors.volatile",
-            table="What is known of PublicErrorResponse besides its schema.",
+            table="Facts about PublicErrorResponse besides its schema.",
         ),
     ] = ()
     fixtures: Annotated[
         Mapping[str, States],
         fact(
-            "Where things come from that must exist: kind, then state; the first state is the default.", exclusion=False
+            "Sources of resources that must exist: kind, then state; the first state is the default.", exclusion=False
         ),
     ] = field(default_factory=dict)
     """kind -> state -> fixture, in the file's order."""
     operations: Annotated[
-        Mapping[str, Excludable[OperationFacts]], fact("What needs to be said of an operation, by operationId.")
+        Mapping[str, Excludable[OperationFacts]], fact("Facts about an operation, by operationId.")
     ] = field(default_factory=dict)
     schemas: Annotated[Schemas, fact("JSON Schemas by the names that the interface uses.")] = Schemas()
     identity: Annotated[Identity, fact("Facts about getApiKeyIdentity.")] = Identity()
@@ -375,24 +375,24 @@ class Profile:
     ] = ()
     hosted: Annotated[Hosted, fact("Facts about hosted checkout.")] = Hosted()
     effects: Annotated[
-        Mapping[str, Excludable[Effect]], fact("How to see that an operation took effect, by operationId.")
+        Mapping[str, Excludable[Effect]], fact("How to observe the effect of an operation, by operationId.")
     ] = field(default_factory=dict)
     webhooks: Annotated[Webhooks, fact("Facts about webhook endpoints.")] = Webhooks()
-    cleanup: Annotated[
-        Mapping[str, Excludable[Cleanup]], fact("How to remove what the suite created, by fixture kind.")
-    ] = field(default_factory=dict)
+    cleanup: Annotated[Mapping[str, Excludable[Cleanup]], fact("How to remove created resources, by fixture kind.")] = (
+        field(default_factory=dict)
+    )
     rate_limit: Annotated[RateLimit, fact("Whether and how a 429 may be provoked.")] = RateLimit()
     oauth: Annotated[OAuth | None, fact("Facts about the token exchange.")] = None
     revocation_propagation_s: Annotated[
         Seconds,
         fact(
-            "How long a revoked key may go on working, in seconds.",
+            "How long a revoked key may still be accepted, in seconds.",
             key="revocation.propagation_s",
             table="Facts about revoked keys.",
         ),
     ] = 0.0
     exclusions: Mapping[str, str] = field(default_factory=dict)
-    """Dotted key -> the reason why that is not there or cannot be seen (`none = "..."`)."""
+    """Dotted key -> the reason of its exclusion (`none = "..."`)."""
     absent_credentials: Mapping[str, Credential] = field(default_factory=dict)
-    """Name -> what sort of credential the profile says does not exist."""
+    """Name -> facts of a credential that does not exist, as the profile says."""
     waivers: Annotated[tuple[Waiver, ...], fact("Accepted failures.", placeholders="never", exclusion=False)] = ()

@@ -1,4 +1,4 @@
-"""Names within a profile that must lead somewhere: operations, fixtures, placeholders."""
+"""Names in a profile that must refer to something: operations, fixtures, placeholders."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from conformance.profile.source import Key, Problem, did_you_mean, nearest
 
 PROVIDERS = ("values", "http", "command", "python", "call", "from")
 SUITE_NAMES = ("unique", "pkce.verifier", "pkce.challenge", "pkce.method", "dpop.jkt")
-"""The placeholders that the suite itself fills in."""
+"""The placeholders that the suite fills in."""
 _OAUTH_MEMBERS = ("client_id", "redirect_uri")
 
 
 def fixture_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
     for kind, states in document.get("fixtures", {}).items():
         if kind in ("unique", "var", "env", "pkce", "dpop"):
-            yield Problem(("fixtures", kind), "cannot be a kind: it begins placeholders of the suite's own")
+            yield Problem(("fixtures", kind), "cannot be a kind: placeholders of the suite begin with it")
         for state, table in states.items():
-            yield from _fixture(("fixtures", kind, state), table, states)
+            yield from _provider_problems(("fixtures", kind, state), table, states)
 
 
-def _fixture(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[Problem]:
+def _provider_problems(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[Problem]:
     providers = [name for name in PROVIDERS if name in table]
     if len(providers) != 1:
-        what = "two ways to get it: " + " and ".join(providers) if providers else "no way to get it"
-        yield Problem((*key, providers[1]) if providers else key, what, f"exactly one of {', '.join(PROVIDERS)}")
+        message = "has two providers: " + " and ".join(providers) if providers else "has no provider"
+        yield Problem((*key, providers[1]) if providers else key, message, f"exactly one of {', '.join(PROVIDERS)}")
     if ("from" in table) != bool(table.get("via")):
         missing = "via" if "from" in table else "from"
         yield Problem(
-            key, f"lacks the key {missing}", "`via` lists the operations that lead here from the state `from`"
+            key, f"lacks the key {missing}", "`via` lists the operations that lead from the state `from` to this one"
         )
     if "items" in table and not {"http", "command", "python"} & table.keys():
-        yield Problem((*key, "items"), "only http, command and python give several at once")
-    yield from _origin(key, table, states)
+        yield Problem((*key, "items"), "only http, command and python return several fixtures")
+    yield from _origin_problems(key, table, states)
 
 
-def _origin(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[Problem]:
+def _origin_problems(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[Problem]:
     seen, state = {str(key[-1])}, str(table.get("from", ""))
     if state and state not in states:
         others = [name for name in states if name != key[-1]]
         yield Problem((*key, "from"), f"unknown state {state}", nearest(state, others))
     while state in states:
         if state in seen:
-            yield Problem((*key, "from"), "leads in a circle")
+            yield Problem((*key, "from"), "forms a cycle")
             return
         seen.add(state)
         state = str(states[state].get("from", ""))
 
 
 def placeholder_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
-    """Placeholders that nothing will ever fill in. Malformed ones were reported when the document was filled."""
+    """Placeholders that are never filled in. Malformed ones are reported by `Substitution`."""
     for key, text, declared in walk(document, facts_schema()):
         if not isinstance(text, str) or declared.get("x-placeholders") != "run":
             continue
@@ -62,11 +62,11 @@ def placeholder_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
         except MalformedPlaceholder:
             continue
         for name in names:
-            if problem := _placeholder(key, name, document) or _misplaced(key, name):
+            if problem := _placeholder_problem(key, name, document) or _placement_problem(key, name):
                 yield problem
 
 
-def _placeholder(key: Key, name: str, document: Mapping[str, Any]) -> Problem | None:
+def _placeholder_problem(key: Key, name: str, document: Mapping[str, Any]) -> Problem | None:
     space, *rest = name.split(".")
     fixtures, oauth = document.get("fixtures", {}), document.get("oauth", {})
     if name in SUITE_NAMES and space in ("pkce", "dpop") and "oauth" not in document:
@@ -81,29 +81,29 @@ def _placeholder(key: Key, name: str, document: Mapping[str, Any]) -> Problem | 
         known = [*SUITE_NAMES, *(f"oauth.{member}" for member in _OAUTH_MEMBERS)]
         hint = did_you_mean(name, known) or did_you_mean(space, fixtures) or f"add [fixtures.{space}.STATE]"
         return Problem(key, f"unknown placeholder {{{name}}}", hint)
-    return _member(key, name, rest, fixtures[space])
+    return _member_problem(key, name, rest, fixtures[space])
 
 
-def _misplaced(key: Key, name: str) -> Problem | None:
-    """A placeholder that exists, and that nothing can fill in at that place of the profile."""
+def _placement_problem(key: Key, name: str) -> Problem | None:
+    """A placeholder that exists, and cannot be filled in at that place of the profile."""
     kind = name.partition(".")[0]
     if kind in ("var", "env"):
         return None
     if key[0] == "rate_limit":
-        hint = "only {var.NAME} and {env.NAME} can stand here"
+        hint = "only {var.NAME} and {env.NAME} can be used here"
         return Problem(key, f"{{{name}}} is not known when limits are prepared and restored", hint)
     if key[0] == "cleanup" and kind != key[1]:
         return Problem(
-            key, f"{{{name}}} is not known when a {key[1]} is removed", f"only {{{key[1]}.MEMBER}} can stand here"
+            key, f"{{{name}}} is not known when a {key[1]} is removed", f"only {{{key[1]}.MEMBER}} can be used here"
         )
-    own = (*SUITE_NAMES, *(f"oauth.{member}" for member in _OAUTH_MEMBERS))
-    if key[0] == "fixtures" and name not in own:
-        hint = "a fixture is made by itself: lead it there with from and via, or make both in one call"
-        return Problem(key, f"{{{name}}} is of a fixture", hint)
+    suite_names = (*SUITE_NAMES, *(f"oauth.{member}" for member in _OAUTH_MEMBERS))
+    if key[0] == "fixtures" and name not in suite_names:
+        hint = "fixtures are created independently: use from and via, or create both in one call"
+        return Problem(key, f"{{{name}}} belongs to a fixture", hint)
     return None
 
 
-def _member(key: Key, name: str, rest: list[str], states: Mapping[str, Any]) -> Problem | None:
+def _member_problem(key: Key, name: str, rest: list[str], states: Mapping[str, Any]) -> Problem | None:
     if len(rest) > 2:
         return Problem(key, f"{{{name}}} has too many parts", "{KIND.MEMBER} or {KIND.STATE.MEMBER}")
     state = rest[0] if len(rest) == 2 else default_state(states)
@@ -119,7 +119,7 @@ def _member(key: Key, name: str, rest: list[str], states: Mapping[str, Any]) -> 
 
 
 def _known_members(fixture: Mapping[str, Any]) -> list[str] | None:
-    """The members that a fixture certainly has, or None where only its provider knows."""
+    """The members that a fixture always has, or None where they depend on its provider."""
     if fixture.get("members"):
         return list(fixture["members"])
     if "values" in fixture:

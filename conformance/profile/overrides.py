@@ -1,4 +1,4 @@
-"""What a command line says in place of a profile's [limits]."""
+"""Overrides of a profile's [limits] by the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from conformance.profile.structure import type_in_words
 
 
 def override_limits(limits: Limits, texts: Mapping[str, str]) -> Limits:
-    """The limits with those of `texts` in their place. Raises UsageError for one that makes no sense."""
+    """The limits, overridden by `texts`. Raises UsageError for an unknown or invalid limit."""
     return replace(limits, **{name: _value(name, text) for name, text in texts.items()})
 
 
@@ -36,5 +36,5 @@ def _value(name: str, text: str) -> Any:
             raise ValueError
         return value
     except ValueError:
-        what = f"must be {type_in_words(facts[name])}, not {text!r}"
-        raise UsageError(what, where=where, hint=facts[name].get("x-expected", "")) from None
+        message = f"must be {type_in_words(facts[name])}, not {text!r}"
+        raise UsageError(message, where=where, hint=facts[name].get("x-expected", "")) from None

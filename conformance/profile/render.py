@@ -1,4 +1,4 @@
-"""Placeholders in strings: `{cart.id}` is looked up, `{{` and `}}` are literal braces."""
+"""Placeholders in strings: `{cart.id}` is replaced by its value, `{{` and `}}` are literal braces."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class UnknownPlaceholder(KeyError):
 
 
 class MalformedPlaceholder(ValueError):
-    """A brace that neither opens nor closes a well-formed placeholder; `what` says so without the text around it."""
+    """A brace outside of a well-formed placeholder; `message` describes it without the surrounding text."""
 
-    def __init__(self, what: str, text: str) -> None:
-        super().__init__(f"{what} in {text!r}")
-        self.what = what
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(f"{message} in {text!r}")
+        self.message = message
 
 
 class Piece(NamedTuple):
-    """Literal text, braces already single, or the dotted name of a placeholder."""
+    """Literal text with its braces unescaped, or the dotted name of a placeholder."""
 
     text: str
     is_placeholder: bool
@@ -43,7 +43,7 @@ class Piece(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> tuple[Piece, ...]:
-    """The pieces of a string. Raises MalformedPlaceholder on a lone brace or a name that is none."""
+    """The pieces of a string. Raises MalformedPlaceholder on an unbalanced brace or an invalid name."""
     pieces: list[Piece] = []
     literal = ""
     position = 0
@@ -71,10 +71,10 @@ def _name(token: str, text: str) -> str:
 
 
 def render(value: JsonValue, scope: Scope) -> JsonValue:
-    """`value` with every placeholder looked up, at any depth of objects and arrays; names of members stay as they are.
+    """Replaces every placeholder of `value` at any depth of objects and arrays, except in names of members.
 
-    A string that is nothing but one placeholder becomes the value found, of whatever type. Inside a longer string a
-    value that is no string is written as JSON. Raises UnknownPlaceholder, MalformedPlaceholder.
+    A string that is only one placeholder becomes its value, of any type. In a longer string a value that is no string
+    is written as JSON. Raises UnknownPlaceholder, MalformedPlaceholder.
     """
     if isinstance(value, str):
         return _render_text(value, scope)
@@ -102,7 +102,7 @@ def _look_up(name: str, scope: Scope) -> JsonValue:
 
 
 def render_text(name: str, scope: Scope) -> str:
-    """What one placeholder stands for, as the text that it is in a longer string. Raises UnknownPlaceholder."""
+    """The value of one placeholder, as text in a longer string. Raises UnknownPlaceholder."""
     return _as_text(_look_up(name, scope))
 
 
@@ -133,11 +133,11 @@ def escape(value: JsonValue) -> JsonValue:
 
 
 def render_known(text: str, known: Mapping[str, str]) -> str:
-    """`text` with the placeholders in `known` filled in: a template for the rest. Raises MalformedPlaceholder."""
+    """Fills in the placeholders in `known`; the result is a template for the others. Raises MalformedPlaceholder."""
 
-    def again(piece: Piece) -> str:
+    def restore(piece: Piece) -> str:
         if not piece.is_placeholder:
             return str(escape(piece.text))
         return str(escape(known[piece.text])) if piece.text in known else f"{{{piece.text}}}"
 
-    return "".join(map(again, parse(text)))
+    return "".join(map(restore, parse(text)))

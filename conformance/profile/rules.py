@@ -1,6 +1,6 @@
-"""What keys and types cannot say: names that must exist, exactly one of several, dates, URLs, expressions.
+"""Rules beyond keys and types: names that must exist, exactly one of several facts, dates, URLs, regular expressions.
 
-Every function takes the whole document, in the shape that `structure` guarantees, and yields what is wrong with it.
+Every function takes the whole document, which must be valid by `structure`, and yields its problems.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from conformance.profile.source import Key, Problem, nearest
 from conformance.profile.waivers import waiver_problems
 
 Document = Mapping[str, Any]
-_BEGINS_A_URL = re.compile(r"https?://[^/\s]|\{[^{}.]+\.[^{}]+\}")
-"""A fixture's member may be a whole URL: whether it is one, shows when it is called."""
+_URL_START = re.compile(r"https?://[^/\s]|\{[^{}.]+\.[^{}]+\}")
+"""A fixture's member may be a whole URL, which is validated when it is called."""
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -44,7 +44,7 @@ def rule_problems(document: Document, *, directory: Path, contract: Contract) ->
 
 
 def base_url_trouble(url: str) -> str:
-    """What keeps `url` from being a base URL; empty where nothing does."""
+    """Why `url` is not a valid base URL; empty where it is."""
     if trouble := url_trouble(url):
         return trouble
     parts = urlsplit(url)
@@ -58,19 +58,19 @@ def base_url_trouble(url: str) -> str:
 
 
 def url_trouble(url: str) -> str:
-    """What keeps `url` from being an absolute http or https URL; empty where nothing does."""
+    """Why `url` is not an absolute http or https URL; empty where it is."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         usable = False
     if not usable or re.search(r"[\s\x00-\x1f\\]", url):
-        return f"{_shown(url)!r} is not an http or https URL"
+        return f"{_mask_credentials(url)!r} is not an http or https URL"
     return ""
 
 
 def proxy_trouble(url: str) -> str:
-    """What keeps `url` from being a proxy's; empty where nothing does."""
+    """Why `url` is not a valid URL of a proxy; empty where it is, or is empty."""
     if not url:
         return ""
     if trouble := url_trouble(url):
@@ -78,8 +78,8 @@ def proxy_trouble(url: str) -> str:
     return "the proxy's URL must hold no user name or password" if urlsplit(url).username is not None else ""
 
 
-def _shown(url: str) -> str:
-    """Without the user name and password that it may hold."""
+def _mask_credentials(url: str) -> str:
+    """Without its user name and password."""
     return re.sub(r"^([^/]*//|).*@", r"\1…@", url)
 
 
@@ -91,8 +91,8 @@ def _base_url(document: Document) -> Iterator[Problem]:
 def _urls(document: Document) -> Iterator[Problem]:
     for key, call in _http_calls(document):
         url = call["url"].replace("{{", "").replace("}}", "")
-        if not _BEGINS_A_URL.match(url):
-            yield Problem((*key, "url"), f"{_shown(call['url'])!r} is not an http or https URL")
+        if not _URL_START.match(url):
+            yield Problem((*key, "url"), f"{_mask_credentials(call['url'])!r} is not an http or https URL")
     token_url = document.get("oauth", {}).get("token_url", "")
     if token_url and (trouble := url_trouble(token_url)):
         yield Problem(("oauth", "token_url"), trouble)
@@ -110,7 +110,7 @@ def _http_calls(document: Document) -> Iterator[tuple[Key, Mapping[str, Any]]]:
 def reference_problems(
     document: Document, contract: Contract, *, directory: Path = Path(), schema: dict[str, Any] | None = None
 ) -> Iterator[Problem]:
-    """Names that lead nowhere, wherever the schema, else a profile's, says whose names they are."""
+    """Names of things that do not exist, by `x-refers-to` of the schema; by default of the profile's."""
     known: dict[str, Iterable[str]] = {
         "operation": contract.operations,
         "requirement": contract.requirements,
@@ -131,7 +131,7 @@ def _authorization(document: Document) -> Iterator[Problem]:
     if form.count("{key}") != 1 or "{" in rest or "}" in rest:
         yield Problem(("authorization", "format"), "must hold {key} once, and no other brace")
     elif not rest.isascii() or not rest.isprintable():
-        yield Problem(("authorization", "format"), "cannot stand in a header")
+        yield Problem(("authorization", "format"), "is not valid in a header")
 
 
 def _idempotency(document: Document) -> Iterator[Problem]:
@@ -148,8 +148,8 @@ def _idempotency(document: Document) -> Iterator[Problem]:
         try:
             re.compile(form["pattern"])
         except re.error as error:
-            what = f"{form['pattern']!r} is no regular expression: {error}"
-            yield Problem(("idempotency", "format", "pattern"), what)
+            message = f"{form['pattern']!r} is no regular expression: {error}"
+            yield Problem(("idempotency", "format", "pattern"), message)
 
 
 def _operations(document: Document, contract: Contract) -> Iterator[Problem]:
@@ -172,7 +172,7 @@ def _operations(document: Document, contract: Contract) -> Iterator[Problem]:
 def _schema_names(document: Document, contract: Contract) -> Iterator[Problem]:
     table = document.get("schemas", {})
     if table.get("names") and "file" not in table:
-        yield Problem(("schemas",), "lacks the key file", "names says what the file calls a schema")
+        yield Problem(("schemas",), "lacks the key file", "names maps to the schemas of the file")
     for name in table.get("names", {}):
         if name not in contract.schema_names:
             hint = nearest(name, contract.schema_names)

@@ -1,4 +1,4 @@
-"""Bodies out of a JSON Schema: a small valid one, and others that differ from a given one in a single leaf."""
+"""Bodies from a JSON Schema: a small valid one, and variants of a body that differ in a single leaf."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ _TYPES_BY_KEYWORD = (
 
 
 def example(schema: Schema) -> JsonValue | None:
-    """A small body that is valid against `schema`, or None where none was found. The same schema, the same body."""
+    """A small body that is valid against `schema`, or None where none was found. Deterministic."""
     root = Root(schema)
     return next(_valid(schema, root, 0), None)
 
 
 def _valid(schema: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
-    if depth > _DEPTH or not root.spend():
+    if depth > _DEPTH or not root.try_part():
         return
     check = root.validator(schema)
     yield from (value for value in _candidates(schema, root, depth) if check.is_valid(value))
 
 
 def _candidates(schema: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
-    flat = root.flat(schema)
-    yield from _stated(flat)
+    flat = root.flatten(schema)
+    yield from _stated_values(flat)
     for keyword in ("oneOf", "anyOf"):
         rest = {name: value for name, value in flat.items() if name != keyword}
         for branch in flat.get(keyword, ()):
             yield from _candidates({"allOf": [rest, branch]}, root, depth + 1) if depth < _DEPTH else ()
     for kind in _types(flat):
-        yield from _MAKERS[kind](flat, root, depth)
+        yield from _GENERATORS[kind](flat, root, depth)
 
 
-def _stated(flat: Schema) -> Iterator[JsonValue]:
+def _stated_values(flat: Schema) -> Iterator[JsonValue]:
     yield from (flat[name] for name in ("const",) if name in flat)
     yield from flat.get("enum", ())
     yield from (flat[name] for name in ("default", "example") if name in flat)
@@ -81,17 +81,17 @@ def _types(flat: Schema) -> list[str]:
 
 def _objects(flat: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
     properties = flat.get("properties", {})
-    more = flat.get("additionalProperties", {})
+    additional = flat.get("additionalProperties", {})
     names = list(dict.fromkeys(flat.get("required", ())))
     optional = [name for name in properties if name not in names]
-    lacking = int(flat.get("minProperties", 0)) - len(names)
-    if lacking > 0:
-        names += optional[:lacking] + [f"member{index}" for index in range(lacking - len(optional))]
+    missing_count = int(flat.get("minProperties", 0)) - len(names)
+    if missing_count > 0:
+        names += optional[:missing_count] + [f"member{index}" for index in range(missing_count - len(optional))]
     members: dict[str, JsonValue] = {}
     for name in names:
-        below = properties.get(name, more if isinstance(more, Mapping) else {"type": "string"})
-        found = next(_valid(below, root, depth + 1), _NOTHING)
-        if found is _NOTHING:
+        below = properties.get(name, additional if isinstance(additional, Mapping) else {"type": "string"})
+        found = next(_valid(below, root, depth + 1), _MISSING)
+        if found is _MISSING:
             return
         members[name] = found
     yield members
@@ -100,23 +100,23 @@ def _objects(flat: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
 def _arrays(flat: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
     prefix = flat.get("prefixItems", [])
     items = flat.get("items", {})
-    wanted = int(flat.get("minItems", 0))
-    elements = [next(_valid(below, root, depth + 1), None) for below in prefix[:wanted]]
-    first = next(_valid(items, root, depth + 1), _NOTHING) if wanted > len(elements) else _NOTHING
-    while wanted > len(elements) and first is not _NOTHING:
-        elements.append(first if first not in elements else _unlike(first, elements, items, root))
+    min_items = int(flat.get("minItems", 0))
+    elements = [next(_valid(below, root, depth + 1), None) for below in prefix[:min_items]]
+    first = next(_valid(items, root, depth + 1), _MISSING) if min_items > len(elements) else _MISSING
+    while min_items > len(elements) and first is not _MISSING:
+        elements.append(first if first not in elements else _different_item(first, elements, items, root))
     yield elements
 
 
-def _unlike(first: JsonValue, elements: list[JsonValue], items: Schema, root: Root) -> JsonValue:
-    """Another item, for `uniqueItems`; the same one where there is no other."""
+def _different_item(first: JsonValue, elements: list[JsonValue], items: Schema, root: Root) -> JsonValue:
+    """A different item, for `uniqueItems`; the same one where none was found."""
     check = root.validator(items)
     for known in elements:
-        for at, leaf in pointer.leaves(known):
-            bodies = _changed(known, at, leaf, root.enums(items, at))
-            fresh = [body for body in bodies if body not in elements and check.is_valid(body)]
-            if fresh:
-                return fresh[0]
+        for place, leaf in pointer.leaves(known):
+            bodies = _variants(known, place, leaf, root.enums(items, place))
+            unused = [body for body in bodies if body not in elements and check.is_valid(body)]
+            if unused:
+                return unused[0]
     return first
 
 
@@ -148,8 +148,8 @@ def _numbers(flat: Schema, _root: Root, _depth: int) -> Iterator[JsonValue]:
     yield 0
 
 
-_NOTHING = object()
-_MAKERS: dict[str, Callable[[Schema, Root, int], Iterator[JsonValue]]] = {
+_MISSING = object()
+_GENERATORS: dict[str, Callable[[Schema, Root, int], Iterator[JsonValue]]] = {
     "object": _objects,
     "array": _arrays,
     "string": _strings,
@@ -161,18 +161,18 @@ _MAKERS: dict[str, Callable[[Schema, Root, int], Iterator[JsonValue]]] = {
 
 
 def alternatives(value: JsonValue, schema: Schema | None = None) -> Mapping[str, tuple[JsonValue, ...]]:
-    """By JSON pointer of a leaf: whole bodies like `value` that differ in that leaf, in meaning and not in spelling.
+    """JSON pointer of a leaf -> variants of `value` that differ in that leaf in meaning, not only in spelling.
 
-    With a schema, all of them are valid against it; without one they are guesses, to be proven. A leaf for which
-    there is none, and every null, is left out.
+    With a schema, all variants are valid against it; without one they may be invalid. Leaves without variants, and
+    nulls, are omitted.
     """
     others = Alternatives(schema)
-    found = {at: others.of(value, at) for at, _ in pointer.leaves(value)}
-    return {at: bodies for at, bodies in found.items() if bodies}
+    found = {place: others.variants_at(value, place) for place, _ in pointer.leaves(value)}
+    return {place: bodies for place, bodies in found.items() if bodies}
 
 
 class Alternatives:
-    """As `alternatives` says, for one leaf at a time, and for many bodies of one schema."""
+    """As `alternatives`, for single leaves of many bodies with one schema."""
 
     def __init__(self, schema: Schema | None) -> None:
         self._schema = schema
@@ -180,32 +180,32 @@ class Alternatives:
         self._check = self._root.validator(schema) if self._root and schema is not None else None
         self._enums: dict[str, tuple[JsonValue, ...]] = {}
 
-    def of(self, value: JsonValue, at: str) -> tuple[JsonValue, ...]:
-        """Raises KeyError where there is nothing."""
-        bodies = _changed(value, at, pointer.get(value, at), self._allowed(at))
+    def variants_at(self, value: JsonValue, place: str) -> tuple[JsonValue, ...]:
+        """The variants of `value` at the pointer `at`. Raises KeyError where there is no value."""
+        bodies = _variants(value, place, pointer.get(value, place), self._enum_values(place))
         return tuple(body for body in bodies if self._check is None or self._check.is_valid(body))
 
-    def _allowed(self, at: str) -> tuple[JsonValue, ...]:
+    def _enum_values(self, place: str) -> tuple[JsonValue, ...]:
         if self._root is None or self._schema is None:
             return ()
-        if at not in self._enums:
-            self._enums[at] = self._root.enums(self._schema, at)
-        return self._enums[at]
+        if place not in self._enums:
+            self._enums[place] = self._root.enums(self._schema, place)
+        return self._enums[place]
 
 
-def _changed(value: JsonValue, at: str, leaf: JsonValue, enums: tuple[JsonValue, ...]) -> list[JsonValue]:
-    others = [*enums, *_others(leaf)] if leaf is not None else []
+def _variants(value: JsonValue, place: str, leaf: JsonValue, enums: tuple[JsonValue, ...]) -> list[JsonValue]:
+    others = [*enums, *_other_values(leaf)] if leaf is not None else []
     distinct = {_identity(other): other for other in others if _identity(other) != _identity(leaf)}
-    return [pointer.replace(value, at, other) for other in distinct.values()]
+    return [pointer.replace(value, place, other) for other in distinct.values()]
 
 
 def _identity(value: JsonValue) -> tuple[str, str]:
-    """Equal for equal JSON values: 1 and 1.0 are, 1 and true are not."""
+    """Equal for equal JSON values: 1 equals 1.0, and not true."""
     kind = "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
     return kind, repr(float(value)) if kind == "number" and abs(value) < 2**53 else repr(value)
 
 
-def _others(leaf: JsonValue) -> Iterator[JsonValue]:
+def _other_values(leaf: JsonValue) -> Iterator[JsonValue]:
     if isinstance(leaf, bool):
         yield not leaf
     elif isinstance(leaf, int | float):
@@ -228,7 +228,7 @@ def _other_texts(text: str) -> Iterator[str]:
     yield from _other_times(text)
     yield text + "x"
     if text and text[-1].isascii() and text[-1].isalnum():
-        yield text[:-1] + _next(text[-1])
+        yield text[:-1] + _next_character(text[-1])
     if len(text) > 1 and "{" not in text:
         yield text[:-1]
 
@@ -242,7 +242,7 @@ def _other_times(text: str) -> Iterator[str]:
         yield day.isoformat() + (match[2] or "")
 
 
-def _next(character: str) -> str:
-    """Another one of the same kind, so that patterns still hold."""
+def _next_character(character: str) -> str:
+    """Another character of the same class, so that patterns still match."""
     first, last = ("0", "9") if character.isdigit() else ("a", "z") if character.islower() else ("A", "Z")
     return first if character == last else chr(ord(character) + 1)

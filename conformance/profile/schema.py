@@ -1,4 +1,4 @@
-"""The JSON Schema of a profile's facts, out of the declarations of `model.py`, and what it says of each value."""
+"""The JSON Schema of a profile's facts, generated from the declarations of `model.py`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _OWN_FACTS: Final[Mapping[str, tuple[str, ...]]] = {
     "absentCredential": ("scopes", "installation", "status"),
     "noTransition": ("operation",),
 }
-"""What may stand in the place of something excluded: its reason, and these facts of what it would be."""
+"""The facts that an exclusion may state besides its reason."""
 
 
 def document_schema(kind: type) -> Schema:
-    """The JSON Schema of a TOML document that is made into a value of `kind`, which has no exclusions in it."""
+    """The JSON Schema of a TOML document without exclusions, from which a value of `kind` is built."""
     _, parts = msgspec.json.schema_components([kind, StatedWaiver], schema_hook=_path)
     kinds = {name: getattr(model, name, kind) for name in parts} | {Waiver.__name__: StatedWaiver}
     tables = {name: _table(kinds[name], parts) for name in parts if name != StatedWaiver.__name__}
@@ -40,8 +40,8 @@ def _path(kind: type) -> Schema:
 
 
 def _table(kind: type, parts: Mapping[str, Any]) -> Schema:
-    about = parts[kind.__name__].get("description", "").partition("\n")[0]
-    table = ({"description": about} if about else {}) | _empty_table()
+    description = parts[kind.__name__].get("description", "").partition("\n")[0]
+    table = ({"description": description} if description else {}) | _empty_table()
     for declaration in declarations(kind):
         place, fact = table, _fact(parts[kind.__name__]["properties"][declaration.attribute])
         for name in declaration.path[:-1]:
@@ -58,7 +58,7 @@ def _empty_table() -> Schema:
 
 
 def _fact(generated: Any) -> Any:
-    """The schema of a fact as the file has it: what is not stated is left out, never null; order is no matter."""
+    """The schema of a fact in the file: it is omitted rather than null, and the order of sets is free."""
     if not isinstance(generated, dict):
         return list(generated) if isinstance(generated, tuple) else generated
     schema = {name: _fact(item) for name, item in generated.items() if name not in ("uniqueItems", "anyOf")}
@@ -73,29 +73,29 @@ def _fact(generated: Any) -> Any:
 
 @cache
 def facts_schema() -> Schema:
-    """The JSON Schema of a profile's facts, out of which the exclusions were taken (`published_schema` has both)."""
+    """The JSON Schema of a profile's facts without exclusions (`published_schema` has both)."""
     schema = document_schema(Profile)
     for table in schema["properties"].values():
         if table.setdefault("x-excludable", "exclusion"):
-            for fact in resolved(table, schema).get("properties", {}).values():
+            for fact in resolve(table, schema).get("properties", {}).values():
                 fact.setdefault("x-excludable", "exclusion")
-    schema["$defs"] |= {name: _instead(schema, facts) for name, facts in _OWN_FACTS.items()}
+    schema["$defs"] |= {name: _exclusion_schema(schema, facts) for name, facts in _OWN_FACTS.items()}
     return schema
 
 
-def _instead(schema: Schema, facts: Sequence[str]) -> Schema:
-    """What may stand in the place of something excluded."""
+def _exclusion_schema(schema: Schema, facts: Sequence[str]) -> Schema:
+    """The schema of an exclusion."""
     reason = {"none": {"description": "The reason.", "type": "string", "minLength": 1}}
     known = {**schema["$defs"]["Credential"]["properties"], **schema["$defs"]["Transition"]["properties"]}
     return {
-        "description": "It is not there, or cannot be seen.",
+        "description": "It is absent or not observable.",
         **_empty_table(),
         "required": ["none", *(name for name in facts if name == "operation")],
         "properties": {**reason, **{name: known[name] for name in facts}},
     }
 
 
-def resolved(schema: Mapping[str, Any], root: Schema | None = None) -> Mapping[str, Any]:
+def resolve(schema: Mapping[str, Any], root: Schema | None = None) -> Mapping[str, Any]:
     """A part of the schema without its `$ref`."""
     if "$ref" not in schema:
         return schema
@@ -103,19 +103,19 @@ def resolved(schema: Mapping[str, Any], root: Schema | None = None) -> Mapping[s
     return {**target, **{name: item for name, item in schema.items() if name != "$ref"}}
 
 
-def below(schema: Mapping[str, Any], part: str | int, root: Schema | None = None) -> Mapping[str, Any]:
-    """What is declared of a member or an element. Where it is open what it may be, only when it is filled in."""
+def member_schema(schema: Mapping[str, Any], part: str | int, root: Schema | None = None) -> Mapping[str, Any]:
+    """The declaration of a member or an element. Of an undeclared one only `x-placeholders` is inherited."""
     found = schema.get("items") if isinstance(part, int) else schema.get("properties", {}).get(part)
     found = found or schema.get("additionalProperties") or {}
     inherited = {"x-placeholders": schema["x-placeholders"]} if "x-placeholders" in schema else {}
-    return {**inherited, **resolved(found, root)}
+    return {**inherited, **resolve(found, root)}
 
 
 def walk(
     value: Any, declared: Mapping[str, Any], root: Schema | None = None, key: Key = ()
 ) -> Iterator[tuple[Key, Any, Mapping[str, Any]]]:
-    """Each value of a document with its key and what is declared of it."""
+    """Each value of a document with its key and its declaration."""
     yield key, value, declared
     members = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for name, item in members:
-        yield from walk(item, below(declared, name, root), root, (*key, name))
+        yield from walk(item, member_schema(declared, name, root), root, (*key, name))

@@ -20,7 +20,7 @@ _NO_SCHEMAS = ("const", "enum", "default", "example", "examples", "required")
 
 
 class _Yaml(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML 1.2's scalars: `on`, `no` and dates are strings, as in JSON Schema they must be."""
+    """Scalars as in YAML 1.2: `on`, `no` and dates are strings."""
 
 
 _Yaml.yaml_implicit_resolvers = {
@@ -32,21 +32,21 @@ _Yaml.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOLEAN, list("tTfF"))
 
 
 def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable[str]) -> dict[str, Any]:
-    """The schemas that the file has for the interface's names, or for what `names` calls them.
+    """The schemas of the file by the interface's names, which `names` maps to those of the file.
 
     Raises ProfileError where the file cannot be read or parsed, lacks a name of `names`, or holds no valid schema.
     """
     document = read_document(path)
-    base, declared = _declared(document, path)
+    base, declared = _find_schemas(document, path)
     translate = not str(document.get("openapi", "")).startswith("3.1")
     found = {}
     for name in interface_names:
-        called = names.get(name, name)
-        if called not in declared:
+        schema_name = names.get(name, name)
+        if schema_name not in declared:
             if name in names:
-                raise ProfileError(f"no schema {called}", where=str(path), hint=nearest(called, declared))
+                raise ProfileError(f"no schema {schema_name}", where=str(path), hint=nearest(schema_name, declared))
             continue
-        found[name] = _checked(_bundle(document, base + pointer.join(called), translate), base, path)
+        found[name] = _check(_bundle(document, base + pointer.join(schema_name), translate), base, path)
     return found
 
 
@@ -54,7 +54,7 @@ def read_document(path: Path) -> dict[str, Any]:
     """The object in a JSON or YAML file. Raises ProfileError."""
     try:
         text = path.read_text(encoding="utf-8")
-        document = json.loads(text) if path.suffix == ".json" else _json_of(yaml.load(text, Loader=_Yaml))
+        document = json.loads(text) if path.suffix == ".json" else _to_json(yaml.load(text, Loader=_Yaml))
     except OSError as error:
         raise ProfileError(f"cannot be read: {error.strerror}", where=str(path)) from error
     except json.JSONDecodeError as error:
@@ -71,12 +71,12 @@ def read_document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _json_of(value: Any) -> Any:
-    """YAML's values as JSON has them: every key a string, nothing that contains itself."""
+def _to_json(value: Any) -> Any:
+    """YAML values as JSON values: all keys are strings, and no value contains itself. Raises ValueError, TypeError."""
     return json.loads(json.dumps(value))
 
 
-def _declared(document: dict[str, Any], path: Path) -> tuple[str, dict[str, Any]]:
+def _find_schemas(document: dict[str, Any], path: Path) -> tuple[str, dict[str, Any]]:
     components = document.get("components")
     for base, holder in (
         ("/components/schemas", components.get("schemas") if isinstance(components, dict) else None),
@@ -90,20 +90,20 @@ def _declared(document: dict[str, Any], path: Path) -> tuple[str, dict[str, Any]
 
 
 def _bundle(document: dict[str, Any], target: str, translate: bool) -> dict[str, Any]:
-    """A schema that refers to `target` and carries along whatever that refers to."""
+    """A schema that refers to `target`, with all schemas that `target` refers to."""
     bundle: dict[str, Any] = {"$ref": f"#{target}"}
     open_refs = [target]
     while open_refs:
-        at = _unit(open_refs.pop())
+        at = _component_pointer(open_refs.pop())
         if pointer.has(bundle, at) or not pointer.has(document, at):
             continue
         part = pointer.get(document, at)
-        _put(bundle, pointer.tokens(at), _translated(part) if translate else part)
+        _put(bundle, pointer.tokens(at), _translate(part) if translate else part)
         open_refs += [ref[1:] for ref in _refs(part) if ref.startswith("#/")]
     return bundle
 
 
-def _unit(ref: str) -> str:
+def _component_pointer(ref: str) -> str:
     tokens = pointer.tokens(ref)
     return pointer.join(*tokens[: 3 if tokens[0] == "components" else 2 if tokens[0] in ("schemas", "$defs") else 1])
 
@@ -125,13 +125,13 @@ def _refs(value: Any) -> Iterator[str]:
             yield from _refs(item)
 
 
-def _translated(schema: Any) -> Any:
+def _translate(schema: Any) -> Any:
     """OpenAPI 3.0's dialect as JSON Schema 2020-12: `nullable`, and exclusive bounds that are true or false."""
     if isinstance(schema, list):
-        return [_translated(item) for item in schema]
+        return [_translate(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    out = {name: _translated_member(name, item) for name, item in schema.items()}
+    out = {name: _translate_member(name, item) for name, item in schema.items()}
     for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if isinstance(out.get(exclusive), bool) and out.pop(exclusive) and bound in out:
             out[exclusive] = out.pop(bound)
@@ -140,21 +140,21 @@ def _translated(schema: Any) -> Any:
     return {"anyOf": [out, {"type": "null"}]}
 
 
-def _translated_member(name: str, item: Any) -> Any:
+def _translate_member(name: str, item: Any) -> Any:
     if name in _NO_SCHEMAS:
         return item
     if name in _MAPS_OF_SCHEMAS and isinstance(item, dict):
-        return {key: _translated(schema) for key, schema in item.items()}
-    return _translated(item)
+        return {key: _translate(schema) for key, schema in item.items()}
+    return _translate(item)
 
 
-def _checked(bundle: dict[str, Any], base: str, path: Path) -> dict[str, Any]:
-    """The bundle, all of whose schemas are valid and refer to nothing outside of it. Raises ProfileError."""
-    called = pointer.tokens(bundle["$ref"][1:])[-1]
+def _check(bundle: dict[str, Any], base: str, path: Path) -> dict[str, Any]:
+    """Returns the bundle. Raises ProfileError where a schema is invalid or refers to one outside of the file."""
+    schema_name = pointer.tokens(bundle["$ref"][1:])[-1]
     schemas = pointer.get(bundle, base) if base else {name: s for name, s in bundle.items() if name != "$ref"}
     try:
         for name, schema in schemas.items():
-            called = name
+            schema_name = name
             jsonschema_rs.meta.validate(schema)
             for ref in _refs(schema):
                 if not ref.startswith("#"):
@@ -162,11 +162,11 @@ def _checked(bundle: dict[str, Any], base: str, path: Path) -> dict[str, Any]:
                     raise ProfileError(
                         f"schema {name} refers to {ref}, outside of the file", where=str(path), hint=hint
                     )
-        called = pointer.tokens(bundle["$ref"][1:])[-1]
+        schema_name = pointer.tokens(bundle["$ref"][1:])[-1]
         jsonschema_rs.Draft202012Validator(bundle)
     except jsonschema_rs.ValidationError as error:
         at = pointer.join(*error.instance_path)
         reason = error.message.splitlines()[0]
-        what = f"schema {called} is no valid JSON Schema: {reason}" + (f" at {at}" if at else "")
-        raise ProfileError(what, where=str(path)) from error
+        message = f"schema {schema_name} is no valid JSON Schema: {reason}" + (f" at {at}" if at else "")
+        raise ProfileError(message, where=str(path)) from error
     return bundle

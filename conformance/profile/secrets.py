@@ -1,4 +1,4 @@
-"""Secrets, fetched when they are needed. None of them ever stands in an exception."""
+"""Secrets, fetched when they are needed. No exception contains a secret."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from conformance.profile.keyrings import from_keyring
 from conformance.profile.model import Credential
 
 COMMAND_TIMEOUT_S = 10.0
-SHORTEST: Final = 6
-"""A shorter secret could not be kept out of the reports: its letters stand in ordinary words, too."""
-_A_NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
-"""How variables are called. What looks otherwise may be a secret that was put where a name belongs."""
+MIN_LENGTH: Final = 6
+"""A shorter secret cannot be redacted: its text occurs in ordinary words too."""
+_VARIABLE_NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
+"""The form of a variable's name. Any other text may be a secret that was written in place of a name."""
 
 
 def resolve_secret(credential: Credential) -> str:
@@ -31,24 +31,24 @@ def resolve_secret(credential: Credential) -> str:
         secret = from_keyring(source.keyring.service, source.keyring.username, where)
     else:
         secret = _from_command(source.command, where)
-    if trouble := unusable(secret):
+    if trouble := secret_trouble(secret):
         raise ProfileError(f"the secret {trouble}", where=where)
     if any(secret in word for word in source.command[1:]):
-        hint = "have the program read it from where it is kept"
-        raise ProfileError("the secret stands in its own command, and so in the process list", where=where, hint=hint)
+        hint = "let the program read it from a store"
+        raise ProfileError("the process list would show the secret, an argument of its command", where=where, hint=hint)
     return secret
 
 
-def unusable(secret: str) -> str:
-    """Why a text can be no API key in a header (RFC 9110 section 5.5); empty where it can."""
+def secret_trouble(secret: str) -> str:
+    """Why a text cannot be an API key in a header (RFC 9110 section 5.5); empty where it can."""
     if "\n" in secret or "\r" in secret or "\0" in secret:
         return "has more than one line"
-    if len(secret) < SHORTEST:
-        return f"has fewer than {SHORTEST} characters: too few to be place from other text and kept out of the reports"
+    if len(secret) < MIN_LENGTH:
+        return f"has fewer than {MIN_LENGTH} characters: too few to be redacted in reports without hiding other text"
     if not secret.isascii() or not secret.isprintable():
-        return "has characters beyond visible ASCII: which bytes they are in a header is not settled"
+        return "has characters beyond visible ASCII: their bytes in a header are not defined"
     if secret != secret.strip():
-        return "begins or ends with a blank, which no header keeps"
+        return "begins or ends with a space, which a header does not preserve"
     return ""
 
 
@@ -56,7 +56,7 @@ def _from_environment(name: str, where: str) -> str:
     secret = os.environ.get(name, "")
     if not secret:
         state = "is empty" if name in os.environ else "is not set"
-        if not _A_NAME.fullmatch(name):
+        if not _VARIABLE_NAME.fullmatch(name):
             hint = "env takes the name of a variable, not the secret itself"
             raise ProfileError(f"the environment variable named there {state}", where=where, hint=hint)
         raise ProfileError(f"the environment variable {name} {state}", where=where, hint=f"export {name}=...")
@@ -83,23 +83,23 @@ def _from_file(path: Path, where: str) -> str:
 
 
 def _from_command(command: tuple[str, ...], where: str) -> str:
-    """What the program prints. Its complaints are not passed on, for they may hold the secret."""
+    """The output of the program. Its error output is not reported, since it may contain the secret."""
     program = command[0]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False
         )
-        secret = done.stdout.decode().strip()
+        secret = process.stdout.decode().strip()
     except subprocess.TimeoutExpired:
         raise ProfileError(f"{program} did not finish in {COMMAND_TIMEOUT_S:g} s", where=where) from None
     except UnicodeDecodeError:
-        raise ProfileError(f"{program} printed what is not UTF-8", where=where) from None
+        raise ProfileError(f"{program} printed text that is not UTF-8", where=where) from None
     except OSError as error:
         place = program if len(command) > 1 else "the program named there"  # it may be the secret itself
         raise ProfileError(f"{place} cannot be run: {error.strerror}", where=where) from None
-    if done.returncode != 0:
-        hint = "run it by hand to see what it says"
-        raise ProfileError(f"{program} ended with exit code {done.returncode}", where=where, hint=hint)
+    if process.returncode != 0:
+        hint = "run it manually to see its messages"
+        raise ProfileError(f"{program} ended with exit code {process.returncode}", where=where, hint=hint)
     if not secret:
         raise ProfileError(f"{program} printed nothing", where=where)
     return secret

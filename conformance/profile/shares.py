@@ -1,4 +1,4 @@
-"""What of a profile's limits and static lists one process of several gets, and what a later part of a run has left."""
+"""The share of a profile's limits and static lists for one process of several, and for a resumed run."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from conformance.profile.model import Fixture, Profile
 
 
 def check_shareable(profile: Profile, workers: int) -> None:
-    """Raises UsageError where there are fewer fixtures of a static list than workers: two would use the same one."""
+    """Raises UsageError where a static list has fewer fixtures than there are workers: two would use the same one."""
     for states in profile.fixtures.values():
         for fixture in states.values():
-            if workers > 1 and _is_spent(fixture) and len(fixture.places) < workers:
+            if workers > 1 and _is_single_use(fixture) and len(fixture.places) < workers:
                 raise UsageError(
-                    f"{workers} processes cannot share {len(fixture.places)} of them",
+                    f"{workers} processes cannot share {len(fixture.places)} values",
                     where=f"fixtures.{fixture.name}",
                     hint="list more values, or split the run less",
                 )
 
 
 def share_of(profile: Profile, index: int, workers: int) -> Profile:
-    """The profile for one worker of several: together they keep the limits, and use no static fixture twice."""
+    """The profile for one worker of several: together they respect the limits, and use no static fixture twice."""
     if workers == 1:
         return profile
     limits = replace(
@@ -33,21 +33,23 @@ def share_of(profile: Profile, index: int, workers: int) -> Profile:
     return _with_places(replace(profile, limits=limits), lambda fixture: fixture.places[index::workers])
 
 
-def unspent(profile: Profile, spent: Mapping[str, tuple[int, ...]]) -> Profile:
-    """The profile without the values of static lists, by fixture and place, that were handed out before."""
-    if not spent:
+def remove_used(profile: Profile, used_places: Mapping[str, tuple[int, ...]]) -> Profile:
+    """The profile without the used values of static lists: fixture -> indices."""
+    if not used_places:
         return profile
-    return _with_places(profile, lambda f: tuple(place for place in f.places if place not in spent.get(f.name, ())))
+    return _with_places(
+        profile, lambda f: tuple(place for place in f.places if place not in used_places.get(f.name, ()))
+    )
 
 
 def _with_places(profile: Profile, places: Callable[[Fixture], tuple[int, ...]]) -> Profile:
-    changed = {
-        kind: {state: replace(f, left=places(f)) if _is_spent(f) else f for state, f in states.items()}
+    fixtures = {
+        kind: {state: replace(f, unused_places=places(f)) if _is_single_use(f) else f for state, f in states.items()}
         for kind, states in profile.fixtures.items()
     }
-    return replace(profile, fixtures=changed)
+    return replace(profile, fixtures=fixtures)
 
 
-def _is_spent(fixture: Fixture) -> bool:
-    """Whether what was handed out of it is gone."""
+def _is_single_use(fixture: Fixture) -> bool:
+    """Whether its values can be used only once."""
     return bool(fixture.values) and not fixture.reusable

@@ -1,4 +1,4 @@
-"""A profile's text: what went wrong, at which key and line of it."""
+"""The text of a profile: problems with their key and line."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from conformance.core.errors import ProfileError
 
 Key = tuple[str | int, ...]
 _HEADER = re.compile(r"\s*(\[\[?)")
-_LISTED_AT_MOST = 12
+_MAX_LISTED = 12
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong at `key`: what it is, and what to do."""
+    """A problem at `key`, and a hint what to do."""
 
     key: Key
-    what: str
+    message: str
     hint: str = ""
 
 
-def dotted(key: Key) -> str:
+def format_key(key: Key) -> str:
     """`credentials.full.scopes[0]`"""
     parts = (
         f"[{k}]" if isinstance(k, int) else f".{k if _BARE.fullmatch(k) else json.dumps(k, ensure_ascii=False)}"
@@ -38,21 +38,21 @@ def dotted(key: Key) -> str:
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """A hint: the nearest candidate, if one is near."""
+    """A hint: the most similar candidate; empty without one."""
     folded = {candidate.lower(): candidate for candidate in candidates}
     close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
     return f"did you mean {folded[close[0]]}?" if close else ""
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str:
-    """A hint: the nearest candidate, or all of them where none is near and they are few."""
+    """A hint: the most similar candidate, or else all of them if there are few."""
     known = list(candidates)
-    listed = f"one of: {', '.join(known)}" if 0 < len(known) <= _LISTED_AT_MOST else ""
+    listed = f"one of: {', '.join(known)}" if 0 < len(known) <= _MAX_LISTED else ""
     return did_you_mean(name, known) or listed
 
 
 def raise_first(problems: Iterable[Problem], document: Mapping[str, Any], path: Path | None, text: str) -> None:
-    """Raise the first of the problems, in the order of the file, as a ProfileError; return where there is none."""
+    """Raises the first of the problems, in the order of the file, as a ProfileError, if there is one."""
     found = list(problems)
     if not found:
         return
@@ -60,8 +60,8 @@ def raise_first(problems: Iterable[Problem], document: Mapping[str, Any], path: 
     first = min(found, key=lambda p: (_line(lines, p.key), _position(document, p.key)))
     number = _line(lines, first.key)
     file = "" if path is None else f"{path}:{number}" if number else f"{path}"
-    where = ": ".join(part for part in (file, dotted(first.key)) if part)
-    raise ProfileError(_one_line(first.what), where=_one_line(where), hint=_one_line(first.hint))
+    where = ": ".join(part for part in (file, format_key(first.key)) if part)
+    raise ProfileError(_one_line(first.message), where=_one_line(where), hint=_one_line(first.hint))
 
 
 def _one_line(text: str) -> str:
@@ -69,7 +69,7 @@ def _one_line(text: str) -> str:
 
 
 def read_toml(path: Path, missing: str = "--profile takes the path of a TOML file") -> tuple[str, dict[str, Any]]:
-    """The text and the document. Raises ProfileError where it cannot be read or is no TOML."""
+    """The text and the document. Raises ProfileError where the file cannot be read or is no TOML."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -80,11 +80,11 @@ def read_toml(path: Path, missing: str = "--profile takes the path of a TOML fil
     try:
         return text, tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        what, line = _toml_complaint(str(error))
-        raise ProfileError(f"is not valid TOML: {what}", where=f"{path}:{line}" if line else str(path)) from error
+        message, line = _split_toml_error(str(error))
+        raise ProfileError(f"is not valid TOML: {message}", where=f"{path}:{line}" if line else str(path)) from error
 
 
-def _toml_complaint(message: str) -> tuple[str, str]:
+def _split_toml_error(message: str) -> tuple[str, str]:
     match = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", message, re.DOTALL)
     text, line = (match[1], match[2]) if match else (message, "")
     return text[:1].lower() + text[1:], line
@@ -110,7 +110,7 @@ def _position(document: Any, key: Key) -> tuple[int, ...]:
 
 
 def _lines(text: str) -> dict[Key, int]:
-    """Where each key begins, one-based. Statements are found by parsing, so that multi-line values are no trouble."""
+    """The line of each key, one-based. Statements are found by parsing, since a value may have several lines."""
     found: dict[Key, int] = {}
     arrays: dict[Key, int] = {}
     table: Key = ()

@@ -1,4 +1,4 @@
-"""The keys and types of a document: what is wrong with them by its schema, in words."""
+"""The problems of a document's keys and types by its schema, as text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 import jsonschema_rs
 
-from conformance.profile.schema import below, facts_schema, resolved, walk
+from conformance.profile.schema import facts_schema, member_schema, resolve, walk
 from conformance.profile.source import Key, Problem, nearest
 
 _UNKNOWN = "unknown key"
 _LACKS = "lacks the key "
-_QUOTED_AT_MOST = 24
+_MAX_QUOTED = 24
 _ARTICLES = {
     "string": "a string",
     "integer": "an integer",
@@ -33,7 +33,7 @@ def _validator() -> jsonschema_rs.Draft202012Validator:
 
 
 def structure_problems(document: Mapping[str, Any], schema: dict[str, Any] | None = None) -> list[Problem]:
-    """What is wrong with a document's keys and types, in no particular order; of a profile, without a `schema`."""
+    """The problems of a document's keys and types, in no particular order. `schema`: by default the profile's."""
     root = schema or facts_schema()
     if problems := list(_out_of_range(document, root)):
         return problems
@@ -42,10 +42,10 @@ def structure_problems(document: Mapping[str, Any], schema: dict[str, Any] | Non
         key = _key_of(document, error.instance_path)
         declared: Mapping[str, Any] = root
         for part in key:
-            declared = below(declared, part, root)
+            declared = member_schema(declared, part, root)
         problems += _problems(key, error, declared, root)
-    misspelt = {(p.key[:-1], p.hint) for p in problems if p.what == _UNKNOWN}
-    return [p for p in problems if (p.key, f"did you mean {p.what.removeprefix(_LACKS)}?") not in misspelt]
+    misspelt = {(p.key[:-1], p.hint) for p in problems if p.message == _UNKNOWN}
+    return [p for p in problems if (p.key, f"did you mean {p.message.removeprefix(_LACKS)}?") not in misspelt]
 
 
 def _out_of_range(document: Mapping[str, Any], root: dict[str, Any]) -> Iterator[Problem]:
@@ -67,39 +67,39 @@ def _problems(
             for unknown in kind.unexpected:
                 yield Problem((*key, unknown), _UNKNOWN, nearest(unknown, names))
         case "required":
-            yield Problem(key, f"{_LACKS}{kind.property}", _about(declared, kind.property, root))
+            yield Problem(key, f"{_LACKS}{kind.property}", _describe_fact(declared, kind.property, root))
         case "type":
             yield Problem(key, f"must be {type_in_words(declared)}, not {_type_of(error.instance)}", expected)
         case "enum":
             options = [str(option) for option in declared["enum"]]
-            yield Problem(key, f"{_quoted(error.instance)} is not allowed", nearest(str(error.instance), options))
+            yield Problem(key, f"{_quote(error.instance)} is not allowed", nearest(str(error.instance), options))
         case "pattern" | "minimum" | "exclusiveMinimum":
-            yield Problem(key, f"must be {expected}, not {_quoted(error.instance)}")
+            yield Problem(key, f"must be {expected}, not {_quote(error.instance)}")
         case "minLength" | "minItems" | "minProperties" | "maxProperties":
             yield Problem(key, "must not be empty" if expected == "not empty" else f"needs {expected}")
         case _:
             yield Problem(key, f"does not fit the schema ({kind.name})")
 
 
-def _quoted(value: Any) -> str:
-    """What was written, unless it is long enough to be a key that was put in the wrong place."""
+def _quote(value: Any) -> str:
+    """The value, shortened where it may be a misplaced API key."""
     text = repr(value)
-    return text if len(text) <= _QUOTED_AT_MOST else f"{text[:4]}…{text[-1]}"
+    return text if len(text) <= _MAX_QUOTED else f"{text[:4]}…{text[-1]}"
 
 
-def _about(table: Mapping[str, Any], name: str, root: dict[str, Any]) -> str:
-    about = str(resolved(table["properties"][name], root).get("description", ""))
+def _describe_fact(table: Mapping[str, Any], name: str, root: dict[str, Any]) -> str:
+    about = str(resolve(table["properties"][name], root).get("description", ""))
     return (about if about[1:2].isupper() else about[:1].lower() + about[1:]).rstrip(".")
 
 
 def type_in_words(declared: Mapping[str, Any]) -> str:
-    """`an integer`, `a string or a table`; any value where nothing is declared."""
+    """`an integer`, `a string or a table`; `any value` where no type is declared."""
     types = declared.get("type", "string" if "enum" in declared else "any")
     return " or ".join(_ARTICLES[t] for t in ([types] if isinstance(types, str) else types))
 
 
 def _key_of(document: Any, path: Iterable[str | int]) -> Key:
-    """An instance path as a key. The library gives a member whose name is a number, such as `00`, as that number."""
+    """An instance path as a key. The library returns a member whose name is a number, such as `00`, as that number."""
     key: list[str | int] = []
     for part in path:
         if isinstance(document, Mapping) and isinstance(part, int):

@@ -1,4 +1,4 @@
-"""The parts of a self-contained JSON Schema: each can be validated against, flattened, and found by place."""
+"""The parts of a self-contained JSON Schema: validation, flattening, and lookup by JSON pointer."""
 
 from __future__ import annotations
 
@@ -10,76 +10,76 @@ import jsonschema_rs
 from conformance.core import json_pointer as pointer
 
 Schema = Mapping[str, Any]
-_CARRIERS = ("components", "$defs", "definitions", "schemas")
+_DEFINITION_KEYS = ("components", "$defs", "definitions", "schemas")
 
 
 class Root:
-    """A whole schema, against which the `$ref`s of its parts resolve.
+    """A whole schema, in which the `$ref`s of its parts are resolved.
 
-    `effort` bounds how many parts may be tried, for a schema that branches into itself has no end.
+    `effort`: the maximum number of parts that are tried, since a recursive schema is infinite.
     """
 
-    def __init__(self, schema: Schema, effort: int = 500) -> None:
-        self._effort = effort
+    def __init__(self, schema: Schema, max_parts: int = 500) -> None:
+        self._remaining_parts = max_parts
         self._schema = schema if isinstance(schema, Mapping) else {}
-        names = [name for name in self._schema if name != "$ref"] if "$ref" in self._schema else _CARRIERS
-        self._carried = {name: self._schema[name] for name in names if name in self._schema}
+        names = [name for name in self._schema if name != "$ref"] if "$ref" in self._schema else _DEFINITION_KEYS
+        self._definitions = {name: self._schema[name] for name in names if name in self._schema}
 
-    def spend(self) -> bool:
+    def try_part(self) -> bool:
         """Whether one more part may be tried."""
-        self._effort -= 1
-        return self._effort >= 0
+        self._remaining_parts -= 1
+        return self._remaining_parts >= 0
 
     def validator(self, part: Schema | bool) -> jsonschema_rs.Draft202012Validator:
-        """Formats are checked too, so that what a body says it is, it is."""
-        return jsonschema_rs.Draft202012Validator({**self._carried, "allOf": [part]}, validate_formats=True)
+        """A validator that checks formats too."""
+        return jsonschema_rs.Draft202012Validator({**self._definitions, "allOf": [part]}, validate_formats=True)
 
-    def flat(self, part: Schema | bool, depth: int = 0) -> dict[str, Any]:
-        """The part with `$ref` and `allOf` merged into it as far as they can be."""
+    def flatten(self, part: Schema | bool, depth: int = 0) -> dict[str, Any]:
+        """The part with `$ref` and `allOf` merged into it as far as possible."""
         if not isinstance(part, Mapping) or depth > 20:
             return {}
-        own = {name: value for name, value in part.items() if name not in ("$ref", "allOf")}
-        layers = [self.flat(sub, depth + 1) for sub in part.get("allOf", ())]
+        direct = {name: value for name, value in part.items() if name not in ("$ref", "allOf")}
+        layers = [self.flatten(sub, depth + 1) for sub in part.get("allOf", ())]
         if isinstance(part.get("$ref"), str) and part["$ref"].startswith("#"):
-            layers.append(self.flat(self._resolved(part["$ref"]), depth + 1))
+            layers.append(self.flatten(self._resolve(part["$ref"]), depth + 1))
         merged: dict[str, Any] = {}
-        for layer in (*layers, own):
+        for layer in (*layers, direct):
             merged = _merge(merged, layer)
         return merged
 
-    def _resolved(self, ref: str) -> Any:
+    def _resolve(self, ref: str) -> Any:
         return pointer.get(self._schema, ref[1:]) if pointer.has(self._schema, ref[1:]) else {}
 
-    def enums(self, part: Schema, at: str) -> tuple[Any, ...]:
-        """The values that an `enum` allows at that place of an instance, over all branches."""
+    def enums(self, part: Schema, place: str) -> tuple[Any, ...]:
+        """The values that an `enum` allows at that place of an instance, in all branches."""
         found: list[Any] = []
-        for below in self.at(part, pointer.tokens(at)):
-            found += below.get("enum", ())
+        for schema in self.subschemas(part, pointer.tokens(place)):
+            found += schema.get("enum", ())
         return tuple(found)
 
-    def at(self, part: Schema | bool, path: list[str], depth: int = 0) -> Iterator[dict[str, Any]]:
-        """What is said of that place of an instance, flattened: once for every branch that knows it."""
-        flat = self.flat(part)
+    def subschemas(self, part: Schema | bool, path: list[str], depth: int = 0) -> Iterator[dict[str, Any]]:
+        """The flattened schemas of that place of an instance: one for every branch that declares it."""
+        flat = self.flatten(part)
         if not path:
             yield flat
         else:
             below = flat.get("properties", {}).get(path[0])
             items = flat.get("items") if below is None and path[0].isdigit() else below
             if items is not None:
-                yield from self.at(items, path[1:], depth)
+                yield from self.subschemas(items, path[1:], depth)
         if depth < 8:
             for branch in (*flat.get("oneOf", ()), *flat.get("anyOf", ())):
-                yield from self.at(branch, path, depth + 1)
+                yield from self.subschemas(branch, path, depth + 1)
 
 
-def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    merged = {**below, **above}
-    if "properties" in below and "properties" in above:
-        shared = below["properties"].keys() & above["properties"].keys()
-        both = {name: {"allOf": [below["properties"][name], above["properties"][name]]} for name in shared}
-        merged["properties"] = {**below["properties"], **above["properties"], **both}
-    if "required" in below and "required" in above:
-        merged["required"] = [*below["required"], *above["required"]]
-    if "enum" in below and "enum" in above:
-        merged["enum"] = [value for value in above["enum"] if value in below["enum"]]
+def _merge(base: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
+    merged = {**base, **override}
+    if "properties" in base and "properties" in override:
+        shared = base["properties"].keys() & override["properties"].keys()
+        both = {name: {"allOf": [base["properties"][name], override["properties"][name]]} for name in shared}
+        merged["properties"] = {**base["properties"], **override["properties"], **both}
+    if "required" in base and "required" in override:
+        merged["required"] = [*base["required"], *override["required"]]
+    if "enum" in base and "enum" in override:
+        merged["enum"] = [value for value in override["enum"] if value in base["enum"]]
     return merged

@@ -1,4 +1,4 @@
-"""What is known when a profile is loaded, `{var.X}` and `{env.X}`, filled into its strings."""
+"""Fills in the placeholders that are known when a profile is loaded: `{var.X}` and `{env.X}`."""
 
 from __future__ import annotations
 
@@ -7,53 +7,66 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.profile.render import MalformedPlaceholder, parse, render_known
-from conformance.profile.schema import below, facts_schema
+from conformance.profile.schema import facts_schema, member_schema
 from conformance.profile.source import Key, Problem, nearest
 
 _KNOWN = re.compile(r"\{((?:var|env)\.[^{}]*)\}")
 
 
 class Substitution:
-    """Fills one document; `problems` gathers what could not be filled."""
+    """Fills in one document; `problems` lists invalid placeholders."""
 
     def __init__(self, variables: Mapping[str, str], environ: Mapping[str, str]) -> None:
         self.known: dict[str, str] = {}
         self.problems: list[Problem] = []
         self._environ = environ
         for name, value in variables.items():
-            self.known[f"var.{name}"] = self._plain(value, ("variables", name), free=False)
+            self.known[f"var.{name}"] = self._fill_plain(value, ("variables", name), allow_braces=False)
 
     def fill(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """A copy of the document, filled."""
-        return {name: self._filled(item, (name,), below(facts_schema(), name)) for name, item in document.items()}
+        """A copy of the document with its placeholders filled in."""
+        return {
+            name: self._fill_value(item, (name,), member_schema(facts_schema(), name))
+            for name, item in document.items()
+        }
 
-    def _filled(self, value: Any, key: Key, declared: Mapping[str, Any]) -> Any:
+    def _fill_value(self, value: Any, key: Key, declared: Mapping[str, Any]) -> Any:
         if isinstance(value, Mapping):
-            return {name: self._filled(item, (*key, name), below(declared, name)) for name, item in value.items()}
+            return {
+                name: self._fill_value(item, (*key, name), member_schema(declared, name))
+                for name, item in value.items()
+            }
         if isinstance(value, list):
-            return [self._filled(item, (*key, index), below(declared, index)) for index, item in enumerate(value)]
+            return [
+                self._fill_value(item, (*key, index), member_schema(declared, index))
+                for index, item in enumerate(value)
+            ]
         if not isinstance(value, str) or ("{" not in value and "}" not in value):
             return value
-        when = declared.get("x-placeholders")
-        return self._template(value, key) if when == "run" else self._plain(value, key, free=when == "never")
+        phase = declared.get("x-placeholders")
+        return (
+            self._fill_template(value, key)
+            if phase == "run"
+            else self._fill_plain(value, key, allow_braces=phase == "never")
+        )
 
-    def _template(self, text: str, key: Key) -> str:
+    def _fill_template(self, text: str, key: Key) -> str:
         try:
             names = [piece.text for piece in parse(text) if piece.is_placeholder]
         except MalformedPlaceholder as error:
-            self.problems.append(Problem(key, error.what, "a literal brace is doubled: {{ and }}"))
+            self.problems.append(Problem(key, error.message, "a literal brace is doubled: {{ and }}"))
             return text
         for name in names:
             self._look_up(name, key)
         return render_known(text, self.known)
 
-    def _plain(self, text: str, key: Key, *, free: bool) -> str:
+    def _fill_plain(self, text: str, key: Key, *, allow_braces: bool) -> str:
         known = {match[1]: self._look_up(match[1], key) for match in _KNOWN.finditer(text)}
         filled = _KNOWN.sub(lambda match: match[0] if known[match[1]] is None else str(known[match[1]]), text)
         rest = _KNOWN.sub("", text)
-        if not free and ("{" in rest or "}" in rest):
-            what = "only {var.NAME} and {env.NAME} can stand here"
-            self.problems.append(Problem(key, what))
+        if not allow_braces and ("{" in rest or "}" in rest):
+            message = "only {var.NAME} and {env.NAME} can be used here"
+            self.problems.append(Problem(key, message))
         return filled
 
     def _look_up(self, name: str, key: Key) -> str | None:

@@ -1,4 +1,4 @@
-"""URLs of a profile: a placeholder is percent-encoded for the place that it stands in (RFC 3986 section 2.4)."""
+"""URLs of a profile: a placeholder is percent-encoded for its component (RFC 3986 section 2.4)."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from urllib.parse import quote
 from conformance.profile.render import Scope, parse, render_text
 
 _RESERVED: Final = "%:/?#[]@!$&'()*+,;="
-"""What the profile itself writes keeps its meaning, escapes included (RFC 3986 section 2.2)."""
+"""Not encoded in literal text of the profile, which may contain escapes (RFC 3986 section 2.2)."""
 _AUTHORITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 
 def render_url(template: str, scope: Scope) -> str:
-    """A URL with its placeholders filled in: one is one segment of the path, or one value of the query.
+    """A URL with its placeholders filled in: each is one segment of the path, or one value of the query.
 
-    A placeholder at the very start stands for a whole URL, and stays as it is. In the authority a port may follow.
+    A placeholder at the very start is a whole URL, and is not encoded. In the authority it may include a port.
     Raises UnknownPlaceholder, MalformedPlaceholder.
     """
     url = ""
     for piece in parse(template):
         if not piece.is_placeholder:
-            url += _as_written(url, piece.text)
+            url += _encode_literal(url, piece.text)
             continue
         value = render_text(piece.text, scope)
-        url += _as_written(url, value) if not url else _encoded(value, ":[]" if _AUTHORITY.fullmatch(url) else "")
+        url += _encode_literal(url, value) if not url else _encode(value, ":[]" if _AUTHORITY.fullmatch(url) else "")
     return url
 
 
-def _as_written(before: str, text: str) -> str:
-    """Text that is part of a URL already. A host name keeps its letters: it is no percent-encoding's business."""
+def _encode_literal(before: str, text: str) -> str:
+    """Text that is part of a URL already. A host name is not percent-encoded."""
     host = _AUTHORITY.match(before + text)
     end = max(0, host.end() - len(before)) if host else 0
-    return text[:end] + _encoded(text[end:], _RESERVED)
+    return text[:end] + _encode(text[end:], _RESERVED)
 
 
-def _encoded(text: str, safe: str) -> str:
+def _encode(text: str, safe: str) -> str:
     return quote(text, safe=safe, errors="surrogatepass")

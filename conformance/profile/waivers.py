@@ -14,7 +14,7 @@ from conformance.profile.source import Problem
 
 @dataclass(frozen=True, slots=True)
 class StatedWaiver(Waiver):
-    """What a file states of a waiver; the judge adds the rest."""
+    """A waiver as a file states it; the judge sets the other fields."""
 
     requirement: Annotated[RequirementId, fact("A requirement's id.")]
     reason: Annotated[Text, fact("Why it is accepted.")]
@@ -27,7 +27,7 @@ class StatedWaiver(Waiver):
 
 
 def waiver_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
-    """Of the waivers of a document that fits its schema: last days that are no dates."""
+    """Last days that are no dates, in the waivers of a document that is valid by its schema."""
     for index, table in enumerate(document.get("waivers", ())):
         if not _is_date(table["until"]):
             yield Problem(("waivers", index, "until"), f"{table['until']!r} is no date", "YYYY-MM-DD")

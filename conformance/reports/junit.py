@@ -10,12 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from conformance.core.model import OPEN, Gap, Outcome, RequirementRow, Result, Run, Verdict, Waiver
+from conformance.core.model import OPEN_OUTCOMES, Gap, Outcome, RequirementRow, Result, Run, Verdict, Waiver
 from conformance.reports.shaping.grouping import bound_texts, clauses, evidence_by, seconds, tier_of, waiver_of
 from conformance.reports.shaping.text import clean, write
 
 FILE = "junit.xml"
-_SKIPPED = (*OPEN, Outcome.INAPPLICABLE)
+_SKIPPED = (*OPEN_OUTCOMES, Outcome.INAPPLICABLE)
 
 
 def write_file(run: Run, directory: Path) -> Path:

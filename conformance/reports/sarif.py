@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.core.model import Level, Outcome, RequirementRow, Result, Run
-from conformance.core.paths import shown_path
+from conformance.core.paths import display_path
 from conformance.reports.shaping.grouping import bound_texts, identities, waiver_of
 from conformance.reports.shaping.text import dumps, map_strings, utf8, visible, write
 
@@ -111,6 +111,6 @@ def _uri(path: str) -> str:
     """Relative to the current folder, which in a pipeline is the checkout's, where the file lies below it."""
     from urllib.parse import quote
 
-    short_path = shown_path(path)
+    short_path = display_path(path)
     scheme = "file://" if Path(short_path).is_absolute() else ""
     return scheme + quote(utf8(short_path).replace("\\", "/"), safe="/")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from conformance.core.model import Outcome, Result, Run, Verdict
-from conformance.core.paths import shown_command
+from conformance.core.paths import display_command
 from conformance.reports.shaping import grouping, transcript
 from conformance.reports.shaping.grouping import SYMBOLS, VERDICT_SYMBOLS, Group, Shortfall
 from conformance.reports.shaping.text import clean, one_line, plural
@@ -84,7 +84,7 @@ def _failure(number: int, group: Group, run: Run) -> Iterator[Line]:
         yield f"     {plural(len(group.dependents), 'check')} could not be judged because of it", "cyan"
     yield from _evidence(run, first)
     if command := next((r.reproduce for r in group.results if r.reproduce), ""):
-        yield f"     again     {one_line(shown_command(command, run.profile.path), 1000)}", "bold"
+        yield f"     again     {one_line(display_command(command, run.profile.path), 1000)}", "bold"
     yield "", ""
 
 

@@ -59,12 +59,12 @@ def run(options: RunOptions, console: Console | None = None, *, resume: Path | N
     """
     console = console or make_console()
     is_split = bool(options.workers or options.gateways)
-    with interrupts.as_exceptions():
+    with interrupts.raise_on_signals():
         resumable = None
         if resume is not None:
             options.require_changeable()
             resumable = open_resumable(resume)
-            if not resumable.previous_segments.left:
+            if not resumable.previous_segments.remaining:
                 return _report_complete_run(resumable, options, console)
             options = resumable.options(options)
         _reject_conflicts(options)
@@ -149,7 +149,7 @@ def _print_plain(console: Console, text: str) -> None:
 
 def _report_complete_run(resumable: ResumableRun, options: RunOptions, console: Console) -> int:
     """Writes the reports of a run without open checks again, and returns its exit code."""
-    state = "all checks have run" if resumable.previous_segments.ended else "the run is complete"
+    state = "all checks have run" if resumable.previous_segments.interruption else "the run is complete"
     finished_run = resumable.close_run()
     write_reports(finished_run, resumable.directory)
     if not options.quiet:

@@ -15,7 +15,7 @@ from conformance.checks.support.registry import Instance
 from conformance.client.redaction.secrets import clean_with_all
 from conformance.core.errors import JournalError
 from conformance.core.exit_codes import EXIT_CODES
-from conformance.core.model import OPEN, Outcome, Result, Run, Verdict
+from conformance.core.model import OPEN_OUTCOMES, Outcome, Result, Run, Verdict
 from conformance.engine.scheduler import EngineShutdown
 from conformance.engine.session import Session
 
@@ -120,7 +120,7 @@ class CheckItem(pytest.Item):
             pytest.exit(str(error), returncode=EXIT_BROKEN)
         if result.outcome in (Outcome.FAILED, Outcome.BROKEN):
             raise CheckFailure(describe(result))
-        if result.outcome in (*OPEN, Outcome.INAPPLICABLE):
+        if result.outcome in (*OPEN_OUTCOMES, Outcome.INAPPLICABLE):
             pytest.skip(f"{result.outcome.value}: {result.message}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002
@@ -157,7 +157,7 @@ def report_invariant(config: pytest.Config, result: Result) -> None:
     nodeid = f"conformance/checks/invariants.py::{result.requirement}[{result.operation}]"
     location = ("conformance/checks/invariants.py", None, f"{result.requirement}[{result.operation}]")
     failed = result.outcome in (Outcome.FAILED, Outcome.BROKEN)
-    skipped = result.outcome in (*OPEN, Outcome.INAPPLICABLE)
+    skipped = result.outcome in (*OPEN_OUTCOMES, Outcome.INAPPLICABLE)
     longrepr: Any = describe(result) if failed else (location[0], 0, result.message) if skipped else None
     config.hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
     for when in ("setup", "call", "teardown"):

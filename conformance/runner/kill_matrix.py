@@ -29,9 +29,9 @@ from typing import Any
 
 import yaml
 
-from conformance.core.environ import own_processes
+from conformance.core.environ import safe_import_path
 from conformance.core.errors import ConformanceError, UsageError
-from conformance.core.gc_tuning import calm_collector
+from conformance.core.gc_tuning import reduce_collections
 from conformance.core.model import Level, Outcome, Result, Run, Verdict
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile, judge, merge_patch, patched_profile, reference_options
@@ -127,7 +127,7 @@ def judge_subjects(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
             yield from (_judge_subject(subject, service, folder) for subject in subjects)
         return
     executor = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent)
-    with own_processes(), executor as pool:
+    with safe_import_path(), executor as pool:
         # not `map`: it cancels pending futures, on which the pool's own thread fails when its processes have ended
         futures = [pool.submit(_judge_in_process_bench, subject) for subject in subjects]
         try:
@@ -149,7 +149,7 @@ def _end_with_parent() -> None:
 def _open_bench() -> Iterator[tuple[embedded.EmbeddedReference, Path]]:
     """A reference service and a folder for the runs against it."""
     with (
-        calm_collector(),
+        reduce_collections(),
         embedded.reference() as service,
         embedded.environment(service.environment),
         tempfile.TemporaryDirectory() as folder,

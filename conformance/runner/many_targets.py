@@ -18,7 +18,7 @@ from rich.console import Console
 from conformance.core import child_process, interrupts
 from conformance.core.errors import ConformanceError, Unreachable, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
-from conformance.core.model import OPEN, Outcome
+from conformance.core.model import OPEN_OUTCOMES, Outcome
 from conformance.core.run_options import RunOptions
 from conformance.engine.options import new_seed
 from conformance.runner.progress import make_console
@@ -90,7 +90,7 @@ def run_all(
     console = console or make_console()
     targets = _targets(profiles, options)
     started = time.monotonic()
-    with interrupts.as_exceptions(), interrupts.deferred():
+    with interrupts.raise_on_signals(), interrupts.defer_signals():
         finished_runs = list(_run_in_parallel(targets, console, quiet=options.quiet))
     if not options.quiet:
         _print_plain(console, "")
@@ -133,7 +133,7 @@ def _run_in_parallel(targets: Sequence[_Target], console: Console, *, quiet: boo
         try:
             while queue and len(running) < _MAX_PARALLEL:
                 running.append(_start(queue.pop(0)))
-            with interrupts.taken():
+            with interrupts.accept_signals():
                 time.sleep(_POLL_S)
             for active in [active for active in running if active.process.poll() is not None]:
                 running.remove(active)
@@ -166,7 +166,7 @@ def _start(target: _Target) -> _RunningTarget:
 def shared_arguments(options: RunOptions) -> list[str]:
     """The options that all targets share, as words of the command line."""
     shared = [option for option in options.explicit_options() if option.flags and option.name not in _TARGET_OPTIONS]
-    return [word for option in shared for word in option.words(getattr(options, option.name))]
+    return [word for option in shared for word in option.arguments(getattr(options, option.name))]
 
 
 def _finish_target(running: _RunningTarget, *, stopping: bool) -> _FinishedRun:
@@ -209,7 +209,7 @@ def table(finished_runs: Sequence[_FinishedRun]) -> list[str]:
         document = finished.run_document
         counts = document.get("counts", {})
         requests = document.get("traffic", {}).get("requests", 0)
-        open_count = sum(counts.get(outcome, 0) for outcome in (*OPEN, Outcome.BROKEN))
+        open_count = sum(counts.get(outcome, 0) for outcome in (*OPEN_OUTCOMES, Outcome.BROKEN))
         scope = str(document.get("scope", {}).get("summary", ""))
         figures = (counts.get("failed", 0), counts.get("warned", 0), open_count, counts.get("passed", 0), requests)
         rows.append(

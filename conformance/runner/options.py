@@ -42,7 +42,7 @@ def read_options(config: pytest.Config) -> tuple[RunOptions, RunPart]:
     if worker_data := getattr(config, "workerinput", {}).get(WORKER_INPUT):
         return _read_worker_options(worker_data, config.workerinput["workerid"])  # type: ignore[attr-defined]
     values = {option.name: config.getoption(option.pytest_flag) for option in _suite_options()}
-    options = RunOptions.read(
+    options = RunOptions.parse(
         {name: value for name, value in values.items() if value}, lambda option: option.pytest_flag
     )
     environment_values = {
@@ -60,7 +60,7 @@ def pytest_words(options: RunOptions) -> list[str]:
     return [
         word
         for option in pytest_options
-        for word in replace(option, flags=(str(option.pytest),)).words(getattr(options, option.name))
+        for word in replace(option, flags=(str(option.pytest),)).arguments(getattr(options, option.name))
     ]
 
 

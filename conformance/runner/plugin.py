@@ -169,7 +169,7 @@ def _as_controller(run_session: Session, checks: list[Instance] | None, session:
     stop_reason = ""
     try:
         if checks is not None:
-            with interrupts.deferred():
+            with interrupts.defer_signals():
                 run_session.write_head(checks, describe_selection(run_session, session.config))
                 if run_session.unreachable:
                     raise run_session.unreachable
@@ -197,7 +197,7 @@ def _as_controller(run_session: Session, checks: list[Instance] | None, session:
         stop_reason = describe_crash(error)
         raise
     finally:
-        interrupts.finish()
+        interrupts.ignore_first_signal()
         _assemble_and_report(session, run_session, stop_reason)
 
 
@@ -209,7 +209,7 @@ def _as_worker(run_session: Session, checks: list[Instance], config: pytest.Conf
         sort_by_priority(share) if run_session.options.fail_fast else share
     )  # started by the first item
     try:
-        with interrupts.in_a_process_of_its_own():
+        with interrupts.handle_worker_signals():
             return (yield)
     finally:
         run_session.finish()

@@ -95,9 +95,9 @@ class ProgressLine:
     def _figures(self) -> tuple[int, str]:
         runtime = self._session.runtime
         completed = max(self._session.completed_count, self._reported_count)
-        parts = [f"{runtime.flow.requests:,} requests"] if runtime else []
+        parts = [f"{runtime.sender.requests:,} requests"] if runtime else []
         parts += [f"{self._failed_count} failed"] if self._failed_count else []
-        wait_stats = runtime.flow.wait_stats if runtime else None
+        wait_stats = runtime.sender.wait_stats if runtime else None
         parts += [f"waited {wait_stats.clock_s:.0f} s for the target"] if wait_stats and wait_stats.clock_s >= 1 else []
         parts += [wait_stats.description] if wait_stats and wait_stats.description else []
         return completed, ", ".join(parts)

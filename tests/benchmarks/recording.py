@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from conformance.client.request import Wire
-from conformance.client.transport import Raw, Transport
+from conformance.client.transport import RawAnswer, Transport
 from conformance.engine.in_process import judge, reference_options
 from tests.benchmarks.common import PROFILE
 
@@ -16,7 +16,7 @@ _kept: list[Wire] = []
 _send = Transport.send
 
 
-async def _keeping(self: Transport, wire: Wire) -> Raw:
+async def _keeping(self: Transport, wire: Wire) -> RawAnswer:
     _kept.append(wire)
     return await _send(self, wire)
 

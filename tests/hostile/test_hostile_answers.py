@@ -51,7 +51,7 @@ def test_more_values_than_a_reader_takes_are_not_read(reader: Callable[[bytes], 
     """Nothing is known of such a text (RFC 8259 section 9), and that is known at once."""
 
     def refused() -> None:
-        with pytest.raises(strictjson.Unread):
+        with pytest.raises(strictjson.JsonLimitError):
             reader(b"[" + piece * (MB4 // len(piece)) + b"1]")
 
     assert took(refused) < SOON_S

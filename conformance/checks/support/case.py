@@ -139,7 +139,7 @@ class Case:
     async def send(self, request: Request, purpose: str, *, accept_statuses: Iterable[int] = ()) -> Answer:
         """One answer to judge. Inconclusive where the target answers only 429, or not at all."""
         statuses = frozenset(accept_statuses)
-        answer = await self.runtime.flow.send(request, purpose, accept_statuses=statuses)
+        answer = await self.runtime.sender.send(request, purpose, accept_statuses=statuses)
         self.runtime.signs.note_write(answer)
         self.answers.append(answer.ref)
         if answer.status in statuses:
@@ -171,11 +171,11 @@ class Case:
         Without a `control`, a new one is arranged where needed.
         """
         for _ in range(2):
-            answer = await self.runtime.flow.send(request, purpose)
+            answer = await self.runtime.sender.send(request, purpose)
             self.answers.append(answer.ref)
             if answer.status == 429 or not answer.gateway_trouble:
                 break
-            if not (await self.runtime.flow.send(control or await self.arrange(), "control")).ok:
+            if not (await self.runtime.sender.send(control or await self.arrange(), "control")).ok:
                 raise Inconclusive(f"no answer of the target: {answer.summary}", answer, cause="no answer")
         if answer.status == 429:
             raise Inconclusive("rate limited", answer, cause="rate limit")

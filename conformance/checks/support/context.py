@@ -66,7 +66,7 @@ class Settings:
 @dataclass
 class Runtime:
     settings: Settings
-    flow: Sender
+    sender: Sender
     arranger: Arranger
     fixtures: Fixtures
     validators: Validators
@@ -89,7 +89,7 @@ class Runtime:
         """An operation of the interface as a fixture provider."""
         operation = self.settings.contract.operations[operation_id]
         request = await self.arranger.arrange(operation, preset=preset)
-        answer = await self.flow.send(request, "fixture")
+        answer = await self.sender.send(request, "fixture")
         self.signs.note_write(answer)
         if not answer.ok:
             raise FixtureError(
@@ -123,7 +123,7 @@ class Controls:
         answer: Answer | None = None
         for _ in range(2):  # a second attempt on new fixtures: the first may have got a DPoP nonce, or a bad fixture
             request = await self._runtime.arranger.arrange(operation, shared=is_read(operation))
-            answer = await self._runtime.flow.send(request, "control")
+            answer = await self._runtime.sender.send(request, "control")
             if answer.ok:
                 return answer.without_body
         assert answer is not None

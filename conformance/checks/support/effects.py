@@ -116,7 +116,7 @@ class Oracle:
     async def _count_since_last(self) -> int:
         before, self._last = self._last, await self._observe()
         if self._effect.step is None:
-            count = int(not strictjson.same(before, self._last))
+            count = int(not strictjson.is_equal(before, self._last))
         else:
             count = self._steps(before, self._last, self._effect.step)
         if count:
@@ -138,7 +138,7 @@ class Oracle:
     async def _is_unchanged(self) -> bool:
         """Whether the sign is unchanged; its present value is the new baseline."""
         before, self._last = self._last, await self._observe()
-        return strictjson.same(before, self._last)
+        return strictjson.is_equal(before, self._last)
 
     async def _observe(self) -> Any:
         value = await self._answer()

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 from conformance.checks.support.case import Case
 from conformance.checks.support.signals import Violation
 from conformance.client.recorder import current_check
-from conformance.core.gc_tuning import forget_circles
+from conformance.core.gc_tuning import collect_cycles
 
 if TYPE_CHECKING:
     from hypothesis import settings
@@ -33,7 +33,7 @@ Law = Callable[[Any], Coroutine[Any, Any, None]]
 _MAX_SHRINKS: Final = 25
 _SHRINK_S: Final = 3.0
 """Further examples, and seconds, for finding a smaller one that violates."""
-_MAX_SHOWN: Final = 160
+_MAX_EXCERPT: Final = 160
 _CONCURRENCY: Final = 4
 """Number of examples of one property in flight together."""
 _DRAW_POOL: Final = ThreadPoolExecutor(1, "draw")
@@ -77,7 +77,7 @@ class Exploration:
         return True
 
     def shrink_from_now(self) -> None:
-        """Until now there was no time to look for a smaller one."""
+        """Starts the time for finding a smaller one."""
         self._found_at = time.monotonic()
 
     def step(self, work: Callable[[], Coroutine[Any, Any, None]], text: Callable[[], str]) -> None:
@@ -91,7 +91,7 @@ class Exploration:
         except Violation as violation:
             self.keep(text(), violation)
             raise
-        except BaseException as error:  # noqa: BLE001 - carried to the check, which runs in another thread
+        except BaseException as error:  # noqa: BLE001 - raised again in the check's thread
             coroutine.close()  # it was never started where the loop is closed
             self.error = error
         finally:
@@ -168,11 +168,13 @@ def batches(examples: int) -> Iterator[tuple[int, int]]:
 async def draw(search: Callable[[], T]) -> T:
     """Runs a search of hypothesis, which sends nothing, in a thread."""
 
-    def locked() -> T:
+    def search_with_lock() -> T:
         with _HYPOTHESIS_LOCK:
             return search()
 
-    return await asyncio.get_running_loop().run_in_executor(_DRAW_POOL, contextvars.copy_context().run, locked)
+    return await asyncio.get_running_loop().run_in_executor(
+        _DRAW_POOL, contextvars.copy_context().run, search_with_lock
+    )
 
 
 def _draw(strategy: Callable[[], SearchStrategy[Any]], start_seed: int, examples: int) -> list[Any]:
@@ -196,7 +198,7 @@ def _draw(strategy: Callable[[], SearchStrategy[Any]], start_seed: int, examples
     if examples < BATCH:
         cached[start_seed, examples] = tuple(values[:examples])
     else:
-        forget_circles()
+        collect_cycles()
     return values[:examples]
 
 
@@ -246,8 +248,8 @@ def _shrink(
         if hash(text) not in exploration.outcomes and exploration.start_example():
             try:
                 exploration.step(lambda: law(value), lambda: text)
-            except Violation as seen:
-                violation = seen
+            except Violation as error:
+                violation = error
         if violation is not None:
             raise _ExampleViolates
 
@@ -292,5 +294,5 @@ async def conclude(
         await final_check()
     if exploration.smallest is not None:
         text, violation = exploration.smallest
-        violation.message += f"; the smallest found: {case.runtime.settings.secrets.excerpt(text, _MAX_SHOWN)}"
+        violation.message += f"; the smallest found: {case.runtime.settings.secrets.excerpt(text, _MAX_EXCERPT)}"
         raise violation

@@ -140,10 +140,10 @@ async def expect_no_lasting_limit(case: Case, requirement: str) -> None:
 
     Once a key was found to be used up, what else may be is not waited for in silence where it can be provoked.
     """
-    watch = case.runtime.flow.limit_watch
+    watch = case.runtime.sender.limit_watch
     known = requirement == "IDEM-8" and watch.uses_keys_up and case.profile.rate_limit.provoke
     if not known and watch.is_suspect(case.operation.id, requirement):
-        await case.runtime.flow.examine_limits()
+        await case.runtime.sender.examine_limits()
     if limit := watch.violation(case.operation.id, requirement):
         raise case.violation(limit.message, limit.first, limit.last, expected="another answer than 429")
 
@@ -158,7 +158,7 @@ async def _limit_all(case: Case) -> _Outcomes:
     preparations = [prep for prep in ready if prep is not None]
     wait = wait_for(
         _DEFAULT_RECOVERY_S if facts.recovery_s is None else facts.recovery_s,
-        case.runtime.flow.limit_watch.longest_silence_s,
+        case.runtime.sender.limit_watch.longest_silence_s,
     )
     if facts.prepare:
         await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
@@ -174,7 +174,7 @@ async def _limit_all(case: Case) -> _Outcomes:
     finally:
         if facts.restore:
             await fixtures.http(facts.restore, {}, "rate_limit.restore")
-    poll_s = 0.0 if case.runtime.flow.limit_watch.uses_keys_up else wait.poll_s
+    poll_s = 0.0 if case.runtime.sender.limit_watch.uses_keys_up else wait.poll_s
     await _settle(preparations, outcomes, _repeat, _is_retry_limited, Wait(poll_s, silence_s=0.0))
     if not facts.restore:
         await _run_each(preparations, outcomes, _separate, concurrency=1)

@@ -44,7 +44,7 @@ def are_alike(case: Case, first: Answer, second: Answer) -> bool:
     """Whether two answers have equal status and JSON value, except volatile members."""
     if first.status != second.status:
         return False
-    return strictjson.same(drop_volatile(first.value, case.volatile), drop_volatile(second.value, case.volatile))
+    return strictjson.is_equal(drop_volatile(first.value, case.volatile), drop_volatile(second.value, case.volatile))
 
 
 def fix_proof_id(request: Request) -> Request:
@@ -78,7 +78,7 @@ async def replay(case: Case, request: Request, purpose: str = "replay") -> Answe
 async def _send_until_settled(case: Case, request: Request, purpose: str) -> Answer:
     answer = await case.send(request, purpose)
     remaining_s = _SETTLE_S + 2 * min(
-        case.runtime.flow.slowest_s.get(request.operation.id, 0.0), case.profile.limits.timeout_s
+        case.runtime.sender.slowest_s.get(request.operation.id, 0.0), case.profile.limits.timeout_s
     )
     pause_s = 0.1
     while answer.status == 409 and remaining_s > 0:
@@ -119,8 +119,10 @@ async def variations(case: Case, request: Request, where: str) -> list[Any]:
     leaf = pointer.get(request.body, where)
     templates = [pointer.get(template, where) for template in case.facts.bodies if pointer.has(template, where)]
     others = [await case.runtime.arranger.render_body(request, template) for template in templates]
-    from_others = [pointer.replace(request.body, where, other) for other in others if not strictjson.same(other, leaf)]
-    likely = [*from_others, *case.runtime.alternatives(case.operation.request_schema).of(request.body, where)]
+    from_others = [
+        pointer.replace(request.body, where, other) for other in others if not strictjson.is_equal(other, leaf)
+    ]
+    likely = [*from_others, *case.runtime.alternatives(case.operation.request_schema).variants_at(request.body, where)]
     last_resort = (
         f"{leaf}x" if isinstance(leaf, str) else "x"
     )  # certainly refused alone, which shows that the leaf is read

@@ -36,7 +36,7 @@ def values_beyond_bounds(
         value = pointer.get(body, where)
         if where in keep or value in values or _is_later_item(where):
             continue
-        for part in root.at(schema, pointer.tokens(where)):
+        for part in root.subschemas(schema, pointer.tokens(where)):
             for bound, other in _violations(part, value):
                 if (where, bound) not in covered:
                     covered.add((where, bound))

@@ -93,7 +93,9 @@ def breaking_documents(body: JsonValue, schema: Schema, keep: frozenset[str]) ->
 
     @cache
     def break_place(where: str) -> SearchStrategy[JsonValue]:
-        edges = [value for part in root.at(schema, pointer.tokens(where)) for value in _values_out_of_bounds(part)]
+        edges = [
+            value for part in root.subschemas(schema, pointer.tokens(where)) for value in _values_out_of_bounds(part)
+        ]
         other = st.one_of(st.sampled_from(edges), json_values()) if edges else json_values()
         return other.map(lambda value: pointer.replace(body, where, value))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from conformance.core.model import BAD, Exchange, Message, Result, Run
+from conformance.core.model import BAD_OUTCOMES, Exchange, Message, Result, Run
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.curl import curl, variables
 from conformance.reports.shaping.marks import marks
@@ -110,7 +110,7 @@ def _result_view(result: Result, longest: int, exchanges_by_id: Mapping[str, Exc
     value = texts | {name: cut(getattr(result, name), max(20, longest // 4)) for name in names}
     value |= {"outcome": result.outcome.value, "level": result.level.value}
     value |= {"notes": [cut(note, max(20, longest // 4)) for note in result.notes[: 1 + longest // 400]]}
-    if result.outcome in BAD and result.exchanges and result.exchanges[-1] in exchanges_by_id:
+    if result.outcome in BAD_OUTCOMES and result.exchanges and result.exchanges[-1] in exchanges_by_id:
         value["marks"] = list(marks(result, exchanges_by_id[result.exchanges[-1]]))
     value |= {
         "exchanges": list(result.exchanges[-MAX_EXCHANGES:]),

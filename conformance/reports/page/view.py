@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.core.model import (
-    BAD,
-    OPEN,
+    BAD_OUTCOMES,
+    OPEN_OUTCOMES,
     STATUSES,
     Exchange,
     OperationInfo,
@@ -150,7 +150,7 @@ def _requirement_cell(row: RequirementRow, operation: str, places: Mapping[tuple
     outcome = row.operations.get(operation)
     if outcome is None:
         return None
-    anchor = places.get((row.id, operation), "") if outcome in (*grouping.EVIDENCE_OUTCOMES, *OPEN) else ""
+    anchor = places.get((row.id, operation), "") if outcome in (*grouping.EVIDENCE_OUTCOMES, *OPEN_OUTCOMES) else ""
     meaning = f"{row.id}, {operation or 'no single operation'}: {outcome}"
     return Cell(grouping.SYMBOLS[outcome], meaning, f"o-{outcome}", anchor)
 
@@ -227,7 +227,7 @@ def names(table: list[Row], member: str) -> list[str]:
 
 def has_rest(run: Run) -> bool:
     """Whether something neither passed nor failed."""
-    return any(run.counts.get(o) for o in OUTCOMES if o not in (Outcome.PASSED, *BAD))
+    return any(run.counts.get(o) for o in OUTCOMES if o not in (Outcome.PASSED, *BAD_OUTCOMES))
 
 
 def by_place(batch: list[tuple[Result, str]]) -> list[tuple[str, list[tuple[Result, str]]]]:

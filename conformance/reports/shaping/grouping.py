@@ -13,8 +13,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from conformance.core.model import BAD, OPEN, Exchange, Outcome, RequirementRow, Result, Run, Verdict, Waiver
-from conformance.journal.exchange_store import named
+from conformance.core.model import (
+    BAD_OUTCOMES,
+    OPEN_OUTCOMES,
+    Exchange,
+    Outcome,
+    RequirementRow,
+    Result,
+    Run,
+    Verdict,
+    Waiver,
+)
+from conformance.journal.exchange_store import exchanges_by_id
 from conformance.reports.shaping.text import clean, cut, milliseconds, one_line, plural
 
 TEXT_LIMIT = 8_000
@@ -22,7 +32,7 @@ TEXT_LIMIT = 8_000
 _LIMITS = {"message": TEXT_LIMIT, "expected": TEXT_LIMIT, "observed": TEXT_LIMIT, "case": 1_000}
 _LIMITS |= dict.fromkeys(("cause", "fact", "signature", "reproduce"), 2_000)
 NOTES, NOTE_LIMIT = 50, 1_000
-EVIDENCE_OUTCOMES = frozenset({*BAD, Outcome.WARNED, Outcome.INCONCLUSIVE})
+EVIDENCE_OUTCOMES = frozenset({*BAD_OUTCOMES, Outcome.WARNED, Outcome.INCONCLUSIVE})
 """Outcomes whose exchanges are shown as evidence."""
 SYMBOLS: Mapping[Outcome, str] = {
     Outcome.PASSED: "✓",
@@ -142,9 +152,9 @@ def failures(run: Run) -> tuple[Group, ...]:
     heads: dict[tuple[str, bool], list[Result]] = {}
     dependents: dict[str, list[Result]] = {}
     for result in run.results:
-        if result.outcome in BAD:
+        if result.outcome in BAD_OUTCOMES:
             heads.setdefault((result.cause, result.waived_by is not None), []).append(result)
-        elif result.outcome in OPEN:
+        elif result.outcome in OPEN_OUTCOMES:
             dependents.setdefault(result.cause, []).append(result)
     groups = [_group(run, cause, members, dependents.get(cause, [])) for (cause, _), members in heads.items()]
     return tuple(sorted(groups, key=lambda g: (g.waiver is not None, g.results[0].outcome, -len(g.dependents))))
@@ -279,7 +289,7 @@ def exchange_line(exchange: Exchange) -> str:
 
 def by_id(run: Run) -> Mapping[str, Exchange]:
     """The run's exchanges by their names."""
-    return named(run.exchanges)
+    return exchanges_by_id(run.exchanges)
 
 
 def tier_of(run: Run, operation: str) -> str:
@@ -296,7 +306,7 @@ def headline(run: Run) -> str:
         parts.append(f"{plural(len(open_groups), 'cause')} of failure in {plural(count, 'result')}")
     if len(groups) > len(open_groups):
         parts.append(f"{len(groups) - len(open_groups)} waived")
-    parts += [f"{run.counts[o]:,} {o}" for o in OUTCOMES if o not in BAD and run.counts.get(o)]
+    parts += [f"{run.counts[o]:,} {o}" for o in OUTCOMES if o not in BAD_OUTCOMES and run.counts.get(o)]
     return ", ".join(parts) or "no results"
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from conformance.checks.support.registry import check_set_digest
 from conformance.client.redaction.secrets import clean_with_all
-from conformance.core.environ import own_processes
+from conformance.core.environ import safe_import_path
 from conformance.core.errors import UsageError
 from conformance.core.run_options import RunOptions
 from conformance.runner.distributed.profile_bundle import bundle_of
@@ -60,7 +60,7 @@ class Gateways:
         pytest.exit(str(problem), returncode=problem.exit_code)
 
     def pytest_xdist_setupnodes(self, config: pytest.Config, specs: Sequence[execnet.XSpec]) -> None:
-        self._start_context.enter_context(own_processes())
+        self._start_context.enter_context(safe_import_path())
         self.is_remote = any(not spec.popen or spec.chdir for spec in specs)
         if not self.is_remote:
             return

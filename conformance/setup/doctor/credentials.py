@@ -22,7 +22,7 @@ _MAX_OFFSET_S: Final = 5.0
 async def clock_facts(runtime: Runtime) -> list[Fact]:
     """The difference of the target's Date (RFC 9110 section 6.6.1) and the local clock, which DPoP proofs carry."""
     request = await runtime.arranger.arrange(runtime.settings.contract.operations[_CONFIG])
-    answer = await runtime.flow.send(request, "clock")
+    answer = await runtime.sender.send(request, "clock")
     try:
         target_time = email.utils.parsedate_to_datetime(answer.header("Date") or "").timestamp()
     except (ValueError, TypeError, OverflowError):
@@ -65,7 +65,7 @@ async def credential_facts(runtime: Runtime) -> list[Fact]:
 def _identity_call(runtime: Runtime) -> Any:
     async def call_identity(name: str) -> Answer:
         operation = runtime.settings.contract.operations[_IDENTITY]
-        return await runtime.flow.send(await runtime.arranger.arrange(operation, credential=name), "credential")
+        return await runtime.sender.send(await runtime.arranger.arrange(operation, credential=name), "credential")
 
     return call_identity
 
@@ -76,7 +76,7 @@ async def _format_fact(runtime: Runtime, name: str, answer: Answer) -> Fact:
     problem = f"every active key is answered 401 as {stated!r}"
     for candidate in (candidate for candidate in AUTHORIZATION_FORMATS if candidate != stated):
         header = candidate.replace("{key}", runtime.arranger.key_of(name))
-        if (await runtime.flow.send(answer.request.with_authorization(header, credential=name), "another format")).ok:
+        if (await runtime.sender.send(answer.request.with_authorization(header, credential=name), "another format")).ok:
             return wrong("authorization.format", problem, f'the target accepts format = "{candidate}"')
     return wrong("authorization.format", problem, "is the format a different one, or are these keys of another target?")
 
@@ -157,7 +157,7 @@ async def _is_forbidden(runtime: Runtime, credential: Credential, scope: str) ->
                 request = await runtime.arranger.arrange(operation, shared=True, credential=credential.name)
             except MissingFact:
                 continue
-            return (await runtime.flow.send(request, "scope")).status == 403
+            return (await runtime.sender.send(request, "scope")).status == 403
     return False
 
 

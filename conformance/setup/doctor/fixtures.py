@@ -31,7 +31,7 @@ async def _fixture_fact(runtime: Runtime, fixture: Fixture) -> Fact:
     try:
         members = await runtime.fixtures.get_shared(fixture, scope)
     except FixtureError as error:
-        return wrong(error.where or name, error.what, error.hint or "check its provider")
+        return wrong(error.where or name, error.message, error.hint or "check its provider")
     except NotSent as reason:
         return note(name, f"not created: {reason}")
     used = set(_used_members(runtime, fixture))
@@ -79,4 +79,4 @@ def _read_operations(runtime: Runtime, fixture: Fixture) -> Iterator[Operation]:
 
 
 async def _send_read(runtime: Runtime, read: Operation, preset: Mapping[str, Members]) -> Answer:
-    return await runtime.flow.send(await runtime.arranger.arrange(read, preset=preset), "fixture known")
+    return await runtime.sender.send(await runtime.arranger.arrange(read, preset=preset), "fixture known")

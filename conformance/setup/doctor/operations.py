@@ -59,7 +59,7 @@ class OperationStages:
         except NotSent as reason:
             return note(name, f"not sent: {reason}")
         except FixtureError as error:
-            return unsure(name, f"depends on {error.where or 'a fixture'}: {error.what}")
+            return unsure(name, f"depends on {error.where or 'a fixture'}: {error.message}")
         except Inconclusive as refusal:
             self.refused[operation.id] = answer = refusal.answers[-1]
             return wrong(
@@ -114,7 +114,7 @@ class OperationStages:
             request = (await self.runtime.arranger.arrange(self._operation(name))).with_header(
                 header, answer.request.key or ""
             )
-            if (await self.runtime.flow.send(request.with_key(None), "key in another header")).ok:
+            if (await self.runtime.sender.send(request.with_key(None), "key in another header")).ok:
                 message = f"{name} is answered {answer.summary} with the key in {place}, and 200 with it in {header}"
                 return [wrong(f"idempotency.{kind}", message, f'carrier = "header", name = "{header}"')]
         if len(refusals) < 3 or any(item.status != 400 for item in refusals.values()):
@@ -134,7 +134,7 @@ class OperationStages:
         except (Signal, MissingFact) as error:
             return [unsure("errors.volatile", str(error))]
         path = strictjson.first_difference(drop_volatile(first.value, volatile), drop_volatile(second.value, volatile))
-        if strictjson.same(drop_volatile(first.value, volatile), drop_volatile(second.value, volatile)):
+        if strictjson.is_equal(drop_volatile(first.value, volatile), drop_volatile(second.value, volatile)):
             return [proven("errors.volatile", "a repeated error differs only in the listed members")]
         return [wrong("errors.volatile", f"a repeated error differs at {path or '/'}", "list the member if it may")]
 
@@ -261,7 +261,7 @@ def _replay_fact(case: Case, first: Answer, replay: Answer, other_key: Answer, k
         drop_volatile(answer.value, case.volatile) for answer in (first, replay, other_key)
     )
     path = strictjson.first_difference(body, replay_body)
-    if strictjson.same(body, replay_body):
+    if strictjson.is_equal(body, replay_body):
         return proven(kind, f"the key in {place} replays: {case.operation.id} answered the same twice")
     message = f"a replay of {case.operation.id} differs at {path or '/'}"
     other_path = strictjson.first_difference(body, other_body)

@@ -183,7 +183,7 @@ async def open_probe(
             directory,
             schema_directory,
             run_name,
-            runtime.flow,
+            runtime.sender,
             runtime.fixtures,
             schemas,
             echo,

@@ -240,7 +240,9 @@ def differences(first: Any, second: Any) -> frozenset[str]:
     return frozenset(
         at
         for at in first_leaves.keys() | second_leaves.keys()
-        if at not in first_leaves or at not in second_leaves or not strictjson.same(first_leaves[at], second_leaves[at])
+        if at not in first_leaves
+        or at not in second_leaves
+        or not strictjson.is_equal(first_leaves[at], second_leaves[at])
     )
 
 
@@ -263,9 +265,9 @@ def _value_at(value: Any, at: str) -> Any:
 
 
 def _describe_replay(answer: Answer, repeat: Answer, other: Answer) -> str:
-    same = repeat.ok and strictjson.same(answer.value, repeat.value)
+    same = repeat.ok and strictjson.is_equal(answer.value, repeat.value)
     replay = "an identical answer to the same key" if same else f"{repeat.summary} to the same key"
-    differs = not (other.ok and strictjson.same(answer.value, other.value))
+    differs = not (other.ok and strictjson.is_equal(answer.value, other.value))
     return f"{replay}, {'a different' if differs else 'an identical'} answer to another key"
 
 

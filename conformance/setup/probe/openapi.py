@@ -86,7 +86,7 @@ def _read_source(source: str, profile: Profile) -> dict[str, Any]:
         try:
             return read_document(path)
         except ProfileError as error:
-            raise ProfileError(error.what, where=source) from None
+            raise ProfileError(error.message, where=source) from None
 
 
 def _fetch(url: str, profile: Profile) -> bytes:
@@ -193,7 +193,7 @@ def _remove_unusable(document: dict[str, Any], schema_map: _SchemaMap, contract:
             try:
                 load_schemas(path, names, [name])
             except ProfileError as error:
-                unusable[name] = error.what
+                unusable[name] = error.message
                 container = document["components"]["schemas"] if schema_map.is_openapi else document
                 container.pop(name, None)
     return unusable

@@ -232,7 +232,7 @@ def test_too_few_descriptors_are_the_suites_trouble(desk: Desk) -> None:
     code, out, err = ended(process)
     assert code == 5, out + err
     journal = (desk.place / "out" / "journal.ndjson").read_text()
-    assert "no room for a connection" in journal
+    assert "this machine cannot open a connection" in journal
     assert '"outcome":"failed"' not in journal
 
 

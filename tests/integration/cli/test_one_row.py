@@ -13,7 +13,13 @@ from conformance.core.package import PACKAGE
 from tests.support.commands import Desk, run_json, shared_reference
 
 ROW = """    flavour: str = row(
-        Kind.TEXT, "--flavour", metavar="NAME", help="A flavour.", repeats=True, kept=True, changeable=True
+        Kind.TEXT,
+        "--flavour",
+        metavar="NAME",
+        help="A flavour.",
+        in_repeat_command=True,
+        kept_on_resume=True,
+        changeable_on_resume=True,
     )
 """
 BEFORE = "    quiet: bool = row("

@@ -29,7 +29,7 @@ def test_a_run_that_still_goes_on_is_left_alone(desk: Desk) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert done.code == 2
-    assert "another process is writing it (that run still goes on)" in done.one_line()
+    assert "another process is writing it (that run has not ended)" in done.one_line()
 
 
 @pytest.mark.parametrize(

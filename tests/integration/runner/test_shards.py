@@ -107,7 +107,7 @@ def test_without_a_seed_all_shards_take_the_same_one(desk: Desk) -> None:
 def test_what_is_no_part_is_refused(desk: Desk, which: str) -> None:
     done = desk.conformance("run", *desk.target(), f"--shard={which}")
     assert done.code == 2
-    assert "is no part of a whole" in done.one_line()
+    assert "is not a shard" in done.one_line()
     assert desk.left_behind() == []
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from conformance.contract import load_contract
-from conformance.profile.schema import below, facts_schema, resolved
+from conformance.profile.schema import facts_schema, member_schema, resolve
 from tests.support.commands import REFERENCE
 
 OPERATIONS: Final = tuple(load_contract().operations)
@@ -123,12 +123,12 @@ class Drawing:
         if self._random.random() < 0.15:
             name = self._random.choice(sorted(schema["properties"]))
             document.setdefault(name, self.value(schema["properties"][name], [name], required_only=True))
-            return [name], resolved(schema["properties"][name])
+            return [name], resolve(schema["properties"][name])
         at: list[Any] = []
         value: Any = document
         while isinstance(value, (dict, list)) and value and (not at or self._random.random() < 0.8):
             name = self._random.choice(sorted(value) if isinstance(value, dict) else range(len(value)))
-            declared = below(schema, name)
+            declared = member_schema(schema, name)
             if not declared.keys() - {"x-placeholders"}:
                 break
             at, schema, value = [*at, name], declared, value[name]
@@ -136,7 +136,7 @@ class Drawing:
 
     def value(self, schema: Mapping[str, Any], at: list[Any], *, required_only: bool) -> Any:
         """A value of a schema of the profile's, harmless at that place."""
-        schema, last = resolved(schema), str(at[-1]) if at else ""
+        schema, last = resolve(schema), str(at[-1]) if at else ""
         if last == "command":
             return self._random.choice(_COMMANDS)
         if last in _FIXED and not (last == "pattern" and len(at) < 3):

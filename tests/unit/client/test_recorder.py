@@ -253,7 +253,7 @@ def test_a_full_disk_is_told() -> None:
     with pytest.raises(JournalError, match="No space left") as raised:
         journal.append(FixtureSpent("a", 1))
     assert "space" in raised.value.hint
-    assert journal.failed == "No space left on device"
+    assert journal.write_error == "No space left on device"
     journal.close()
 
 
@@ -271,7 +271,7 @@ def test_a_disk_that_fills_up_keeps_the_lines_before(tmp_path: Path) -> None:
             for number in range(1000):
                 journal.append(FixtureSpent("a", number))
         except JournalError as error:
-            print(number, error.what)
+            print(number, error.message)
         resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
         journal.append(FixtureSpent("a", number))
         """
@@ -285,7 +285,7 @@ def test_a_disk_that_fills_up_keeps_the_lines_before(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", program, str(path)], preexec_fn=small_files, capture_output=True, text=True, timeout=30
     )
-    reached, _, what = done.stdout.strip().partition(" ")
-    assert what == "File too large", done.stderr
+    reached, _, message = done.stdout.strip().partition(" ")
+    assert message == "File too large", done.stderr
     assert [line.place for line in read(path) if isinstance(line, FixtureSpent)] == list(range(int(reached) + 1))
     assert json.loads(path.read_bytes().splitlines()[0])["place"] == 0

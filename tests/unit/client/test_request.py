@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.client.request import NO_BODY, RawBody, Request, Wire, new_key
-from conformance.client.transport import Raw, Transport
+from conformance.client.transport import RawAnswer, Transport
 from conformance.contract import load_contract
 from conformance.profile.model import Idempotency
 
@@ -304,7 +304,9 @@ def test_both_transports_send_the_same_ordinary_request(scripted: Any, drawn: An
                     SEARCH, operation=replace(SEARCH.operation, path="/" + "/".join(path)), query=tuple(query)
                 )
                 wire = request.wire("")
-                raws: list[Raw] = [await transport.send(replace(wire, exact=exact)) for exact in (wire.exact, True)]
+                raws: list[RawAnswer] = [
+                    await transport.send(replace(wire, exact=exact)) for exact in (wire.exact, True)
+                ]
                 assert [raw.status for raw in raws] == [200, 200]
                 one, other = target.arrived[-2:]
                 assert one.target == other.target == wire.target

@@ -1,4 +1,4 @@
-"""Whatever a target does, Transport.send gives a Raw, bounded in time and size. All against real sockets."""
+"""Whatever a target does, Transport.send gives a RawAnswer, bounded in time and size. All against real sockets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from conformance.client import transport as transports
 from conformance.client.request import Wire
-from conformance.client.transport import Raw, Transport
+from conformance.client.transport import RawAnswer, Transport
 
 TIMEOUT_S = 0.25
 BOUND = 200_000
@@ -28,7 +28,7 @@ def wire(target: str = "/a", *, method: str = "GET", exact: bool = False, conten
     return Wire(method, target, (("Accept", "application/json"),), content, exact)
 
 
-async def _sent(transport: Transport, one: Wire) -> Raw:
+async def _sent(transport: Transport, one: Wire) -> RawAnswer:
     started = time.perf_counter()
     raw = await transport.send(one)
     assert time.perf_counter() - started < transport._timeout_s + 20  # silence lasts 60 s
@@ -38,10 +38,10 @@ async def _sent(transport: Transport, one: Wire) -> Raw:
 
 def converse(
     scripted: Any, script: Any, *, exact: bool, times: int = 1, timeout_s: float = 5, **options: Any
-) -> tuple[list[Raw], Any]:
+) -> tuple[list[RawAnswer], Any]:
     """The answers to some equal requests, one after the other, and the target that gave them."""
 
-    async def main() -> tuple[list[Raw], Any]:
+    async def main() -> tuple[list[RawAnswer], Any]:
         async with scripted(script) as target, Transport(target.url, timeout_s=timeout_s) as transport:
             return [await _sent(transport, wire(exact=exact, **options)) for _ in range(times)], target
 
@@ -143,7 +143,7 @@ def test_after_trouble_the_next_request_goes_well(scripted: Any, answer: Any, na
 def test_nobody_there(exact: bool, unused_port: int) -> None:
     """A closed port is told as a connection that cannot be made."""
 
-    async def main() -> Raw:
+    async def main() -> RawAnswer:
         async with Transport(f"http://127.0.0.1:{unused_port}", timeout_s=TIMEOUT_S) as transport:
             return await _sent(transport, wire(exact=exact))
 
@@ -269,7 +269,7 @@ def test_long_bodies_are_cut(scripted: Any, kind: str, exact: bool, monkeypatch:
         "announced": flood(HEAD + b"Content-Length: 99999999999\r\n\r\n", b"a" * 65536),
     }[kind]
 
-    async def main() -> Raw:
+    async def main() -> RawAnswer:
         async with scripted(script) as target, Transport(target.url, timeout_s=8) as transport:
             tracemalloc.start()
             raw = await transport.send(wire(exact=exact))
@@ -288,7 +288,7 @@ def test_a_body_of_exactly_the_bound_is_whole(
     """The bound itself is not cut."""
     monkeypatch.setattr(transports, "MAX_BODY", BOUND)
 
-    async def main() -> Raw:
+    async def main() -> RawAnswer:
         script = lambda arrived: answer(body=b"a" * BOUND)
         async with scripted(script) as target, Transport(target.url, timeout_s=8) as transport:
             return await transport.send(wire(exact=exact))
@@ -310,7 +310,7 @@ def test_more_than_was_announced_is_not_the_body(scripted: Any, exact: bool) -> 
 def test_a_refusal_before_the_body_was_read(scripted: Any, answer: Any, exact: bool) -> None:
     """A target that answers early and hangs up is heard, or its trouble told."""
 
-    async def main() -> Raw:
+    async def main() -> RawAnswer:
         async def early(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.readuntil(b"\r\n\r\n")
             writer.write(answer(413, Connection="close"))

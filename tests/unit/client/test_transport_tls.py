@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conformance.client.transport import Raw, Transport
+from conformance.client.transport import RawAnswer, Transport
 from conformance.profile.model import Tls
 from tests.unit.client.test_transport import both, wire
 
@@ -65,7 +65,7 @@ def test_certificates_are_judged_as_the_profile_says(
         await writer.drain()
         writer.close()
 
-    async def main() -> Raw:
+    async def main() -> RawAnswer:
         server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
         url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with server, Transport(url, tls=tls, timeout_s=3) as transport:

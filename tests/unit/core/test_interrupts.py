@@ -15,55 +15,55 @@ def number(request: pytest.FixtureRequest) -> signal.Signals:
 
 
 def test_outside_of_items_a_signal_is_taken_at_once(number: signal.Signals) -> None:
-    with interrupts.as_exceptions(), pytest.raises(KeyboardInterrupt, match=number.name):
+    with interrupts.raise_on_signals(), pytest.raises(KeyboardInterrupt, match=number.name):
         signal.raise_signal(number)
 
 
 def test_between_items_a_signal_waits_for_the_next_item(number: signal.Signals) -> None:
     reached = []
-    with interrupts.as_exceptions(), pytest.raises(KeyboardInterrupt, match=number.name), interrupts.deferred():
+    with interrupts.raise_on_signals(), pytest.raises(KeyboardInterrupt, match=number.name), interrupts.defer_signals():
         signal.raise_signal(number)
         reached.append("the end of the item before")
-        with interrupts.taken():
+        with interrupts.accept_signals():
             reached.append("another item")
     assert reached == ["the end of the item before"]
 
 
 def test_in_an_item_a_signal_is_taken_at_once(number: signal.Signals) -> None:
-    with interrupts.as_exceptions(), interrupts.deferred(), pytest.raises(KeyboardInterrupt, match=number.name):  # noqa: SIM117
-        with interrupts.taken():
+    with interrupts.raise_on_signals(), interrupts.defer_signals(), pytest.raises(KeyboardInterrupt, match=number.name):  # noqa: SIM117
+        with interrupts.accept_signals():
             signal.raise_signal(number)
             pytest.fail("the item went on")
 
 
 def test_a_signal_after_the_last_item_is_not_lost(number: signal.Signals) -> None:
-    with interrupts.as_exceptions(), pytest.raises(KeyboardInterrupt, match=number.name), interrupts.deferred():
+    with interrupts.raise_on_signals(), pytest.raises(KeyboardInterrupt, match=number.name), interrupts.defer_signals():
         signal.raise_signal(number)
 
 
 def test_a_second_signal_does_not_wait(number: signal.Signals) -> None:
     """Whoever asks twice means it."""
-    with interrupts.as_exceptions(), interrupts.deferred():
+    with interrupts.raise_on_signals(), interrupts.defer_signals():
         with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
             signal.raise_signal(number)
             signal.raise_signal(signal.SIGTERM)
-        with pytest.raises(KeyboardInterrupt), interrupts.taken():
+        with pytest.raises(KeyboardInterrupt), interrupts.accept_signals():
             pass
 
 
 def test_while_the_end_is_written_one_signal_ends_nothing(number: signal.Signals) -> None:
     """A second one does; and in the next run each does again."""
-    with interrupts.as_exceptions():
-        interrupts.finish()
+    with interrupts.raise_on_signals():
+        interrupts.ignore_first_signal()
         signal.raise_signal(number)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
-    with interrupts.as_exceptions(), pytest.raises(KeyboardInterrupt):
+    with interrupts.raise_on_signals(), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(number)
 
 
 def test_handlers_are_put_back(number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    with interrupts.as_exceptions():
+    with interrupts.raise_on_signals():
         assert signal.getsignal(number) != before
     assert signal.getsignal(number) == before

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.paths import shown_command, shown_path
+from conformance.core.paths import display_command, display_path
 
 
 def test_a_path_is_relative_below_the_current_folder_and_absolute_elsewhere(
@@ -15,8 +15,8 @@ def test_a_path_is_relative_below_the_current_folder_and_absolute_elsewhere(
     """Never a bare name that means another file."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert shown_path(tmp_path / "here" / "p" / "mine.toml") == "p/mine.toml"
-    assert shown_path(tmp_path / "mine.toml") == str(tmp_path / "mine.toml")
+    assert display_path(tmp_path / "here" / "p" / "mine.toml") == "p/mine.toml"
+    assert display_path(tmp_path / "mine.toml") == str(tmp_path / "mine.toml")
 
 
 def test_a_command_is_shown_with_the_path_that_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,5 +24,5 @@ def test_a_command_is_shown_with_the_path_that_can_be_typed(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     profile = str(tmp_path / "my own.toml")
     command = f"conformance run --profile '{profile}' --seed 1 --only 'a[b]'"
-    assert shown_command(command, profile) == "conformance run --profile 'my own.toml' --seed 1 --only 'a[b]'"
-    assert shown_command("conformance demo --seed 1", profile) == "conformance demo --seed 1"
+    assert display_command(command, profile) == "conformance run --profile 'my own.toml' --seed 1 --only 'a[b]'"
+    assert display_command("conformance demo --seed 1", profile) == "conformance demo --seed 1"

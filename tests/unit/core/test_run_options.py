@@ -44,7 +44,7 @@ FULL = RunOptions(
 
 
 def read(**given: Any) -> RunOptions:
-    return RunOptions.read(given, lambda option: option.flag)
+    return RunOptions.parse(given, lambda option: option.flag)
 
 
 def test_every_option_survives_as_json() -> None:
@@ -85,7 +85,7 @@ def test_the_command_that_repeats_a_run_has_target_seed_and_what_is_judged() -> 
 
 def test_all_options_are_words_of_the_command_line() -> None:
     """Another process is started with what this one was asked for: the command reads the words as the same value."""
-    words = FULL.words()
+    words = FULL.arguments()
     assert words[:4] == ["--profile", "/p/mine.toml", "--base-url", "http://127.0.0.1:1/a b"]
     assert {option.flag for option in OPTIONS if option.flags} <= set(words)
 
@@ -111,7 +111,7 @@ def test_a_resumed_run_is_the_same_run(option: Option) -> None:
         given.require_changeable()
     resumed = FULL.resume(RunOptions()).normalize_limits()
     own = getattr(FULL.normalize_limits(), option.name)
-    assert getattr(resumed, option.name) == (own if option.kept else option.empty)
+    assert getattr(resumed, option.name) == (own if option.kept_on_resume else option.empty)
 
 
 def test_what_is_given_when_a_run_is_resumed_has_precedence() -> None:
@@ -128,7 +128,7 @@ def test_what_is_given_when_a_run_is_resumed_has_precedence() -> None:
     [
         ({"variables": ["x"]}, "--var: 'x' sets nothing (write NAME=VALUE)"),
         ({"limits": ["rate"]}, "--limit: 'rate' sets nothing (write NAME=VALUE)"),
-        ({"shard": "5/4"}, "--shard: '5/4' is no part of a whole (the second of four is 2/4)"),
+        ({"shard": "5/4"}, "--shard: '5/4' is not a shard (the second of four is 2/4)"),
         ({"concurrency": "many"}, "--concurrency: 'many' is no number"),
         ({"concurrency": "0"}, "--concurrency: 0 is out of bounds (from 1 up)"),
         ({"concurrency": "513"}, "--concurrency: 513 is out of bounds (at most 512)"),

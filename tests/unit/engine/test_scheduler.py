@@ -295,8 +295,8 @@ def test_an_engine_whose_start_is_interrupted_ends_when_it_is_stopped(after_s: f
         yield []
 
     engine: Engine[Runtime, Any] = Engine(slow_to_open, workers=1)
-    with interrupts.as_exceptions():
-        with pytest.raises(KeyboardInterrupt, match="SIGTERM"), interrupts.deferred():
+    with interrupts.raise_on_signals():
+        with pytest.raises(KeyboardInterrupt, match="SIGTERM"), interrupts.defer_signals():
             threading.Timer(after_s, signal.pthread_kill, [threading.get_ident(), signal.SIGTERM]).start()
             engine.start()
         engine.stop()

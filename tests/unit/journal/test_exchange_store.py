@@ -9,7 +9,7 @@ import pytest
 
 from conformance.core.errors import JournalError
 from conformance.core.model import Exchange, Message
-from conformance.journal.exchange_store import Exchanges, named
+from conformance.journal.exchange_store import Exchanges, exchanges_by_id
 from conformance.journal.lines import ExchangeRecorded, encode
 from conformance.journal.reader import read_with_places
 
@@ -56,8 +56,8 @@ def test_what_is_read_again_is_what_was_written(tmp_path: Path, held: int) -> No
     assert exchanges == whole
     assert exchanges[-1].url.endswith(f"/{COUNT - 1}")
     assert [one.id for one in exchanges[10:13]] == ["x10", "x11", "x12"]
-    assert exchanges.named["x77"] == whole[77]
-    assert "x200" not in exchanges.named
+    assert exchanges.by_id["x77"] == whole[77]
+    assert "x200" not in exchanges.by_id
     with pytest.raises(IndexError):
         exchanges[COUNT]
 
@@ -99,7 +99,7 @@ def test_a_journal_that_is_gone_or_changed_is_said(tmp_path: Path) -> None:
     exchanges, _ = read(path, 5_000)
     path.write_text("x" * path.stat().st_size)
     assert exchanges[0].id == "x0"
-    with pytest.raises(JournalError, match=r"journal\.ndjson: has another line than before"):
+    with pytest.raises(JournalError, match=r"journal\.ndjson: has changed since it was read"):
         list(exchanges)
     path.unlink()
     with pytest.raises(JournalError, match="cannot be read again"):
@@ -108,6 +108,6 @@ def test_a_journal_that_is_gone_or_changed_is_said(tmp_path: Path) -> None:
 
 def test_names_work_wherever_exchanges_are_kept(tmp_path: Path) -> None:
     exchanges, _ = read(journal(tmp_path / "journal.ndjson", range(5)), 0)
-    assert dict(named(exchanges)) == named(tuple(exchanges))
-    assert list(named(exchanges)) == [f"x{number}" for number in range(5)]
-    assert len(named(exchanges)) == 5
+    assert dict(exchanges_by_id(exchanges)) == exchanges_by_id(tuple(exchanges))
+    assert list(exchanges_by_id(exchanges)) == [f"x{number}" for number in range(5)]
+    assert len(exchanges_by_id(exchanges)) == 5

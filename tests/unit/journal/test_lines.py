@@ -107,7 +107,7 @@ def test_a_line_of_another_shape_is_refused_with_its_place(bad: str, tmp_path: P
     path = tmp_path / "journal.ndjson"
     path.write_bytes(encode(FixtureSpent("a", 1)) + bad.encode() + b"\n")
     with pytest.raises(
-        JournalError, match=r"line 2 has another shape: .+ - at `\$|line 2 has another shape: .+"
+        JournalError, match=r"line 2 does not fit the schema: .+ - at `\$|line 2 does not fit the schema: .+"
     ) as told:
         list(read(path))
     assert told.value.where == str(path)
@@ -161,7 +161,7 @@ def test_a_line_of_an_unknown_kind_is_refused_by_every_command(command: str, tmp
     done = CliRunner().invoke(main, COMMANDS[command](odd, good))
     assert done.exit_code == 2
     number = lines.count(b"\n")
-    assert f"{odd}/journal.ndjson: line {number} is of the kind 'note', which version 3" in done.output
+    assert f"{odd}/journal.ndjson: line {number} has the kind 'note', which is unknown in version 3" in done.output
 
 
 @pytest.mark.parametrize("version", [1, 3, None])

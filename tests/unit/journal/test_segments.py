@@ -46,7 +46,7 @@ def previous(*lines: Line) -> PreviousSegments:
 
 
 def left(*lines: Line) -> list[str]:
-    return [check[-1] for check, _, _ in previous(*lines).left]
+    return [check[-1] for check, _, _ in previous(*lines).remaining]
 
 
 def test_what_has_no_result_is_left() -> None:
@@ -75,10 +75,10 @@ def test_what_the_next_segment_must_know() -> None:
     lines = [exchange(1), exchange(2), exchange(2), FixtureSpent("cart.open", 4)]
     found = previous(*lines, end("SIGTERM"), RESUMED, exchange(3))
     assert (found.part, found.requests, found.names) == (3, 3, ("c1", "c2"))
-    assert found.spent == {"cart.open": (4,)}
+    assert found.used_places == {"cart.open": (4,)}
     assert found.began_at == "2026-01-02T03:04:05Z"
-    assert not found.limited
-    assert previous(exchange(1, "check_rate_limit[quotePublicCart]")).limited
+    assert not found.limits_provoked
+    assert previous(exchange(1, "check_rate_limit[quotePublicCart]")).limits_provoked
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_what_the_next_segment_must_know() -> None:
 )
 def test_how_the_last_segment_ended(lines: list[Line], ended: str) -> None:
     """Only its own end lines tell; where the controller wrote none, it was killed, whatever its workers wrote."""
-    assert previous(*lines).ended == ended
+    assert previous(*lines).interruption == ended
 
 
 def test_waiting_is_summed_over_segments_and_processes_each_once() -> None:
@@ -109,7 +109,7 @@ def test_waiting_is_summed_over_segments_and_processes_each_once() -> None:
         end("SIGINT", waited_s=2.0, waited_clock_s=0.75, most_in_flight=1),
     ):
         ends.add(line)
-    ends.resume()
+    ends.begin_segment()
     ends.add(end(worker="gw0", waited_s=4.0, waited_clock_s=1.0, most_in_flight=2, slowest_rate=9.0, limited=1, lost=2))
     assert ends.traffic_stats == TrafficStats(7.0, 1.75, 1, 2, 4, 7.0)
     assert ends.count == 2

@@ -128,8 +128,8 @@ def test_a_killed_shard_is_not_taken_for_whole() -> None:
         ({"examples": 80}, "the number of examples differs: 8 in shard1, 80 in shard2"),
         ({"shard": {"asked": "-k AUTH"}}, "the selection differs"),
         ({"shard": {"of": 3}}, "the number of shards differs"),
-        ({"shard": {"number": 1}}, "both are shard 1 of 2: shard1 and shard2"),
-        ({"planned": (made.planned(made.result("a")),)}, "two shards were to run the same check"),
+        ({"shard": {"number": 1}}, "two journals are shard 1 of 2: shard1 and shard2"),
+        ({"planned": (made.planned(made.result("a")),)}, "two shards contain the same check"),
         ({"options": {"limits": {"rate": "5"}}}, None),
     ],
 )
@@ -152,7 +152,7 @@ def test_what_is_missing_is_said() -> None:
 
 
 def test_a_whole_run_is_no_shard() -> None:
-    with pytest.raises(UsageError, match="shard2: is no shard, but a run by itself"):
+    with pytest.raises(UsageError, match="shard2: is no shard, but a whole run"):
         joined(journal(1, "ac"), ("shard2", made.journal(end=made.END)))
 
 
@@ -164,5 +164,5 @@ def test_without_a_first_line_there_is_no_shard(lines: list[Line]) -> None:
 
 @pytest.mark.parametrize("moment", ["", "yesterday", "2026-01-02T03:04:05"])
 def test_a_time_that_cannot_be_compared_is_said(moment: str) -> None:
-    with pytest.raises(JournalError, match="a line of another shape"):
+    with pytest.raises(JournalError, match="a line that does not fit the schema"):
         joined(journal(1, "ac", started_at=moment), journal(2, "bdE"))

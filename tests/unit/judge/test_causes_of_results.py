@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import conformance
-from conformance.core.model import BAD, Outcome, Verdict
+from conformance.core.model import BAD_OUTCOMES, Outcome, Verdict
 from conformance.judge.assemble import assemble
 from conformance.judge.causes import with_causes
 from tests.support.journals import END, exchange, journal, result
@@ -16,7 +16,7 @@ from tests.support.journals import END, exchange, journal, result
 PACKAGE = Path(conformance.__file__).parent
 
 
-@pytest.mark.parametrize("outcome", [*BAD, Outcome.WARNED])
+@pytest.mark.parametrize("outcome", [*BAD_OUTCOMES, Outcome.WARNED])
 def test_a_failure_has_its_requirement_and_check_for_a_cause(outcome: Outcome) -> None:
     """Unless its check knows better."""
     first, second = with_causes([result("a", outcome), result("b", outcome, cause="control:getApiKeyIdentity")])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conformance.core.exit_codes import EXIT_CODES
 from conformance.core.model import (
-    OPEN,
+    OPEN_OUTCOMES,
     WORST_FIRST,
     Level,
     OperationInfo,
@@ -24,14 +24,14 @@ from conformance.core.model import (
 )
 from conformance.judge.verdict import (
     counts_of,
-    excuses,
     failures,
     requirement_rows,
     tiers_of,
     verdict_of,
+    waiver_accepts,
     with_states,
     with_waivers,
-    worst,
+    worst_outcome,
 )
 
 many = settings(max_examples=50)
@@ -102,7 +102,7 @@ def test_conformant_means_decided(drawn: list[Result]) -> None:
     """Conformant: something passed, nothing failed, and nothing required was left open."""
     if verdict_of(drawn, (), whole=True) is Verdict.CONFORMANT:
         assert any(result.outcome is Outcome.PASSED for result in drawn)
-        open_ends = {Outcome.FAILED, Outcome.BROKEN, *OPEN}
+        open_ends = {Outcome.FAILED, Outcome.BROKEN, *OPEN_OUTCOMES}
         assert not any(r.outcome in open_ends for r in drawn if r.level is Level.REQUIRED)
 
 
@@ -218,7 +218,7 @@ def test_a_waiver_excuses_one_failure_of_several() -> None:
     other = replace(FAILED, case="other", signature="s9")
     waivers = with_states([WAIVER], [FAILED, other], TODAY)
     assert [one.case for one in failures(with_waivers([FAILED, other], waivers))] == ["other"]
-    assert excuses(WAIVER, FAILED) and not excuses(WAIVER, other)
+    assert waiver_accepts(WAIVER, FAILED) and not waiver_accepts(WAIVER, other)
 
 
 @given(results, st.lists(st.sampled_from(["", "s0", "s1", "s2", "s3"]), max_size=3))
@@ -240,7 +240,7 @@ def test_waivers_never_worsen_and_never_hide_the_broken(drawn: list[Result], sig
 def test_the_worst_of_a_cell(outcomes: list[Outcome]) -> None:
     """A cell is as bad as the worst of its results; an empty one is untested."""
     expected = min(outcomes, key=WORST_FIRST.index) if outcomes else Outcome.UNTESTED
-    assert worst(outcomes) is expected
+    assert worst_outcome(outcomes) is expected
     assert set(WORST_FIRST) == set(Outcome)
 
 

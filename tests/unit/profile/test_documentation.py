@@ -63,7 +63,7 @@ def test_what_is_no_fact_is_refused_with_the_nearest(key: str) -> None:
 def test_explain_prints_a_fact_and_the_requirements_that_need_it() -> None:
     """`conformance explain profile.KEY`."""
     text = "\n".join(explanation("profile.idempotency.format"))
-    assert "What a key looks like" in text
+    assert "The format of a key" in text
     assert '"uuid", "any" or { pattern' in text
     assert "IDEM-10" in text
 
@@ -106,9 +106,9 @@ def test_a_fact_is_one_declaration() -> None:
     assert schema["properties"]["place"]["description"] == "Where it is."
     assert schema["properties"]["place"]["properties"]["shop"]["default"] == "any"
     (lacking,) = structure_problems({}, schema)
-    assert (lacking.what, lacking.hint) == ("lacks the key width_m", "how wide it is")
+    assert (lacking.message, lacking.hint) == ("lacks the key width_m", "how wide it is")
     (bounds,) = structure_problems({"width_m": 0}, schema)
-    assert bounds.what == "must be more than 0, not 0"
+    assert bounds.message == "must be more than 0, not 0"
     (unknown,) = structure_problems({"width_m": 1, "place": {"shpo": "x"}}, schema)
     assert (unknown.key, unknown.hint) == (("place", "shpo"), "did you mean shop?")
     assert attributes_of(Shelf, {"width_m": 1, "place": {"shop": "x"}}) == {"width_m": 1, "shop": "x"}

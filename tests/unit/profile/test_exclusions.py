@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.core.errors import ProfileError
-from conformance.profile.exclusions import exclusion_of, take_exclusions
+from conformance.profile.exclusions import exclusion_of, extract_exclusions
 from conformance.profile.loader import load_profile, profile_from_document
 from conformance.profile.model import Profile
 
@@ -101,12 +101,12 @@ def test_a_credential_of_some_sort_can_be_excluded(facts: str, covered: set[str]
     [
         ('[rate_limit]\nnone = ""', "rate_limit.none: must be a reason, in words"),
         ("[rate_limit]\nnone = true", "rate_limit.none: must be a reason, in words"),
-        ('[rate_limit]\nnone = "no"\nlimit = 5', "rate_limit.limit: stands beside none"),
-        ('[credentials.a]\nnone = "no"\nsecret = { env = "X" }', "credentials.a.secret: stands beside none"),
+        ('[rate_limit]\nnone = "no"\nlimit = 5', "rate_limit.limit: is stated beside none"),
+        ('[credentials.a]\nnone = "no"\nsecret = { env = "X" }', "credentials.a.secret: is stated beside none"),
         ('[limits]\nnone = "no"', "limits.none: unknown key"),
         (
             '[hosted]\ntickets_single_use = { none = "no", why = 1 }',
-            "hosted.tickets_single_use.why: stands beside none",
+            "hosted.tickets_single_use.why: is stated beside none",
         ),
     ],
 )
@@ -131,7 +131,7 @@ def test_an_exclusion_needs_a_reason_and_stands_alone(tmp_path: Path, text: str,
 )
 def test_what_merely_has_that_name_is_no_exclusion(document: dict[str, Any]) -> None:
     """A member of a body, a credential or a kind may be called `none`."""
-    rest, exclusions = take_exclusions(document)
+    rest, exclusions = extract_exclusions(document)
     assert (rest, exclusions.reasons, exclusions.problems) == (document, {}, [])
 
 

@@ -107,8 +107,8 @@ def test_a_command_that_shows_the_secret_in_the_process_list_is_refused() -> Non
         ("schl\u00fcssel-4711", "visible ASCII"),
         ("can\tary-4711", "visible ASCII"),
         ("can\x7fary-4711", "visible ASCII"),
-        (" canary-471", "begins or ends with a blank"),
-        ("canary-471 ", "begins or ends with a blank"),
+        (" canary-471", "begins or ends with a space"),
+        ("canary-471 ", "begins or ends with a space"),
         ("canary\r471", "more than one line"),
     ],
 )

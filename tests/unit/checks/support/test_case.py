@@ -368,4 +368,4 @@ def test_the_runtime_closes_what_it_opened(scripted: Any, tmp_path: Path, profil
         journal.close()
         return runtime
 
-    assert asyncio.run(main()).flow.requests == 1
+    assert asyncio.run(main()).sender.requests == 1

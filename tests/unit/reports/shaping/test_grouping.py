@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.core.model import BAD, Outcome, Run, Waiver
+from conformance.core.model import BAD_OUTCOMES, Outcome, Run, Waiver
 from conformance.reports.shaping import grouping
 from tests.support.runs import OPERATIONS, result, run_of
 
@@ -55,7 +55,7 @@ def test_messages_that_differ_only_by_their_operation_are_told_once() -> None:
 def test_every_failure_is_in_exactly_one_group(big: Run) -> None:
     """Nothing is told twice, nothing is forgotten."""
     told = [r for group in grouping.failures(big) for r in group.results]
-    assert sorted(map(id, told)) == sorted(id(r) for r in big.results if r.outcome in BAD)
+    assert sorted(map(id, told)) == sorted(id(r) for r in big.results if r.outcome in BAD_OUTCOMES)
 
 
 def test_only_an_active_waiver_that_matches_excuses() -> None:

@@ -13,7 +13,7 @@ from conformance.contract import load_contract
 from conformance.core.run_options import RunOptions
 from conformance.profile.exclusions import exclusion_of
 from conformance.profile.loader import profile_from_document
-from conformance.profile.published import published_schema
+from conformance.profile.published_schema import published_schema
 from conformance.runner.embedded_reference import bundled_profiles
 from conformance.runner.random_target import reduce_facts
 from conformance.setup.plan.applicability import group_by_applicability

@@ -1,6 +1,6 @@
 """The published JSON Schema of a profile: its facts, each of which may be excluded instead.
 
-`python -m conformance.profile.published` writes `profile.schema.json` anew, after a fact was added.
+`python -m conformance.profile.published_schema` regenerates `profile.schema.json` after a change of the facts.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from conformance.profile.schema import DIALECT, Schema, facts_schema
 FILE: Final = Path(__file__).with_name("profile.schema.json")
 _TITLE: Final = {
     "title": "Profile of a target",
-    "description": "What one target says about itself: everything that the interface leaves not shown. "
-    "The TOML document as JSON.",
+    "description": "Facts about one target: everything that the interface leaves not shown. The TOML document as JSON.",
 }
 
 
@@ -25,15 +24,15 @@ def published_schema() -> Schema:
 
 
 def _with_exclusions(schema: Any) -> Any:
-    """Lets an exclusion stand wherever one may; the description stays where a reader looks for it."""
+    """Adds exclusions where they are allowed; descriptions stay at the outer level."""
     if not isinstance(schema, dict):
         return schema
-    instead = schema.get("x-excludable")
-    own = {name: _with_exclusions(item) for name, item in schema.items() if name != "x-excludable"}
-    if not instead:
-        return own
-    described = {"description": own.pop("description")} if "description" in own else {}
-    return {**described, "anyOf": [own, {"$ref": f"#/$defs/{instead}"}]}
+    exclusion = schema.get("x-excludable")
+    members = {name: _with_exclusions(item) for name, item in schema.items() if name != "x-excludable"}
+    if not exclusion:
+        return members
+    description = {"description": members.pop("description")} if "description" in members else {}
+    return {**description, "anyOf": [members, {"$ref": f"#/$defs/{exclusion}"}]}
 
 
 def render() -> str:

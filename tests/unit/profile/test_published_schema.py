@@ -11,11 +11,12 @@ import jsonschema_rs
 import pytest
 
 from conformance.contract import load_contract
-from conformance.profile import Profile, published
-from conformance.profile.exclusions import take_exclusions
+from conformance.profile import Profile
+from conformance.profile import published_schema as module
+from conformance.profile.exclusions import extract_exclusions
 from conformance.profile.facts import declarations
-from conformance.profile.published import published_schema
-from conformance.profile.schema import facts_schema, resolved
+from conformance.profile.published_schema import published_schema
+from conformance.profile.schema import facts_schema, resolve
 from conformance.profile.structure import structure_problems
 from tests.support.paths import PROFILES
 
@@ -31,7 +32,7 @@ _CALL = re.compile(r".*\.(http|prepare|restore)\.")
 
 
 def _schema_keys(schema: Mapping[str, Any], at: str = "") -> Iterator[str]:
-    schema = resolved(schema)
+    schema = resolve(schema)
     for name, below in schema.get("properties", {}).items():
         yield f"{at}.{name}".lstrip(".")
         yield from _schema_keys(below, f"{at}.{name}")
@@ -41,7 +42,7 @@ def _schema_keys(schema: Mapping[str, Any], at: str = "") -> Iterator[str]:
 
 
 def _found_keys(value: Any, schema: Mapping[str, Any], at: str = "") -> Iterator[str]:
-    schema = resolved(schema)
+    schema = resolve(schema)
     if isinstance(value, list) and "items" in schema:
         for item in value:
             yield from _found_keys(item, schema["items"], at)
@@ -96,8 +97,8 @@ def test_the_profiles_of_the_house_validate(name: str) -> None:
 
 
 def test_the_published_schema_is_of_these_facts() -> None:
-    """`python -m conformance.profile.published` writes it anew after a fact was added."""
-    assert published.FILE.read_text(encoding="utf-8") == published.render()
+    """`python -m conformance.profile.published_schema` writes it anew after a fact was added."""
+    assert module.FILE.read_text(encoding="utf-8") == module.render()
 
 
 def test_whatever_the_published_schema_lets_exclude_is_taken_as_an_exclusion() -> None:
@@ -109,7 +110,7 @@ def test_whatever_the_published_schema_lets_exclude_is_taken_as_an_exclusion() -
         document: dict[str, Any] = {"none": "why"}
         for name in reversed(path):
             document = {name: document}
-        rest, exclusions = take_exclusions({**base, **document})
+        rest, exclusions = extract_exclusions({**base, **document})
         assert list(exclusions.reasons) == [".".join(path)], path
         assert not structure_problems(rest), path
 
