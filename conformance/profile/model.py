@@ -22,6 +22,7 @@ from conformance.profile.facts import (
     Count,
     CountedBy,
     CredentialName,
+    EmptyText,
     Entries,
     Excludable,
     Factor,
@@ -34,6 +35,9 @@ from conformance.profile.facts import (
     Method,
     MissingKey,
     OperationId,
+    Order,
+    PageSizeTreatment,
+    PastTheEnd,
     PathName,
     Pointer,
     Pointers,
@@ -48,6 +52,8 @@ from conformance.profile.facts import (
     TemplateTable,
     Text,
     TextTemplate,
+    UnknownFilter,
+    UnknownValue,
     excludable,
     expected,
     fact,
@@ -205,6 +211,14 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
+class SortOrder:
+    """The order that one value of sort means; no pointer: an order of the target's own, such as relevance."""
+
+    by: Annotated[Pointer, fact("In an item: what the items are ordered by.")] = ""
+    order: Annotated[Order, fact("From the smallest, or from the largest.")] = "ascending"
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     query: Annotated[TemplateTable, fact("One that is answered 200, with several pages.")] = field(default_factory=dict)
     page_base: Annotated[int | None, fact("The number of the first page.")] = None
@@ -216,6 +230,32 @@ class Search:
     item_merchant: Annotated[Pointer, fact("In an item: what merchant compares.")] = ""
     category: Annotated[str, fact("A value that some, but not all, products have.")] = ""
     merchant: Annotated[str, fact("A value that some, but not all, products have.")] = ""
+    page_size_above: Annotated[
+        PageSizeTreatment, fact("What happens above page_size_max: 400, or page_size_max is used.")
+    ] = ""
+    page_size_below: Annotated[
+        PageSizeTreatment, fact("What happens below page_size_min: 400, or page_size_min is used.")
+    ] = ""
+    past_the_end: Annotated[PastTheEnd, fact("What a page after the last one is: an empty list, 400 or 404.")] = ""
+    empty_q: Annotated[EmptyText, fact("What an empty q is: 400, or a search that finds everything or nothing.")] = ""
+    q_max: Annotated[Count | None, fact("The longest q, in characters; a longer one is answered 400.")] = None
+    unknown_category: Annotated[
+        UnknownFilter, fact("What an unknown category is: 400, 404, an empty list, or as if it were not there.")
+    ] = ""
+    unknown_merchant: Annotated[
+        UnknownFilter, fact("What an unknown merchant is: 400, 404, an empty list, or as if it were not there.")
+    ] = ""
+    unknown_parameter: Annotated[
+        UnknownValue, fact("What an unknown query parameter is: 400, or as if it were not there.")
+    ] = ""
+    sorts: Annotated[
+        Mapping[str, SortOrder], fact("Every value of sort that is allowed, and the order that it means.")
+    ] = field(default_factory=dict)
+    locales: Annotated[tuple[Text, ...], fact("Every value of locale that is allowed.")] = ()
+    markets: Annotated[tuple[Text, ...], fact("Every value of market that is allowed.")] = ()
+    unlisted: Annotated[
+        UnknownValue, fact("What a sort, locale or market outside these lists is: 400, or as if it were another.")
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)
