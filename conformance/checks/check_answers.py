@@ -8,8 +8,9 @@ from conformance.checks.support.authorization import credentials_without_scope
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.contract import Operation
-from conformance.profile.model import FOREIGN, OperationFacts, Profile
+from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
+from conformance.profile.resources import FOREIGN, OperationFacts
 
 
 def _states(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str] | None]:

@@ -16,7 +16,8 @@ from conformance.checks.support.transitions import CONFLICT, Place, States, into
 from conformance.client.raw_socket import MOMENTS, Moment
 from conformance.client.request import Request
 from conformance.contract import Operation
-from conformance.profile.model import Profile, Transition
+from conformance.profile.behavior import Transition
+from conformance.profile.model import Profile
 
 
 async def _watch(case: Case, request: Request) -> Oracle | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.transitions import declared_transitions, expect_conflict
-from conformance.profile.model import Transition
+from conformance.profile.behavior import Transition
 
 
 @check("CONF-1", cases=declared_transitions)

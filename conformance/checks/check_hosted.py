@@ -12,7 +12,8 @@ from conformance.checks.support.transitions import declared_transitions, expect_
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.model import Level
-from conformance.profile.model import Profile, Transition
+from conformance.profile.behavior import Transition
+from conformance.profile.model import Profile
 
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
 

@@ -17,7 +17,8 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
-from conformance.profile.model import OperationFacts, Profile
+from conformance.profile.model import Profile
+from conformance.profile.resources import OperationFacts
 
 _LONG = 1_500
 """Characters: more than a kibibyte, to which a fingerprint may be limited."""

@@ -16,7 +16,8 @@ from conformance.client.request import Request, is_well_formed, malformed_key, n
 from conformance.contract import Operation
 from conformance.core import strict_json as strictjson
 from conformance.core.model import Level
-from conformance.profile.model import Idempotency, Profile
+from conformance.profile.behavior import Idempotency
+from conformance.profile.model import Profile
 
 _OPERATIONS = ("api-key idempotent",)
 _SCOPED = ("scoped idempotent",)

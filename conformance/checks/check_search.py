@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations, product
-from typing import Any
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.registry import check
+from conformance.checks.support.search_pages import first_page, item_ids, items_of, page_sizes, read_page
 from conformance.checks.support.signals import Inconclusive
-from conformance.client.request import Request
-from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.profile.model import Profile
@@ -60,40 +58,19 @@ async def page_and_page_size_are_integers(case: Case, defect: tuple[str, str]) -
     await case.negative(request, request.with_query(**{name: value}), {400}, f"{name}={value}", any_refusal=True)
 
 
-async def _page(case: Case, request: Request, page: int, size: int) -> Answer:
-    return await case.send(request.with_query(page=str(page), pageSize=str(size)), f"page {page}, pageSize {size}")
-
-
-def _items(answer: Answer) -> list[Any]:
-    if not isinstance(answer.data, list):
-        raise Inconclusive("the answer has no array of items", answer, cause=f"control:{answer.request.operation.id}")
-    return answer.data
-
-
-def _first_page(case: Case) -> int:
-    declared = case.profile.search.page_base
-    return int(case.profile.search.query.get("page", 1)) if declared is None else declared
-
-
-def _sizes(profile: Profile) -> tuple[int, ...]:
-    """The two smallest page sizes within the declared bounds, or the only one; 1 and 2 without bounds."""
-    smallest, largest = profile.search.page_size_min or 1, profile.search.page_size_max
-    return tuple(size for size in (smallest, smallest + 1) if largest is None or size <= largest)
-
-
 def _by_size(profile: Profile, _operation: Operation) -> Mapping[str, int]:
-    return {str(size): size for size in _sizes(profile)}
+    return {str(size): size for size in page_sizes(profile)}
 
 
 @check("SRCH-4", cases=_by_size)
 async def page_size_bounds_every_page(case: Case, size: int) -> None:
     """No page has more items than pageSize; a refused size is inconclusive."""
     request = await case.arrange()
-    for page in range(_first_page(case), _first_page(case) + 3):
-        answer = await _page(case, request, page, size)
+    for page in range(first_page(case.profile), first_page(case.profile) + 3):
+        answer = await read_page(case, request, page, size)
         if not answer.ok:
             raise Inconclusive(f"pageSize {size} was answered {answer.summary}", answer)
-        if len(_items(answer)) > size:
+        if len(items_of(answer)) > size:
             observed = f"{len(answer.data)} items"
             raise case.violation(
                 f"page {page} is longer than pageSize", answer, expected=f"at most {size}", observed=observed
@@ -115,9 +92,9 @@ async def a_filter_narrows_the_result(case: Case, names: tuple[str, ...]) -> Non
     request = await case.arrange()
     filter_text = " and ".join(f"{name}={value}" for name, value in values.items())
     answer = await case.control(request.with_query(**values), filter_text)
-    first = _first_page(case)
-    further = await _page(case, answer.request, first + 1, _sizes(case.profile)[0])
-    for item, name in product([*_items(answer), *(_items(further) if further.ok else ())], names):
+    first = first_page(case.profile)
+    further = await read_page(case, answer.request, first + 1, page_sizes(case.profile)[0])
+    for item, name in product([*items_of(answer), *(items_of(further) if further.ok else ())], names):
         found = pointer.get(item, places[name]) if pointer.has(item, places[name]) else None
         if found != values[name] and not (isinstance(found, list) and values[name] in found):
             message = f"an item of another {name} is listed"
@@ -133,18 +110,18 @@ async def another_page_shows_other_items(case: Case) -> None:
     case.need(search.stable_sort, "search.stable_sort = true", "an order that does not change is needed")
     case.need(search.item_id, "search.item_id", "the place of an item's id is needed")
     request = await case.arrange()
-    sizes = _sizes(case.profile)
+    sizes = page_sizes(case.profile)
     for size in sizes:
-        pages = [await _page(case, request, _first_page(case) + number, size) for number in range(_PAGES)]
-        filled_pages = [page for page in pages if page.ok and _items(page)]
+        pages = [await read_page(case, request, first_page(case.profile) + number, size) for number in range(_PAGES)]
+        filled_pages = [page for page in pages if page.ok and items_of(page)]
         if len(filled_pages) < 2:
             if size == sizes[0]:
                 raise Inconclusive(f"there are not two pages of pageSize {size}", *pages[:2])
             case.note(f"there are not two pages of pageSize {size}")
             break
-        if longer := [page for page in filled_pages if len(_items(page)) > size]:
+        if longer := [page for page in filled_pages if len(items_of(page)) > size]:
             raise Inconclusive("a page is longer than pageSize", *longer[:1], cause="SRCH-4")
-        ids = [{str(pointer.get(item, search.item_id)) for item in _items(page)} for page in filled_pages]
+        ids = [set(item_ids(case, page)) for page in filled_pages]
         for first, second in combinations(range(len(filled_pages)), 2):
             if ids[first] & ids[second]:
                 observed = str(ids[second])

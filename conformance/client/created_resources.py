@@ -13,8 +13,9 @@ from conformance.core import json_pointer as pointer
 from conformance.core.errors import FixtureError, JournalError
 from conformance.journal.journal import Journal
 from conformance.journal.lines import ResourceCreated, ResourceRemoved
-from conformance.profile.model import Fixture, HttpCall, Profile
+from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
+from conformance.profile.resources import Fixture, HttpCall
 
 CREATE, UPDATE = "createInstallationWebhook", "updateInstallationWebhook"
 REMOVAL_TIMEOUT_S: Final = 20.0
@@ -35,7 +36,7 @@ class CreatedResources:
         self._members_by_id: dict[str, dict[str, Mapping[str, Any]]] = {}
         """kind -> id -> members of the resource."""
         names = {name for facts in profile.operations.values() for name in placeholders(dict(facts.path))}
-        names |= {name for how in profile.cleanup.values() for name in placeholders(_texts(how.http))}
+        names |= {name for cleanup in profile.cleanup.values() for name in placeholders(_texts(cleanup.http))}
         self._members: dict[str, str] = {}
         """kind -> the member that a path uses as the id."""
         for name in sorted(names):
@@ -95,14 +96,14 @@ class CreatedResources:
             pass
 
     async def _remove(self, kind: str, cleanup: HttpCall, call: Call) -> None:
-        waiting = list(self._members_by_id.get(kind, {}).items())
+        remaining_resources = list(self._members_by_id.get(kind, {}).items())
         names = placeholders(_texts(cleanup))
         removed_ids: list[str] = []
         troubles: dict[str, str] = {}
 
         async def lane() -> None:
-            while waiting:
-                name, members = waiting.pop()
+            while remaining_resources:
+                name, members = remaining_resources.pop()
                 scope = {name: members[at] for name in names if (at := name.rpartition(".")[2]) in members}
                 try:
                     await call(cleanup, scope, f"cleanup.{kind}")

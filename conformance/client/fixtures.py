@@ -22,8 +22,9 @@ from conformance.client.recorder import current_check
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.errors import FixtureError
-from conformance.profile.model import Fixture, HttpCall, Profile, default_state
+from conformance.profile.model import Profile
 from conformance.profile.render import MalformedPlaceholder, UnknownPlaceholder, render
+from conformance.profile.resources import Fixture, HttpCall, default_state
 from conformance.profile.urls import render_url
 
 if TYPE_CHECKING:
@@ -116,24 +117,24 @@ class Fixtures:
 
     async def _next_of_batch(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
         """The next value of a batch. Callers that wait for a new batch share one provider call and its failure."""
-        waiting = self._batches.setdefault(fixture.name, deque())
-        while not waiting:
+        batch_values = self._batches.setdefault(fixture.name, deque())
+        while not batch_values:
             request = self._batch_requests.get(fixture.name)
             if request is None or request.done():
                 request = self._batch_requests[fixture.name] = asyncio.ensure_future(
-                    self._request_batch(fixture, scope, waiting)
+                    self._request_batch(fixture, scope, batch_values)
                 )
             await asyncio.shield(request)
-        return waiting.popleft()
+        return batch_values.popleft()
 
-    async def _request_batch(self, fixture: Fixture, scope: Mapping[str, Any], waiting: deque[Any]) -> None:
+    async def _request_batch(self, fixture: Fixture, scope: Mapping[str, Any], batch_values: deque[Any]) -> None:
         value = await self._provide(fixture, scope)
         location = fixture.items or ""
         batch = pointer.get(value, location) if pointer.has(value, location) else None
         if not isinstance(batch, list) or not batch:
             raise FixtureError(f"the provider's answer has no array at {location}", where=_key(fixture))
         self._note(fixture, batch)
-        waiting.extend(batch)
+        batch_values.extend(batch)
 
     def _note(self, fixture: Fixture, values: list[Any]) -> None:
         if self._ledger is not None:
@@ -152,7 +153,7 @@ class Fixtures:
         if fixture.python:
             return await self._python(fixture, scope)
         if fixture.call:
-            return await self._sent(fixture.call, {}, scope)
+            return await self._call_operation(fixture.call, {}, scope)
         return await self._derive(fixture, scope)
 
     def _next(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
@@ -175,13 +176,13 @@ class Fixtures:
         origin = self._profile.fixtures[fixture.kind][fixture.origin]
         members = dict(await self.get_fresh(origin, scope))
         for operation in fixture.via:
-            await self._sent(operation, {fixture.kind: members}, scope)
+            await self._call_operation(operation, {fixture.kind: members}, scope)
         return members
 
-    async def _sent(self, operation: str, given: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
+    async def _call_operation(self, operation: str, preset: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
         if self._call is None:
             raise FixtureError("nothing is sent here", where=f"control:{operation}")
-        return await self._call(operation, given, scope)
+        return await self._call(operation, preset, scope)
 
     async def http(self, call: HttpCall, scope: Mapping[str, Any], location: str) -> Any:
         """The JSON answer of a test API. Raises FixtureError unless the answer is a 2xx with JSON, or 204."""

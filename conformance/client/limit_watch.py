@@ -3,7 +3,7 @@
 A caller is one credential on one operation. Where all its answers are 429 for some seconds, nothing is sent for the
 declared recovery time, and then its last request is repeated. If the answer is still 429, the limit is a lasting limit:
 nothing more is sent for that caller. An idempotency key can be limited in the same way while its caller gets other
-answers. Once that was found, the next such key is given up after a few answers, and nobody is silent for it.
+answers. Once that was found, the next such key is abandoned after a few answers, without a pause for the others.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class LimitWatch:
         self._streaks: dict[Place, _Streak] = {}
         self._last_answers: dict[Caller, tuple[float, Request]] = {}
         """The time and the request of each caller's last answer other than 429."""
-        self._lasting: dict[Place, LastingLimit] = {}
+        self._limits: dict[Place, LastingLimit] = {}
         self._limited_last: set[Caller] = set()
         """Callers answered 429 since the last answer other than 429 to any caller."""
         self._all_callers = _LimitedSequence()
@@ -154,22 +154,22 @@ class LimitWatch:
     def lasting_limit(self, request: Request) -> LastingLimit | None:
         """The lasting limit that prevents a request from being sent, if there is one."""
         if self._first_ends_all and (
-            violation := next((item for item in self._lasting.values() if item.requirement), None)
+            violation := next((item for item in self._limits.values() if item.requirement), None)
         ):
             return violation
-        places = [place for place in _places(request) if place in self._lasting]
+        places = [place for place in _places(request) if place in self._limits]
         if places or not self._are_all_limited:
-            return self._lasting[places[0]] if places else None
-        return next(limit for (_, key), limit in self._lasting.items() if not key)
+            return self._limits[places[0]] if places else None
+        return next(limit for (_, key), limit in self._limits.items() if not key)
 
     @property
     def _are_all_limited(self) -> bool:
-        callers = any(not key for _, key in self._lasting)
+        callers = any(not key for _, key in self._limits)
         return callers and len(self._limited_last) >= _LIMITED_CALLERS
 
     def violation(self, operation_id: str, requirement: str) -> LastingLimit | None:
         """The lasting limit that violates RATE-3 or IDEM-8 on an operation, if one was found."""
-        limits = (limit for ((_, operation), _), limit in self._lasting.items() if operation == operation_id)
+        limits = (limit for ((_, operation), _), limit in self._limits.items() if operation == operation_id)
         return next((limit for limit in limits if limit.requirement == requirement), None)
 
     def is_suspect(self, operation_id: str, requirement: str) -> bool:
@@ -177,7 +177,7 @@ class LimitWatch:
 
         RATE-3 is about callers alone; IDEM-8 is about keys as well, which may be found behind a caller.
         """
-        has_violation = self._first_ends_all and any(item.requirement for item in self._lasting.values())
+        has_violation = self._first_ends_all and any(item.requirement for item in self._limits.values())
         if has_violation or self._are_all_limited or self._examinations >= _MAX_EXAMINATIONS:
             return False
         return any(
@@ -226,9 +226,9 @@ class LimitWatch:
             await settle()
             waited_s, whole = self._recovery_s
             await asyncio.sleep(waited_s)
-            binding, max_limits = whole, len(self._lasting) + _MAX_FOUND
+            binding, max_limits = whole, len(self._limits) + _MAX_FOUND
             for place, streak in self._suspects():
-                if len(self._lasting) == max_limits:
+                if len(self._limits) == max_limits:
                     break
                 if self.lasting_limit(streak.last.request):
                     continue  # a lasting limit of its caller, or of all callers, is known already
@@ -314,7 +314,7 @@ class LimitWatch:
         caller, key = place
         if not key or (caller in self._last_answers and self._last_answers[caller][0] > streak.began):
             return True
-        return any(limited_caller == caller and limited_key for limited_caller, limited_key in self._lasting)
+        return any(limited_caller == caller and limited_key for limited_caller, limited_key in self._limits)
 
     def _is_suspect(self, streak: _Streak) -> bool:
         if self._profile is None or not repeatable(streak.last.request):
@@ -324,7 +324,7 @@ class LimitWatch:
         return any(sequence.count >= min_count and sequence.age_s >= patience_s for sequence, min_count in sequences)
 
     def _is_hopeless(self, place: Place, streak: _Streak) -> bool:
-        alike = any(bool(key) == bool(place[1]) for _, key in self._lasting) and self._is_key_specific(place, streak)
+        alike = any(bool(key) == bool(place[1]) for _, key in self._limits) and self._is_key_specific(place, streak)
         return alike and streak.count >= _GIVE_UP_ANSWERS and streak.age_s >= _GIVE_UP_AFTER_S
 
     def _is_genuine(self, request: Request) -> bool:
@@ -339,7 +339,7 @@ class LimitWatch:
         limit = LastingLimit(
             streak.first, streak.last, streak.count, waited_s, key_used_up=bool(place[1]), binding=binding
         )
-        self._lasting[place] = limit
+        self._limits[place] = limit
         self.uses_keys_up = self.uses_keys_up or limit.requirement == "IDEM-8"
         for explained in (place, (place[0], "")):  # where it is the key, nothing is known against its caller
             self._streaks.pop(explained, None)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from conformance.client.dpop import Proof
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
-from conformance.profile.model import Idempotency
+from conformance.profile.behavior import Idempotency
 
 ORDINARY_TARGET = re.compile(r"[A-Za-z0-9._~/=&?,:+%!$'()*;@-]*")
 ORDINARY_BODY: Final = 64 * 1024

@@ -12,8 +12,9 @@ from conformance.client.redaction.learn import guard_key
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import NO_BODY, Request, RequestFixtures, new_key
 from conformance.contract import Contract, Operation
-from conformance.profile.model import Credential, Fixture, OperationFacts, Profile, default_state
+from conformance.profile.model import Credential, Profile
 from conformance.profile.render import escape, placeholders, render
+from conformance.profile.resources import Fixture, OperationFacts, default_state
 from conformance.profile.sample import example
 
 

@@ -236,8 +236,8 @@ class Sender:
                 if self.limit_watch.is_silent:
                     continue
                 self._check_budget(request)
-                if lasting := self.limit_watch.lasting_limit(request):
-                    raise LimitPersists(lasting)
+                if limit := self.limit_watch.lasting_limit(request):
+                    raise LimitPersists(limit)
                 self.requests += 1
                 answer = await self._exchange(request, purpose, nonce)
         self.limit_watch.note(answer, deliberate=deliberate)

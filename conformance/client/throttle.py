@@ -26,9 +26,9 @@ _MIN_RATE: Final = 2.0
 _MAX_RATE: Final = 200.0
 
 
-high_priority: ContextVar[bool] = ContextVar("hurried", default=False)
+high_priority: ContextVar[bool] = ContextVar("high_priority", default=False)
 """Whether requests of this context go first: for a long chain of sequential calls."""
-start_order: ContextVar[int] = ContextVar("turn", default=0)
+start_order: ContextVar[int] = ContextVar("start_order", default=0)
 """The start order of the item that sends in this context: earlier items go first. However slow the rate is, little time
 then passes at the target between two requests of one check: a code may expire, an idempotency key be dropped."""
 

@@ -6,6 +6,7 @@ from conformance.profile.secrets import resolve_secret
 
 __all__ = [
     "Profile",
+    "behavior",
     "documentation",
     "exclusions",
     "facts",
@@ -16,6 +17,7 @@ __all__ = [
     "profile_from_document",
     "render",
     "resolve_secret",
+    "resources",
     "rules",
     "sample",
     "schema",

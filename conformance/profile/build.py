@@ -10,7 +10,8 @@ import msgspec
 
 from conformance.profile.exclusions import Exclusions
 from conformance.profile.facts import attributes_of
-from conformance.profile.model import Credential, Fixture, Profile
+from conformance.profile.model import Credential, Profile
+from conformance.profile.resources import Fixture
 
 Table = Mapping[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.profile.model import FOREIGN, default_state
 from conformance.profile.render import MalformedPlaceholder, placeholders
+from conformance.profile.resources import FOREIGN, default_state
 from conformance.profile.schema import facts_schema, walk
 from conformance.profile.source import Key, Problem, did_you_mean, nearest
 

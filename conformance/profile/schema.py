@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from conformance.core.model import Waiver
-from conformance.profile import model
+from conformance.profile import behavior, model, resources
 from conformance.profile.facts import declarations
 from conformance.profile.model import Profile
 from conformance.profile.source import Key
@@ -25,11 +25,14 @@ _OWN_FACTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The facts that an exclusion may state besides its reason."""
 
+_TYPES: Final[Mapping[str, type]] = {**vars(resources), **vars(behavior), **vars(model)}
+"""The types of the tables, by name."""
+
 
 def document_schema(kind: type) -> Schema:
     """The JSON Schema of a TOML document without exclusions, from which a value of `kind` is built."""
     _, parts = msgspec.json.schema_components([kind, StatedWaiver], schema_hook=_path)
-    kinds = {name: getattr(model, name, kind) for name in parts} | {Waiver.__name__: StatedWaiver}
+    kinds = {name: _TYPES.get(name, kind) for name in parts} | {Waiver.__name__: StatedWaiver}
     tables = {name: _table(kinds[name], parts) for name in parts if name != StatedWaiver.__name__}
     return {"$schema": DIALECT, **tables.pop(kind.__name__), "$defs": tables}
 

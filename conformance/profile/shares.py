@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from conformance.core.errors import UsageError
-from conformance.profile.model import Fixture, Profile
+from conformance.profile.model import Profile
+from conformance.profile.resources import Fixture
 
 
 def check_shareable(profile: Profile, workers: int) -> None:

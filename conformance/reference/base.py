@@ -186,6 +186,7 @@ BASE = Policy(
         known_only=False,
         filters=("category", "merchant"),
         window=catalogue.plain_window,
+        q_max=200,
     ),
     oauth=OAuthRules(
         algorithms=dpop.ALGORITHMS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
@@ -88,9 +88,13 @@ def _integer(call: Call, parameters: Mapping[str, str], name: str) -> int:
     return number
 
 
-def _one_of(parameters: Mapping[str, str], name: str, allowed_values: tuple[str, ...]) -> None:
-    if parameters[name] not in allowed_values:
-        raise Refusal("invalid_query", f"{name} is not one of the allowed values.")
+def _one_of(parameters: Mapping[str, str], name: str, allowed_values: tuple[str, ...], unlisted: str) -> str:
+    """The value, or where others are ignored the first allowed one."""
+    if parameters[name] in allowed_values:
+        return parameters[name]
+    if unlisted == "ignored":
+        return allowed_values[0]
+    raise Refusal("invalid_query", f"{name} is not one of the allowed values.")
 
 
 def _page(call: Call, parameters: Mapping[str, str]) -> tuple[int, int, int]:
@@ -111,21 +115,49 @@ def search(call: Call, _db: Connection) -> Answer:
     query = _parameters(call)
     parameters = {**rules.defaults, **query}
     for name in rules.required:
-        if name not in parameters or not parameters[name].strip():
+        is_blank = not parameters.get(name, "").strip()
+        if name not in parameters or (is_blank and (name != "q" or rules.empty_q == "refused")):
             raise Refusal("invalid_query", f"The query parameter {name} is required.")
+    if rules.q_max is not None and len(parameters["q"]) > rules.q_max:
+        raise Refusal("invalid_query", "q is too long.")
     names = {"q", "locale", "market", "category", "merchant", "sort", "page", "pageSize"}
     if rules.known_only and query.keys() - names:
         raise Refusal("invalid_query", "A query parameter is unknown.")
     for name, allowed_values in (("sort", rules.sorts), ("locale", rules.locales), ("market", rules.markets)):
         if name in parameters:
-            _one_of(parameters, name, allowed_values)
+            parameters[name] = _one_of(parameters, name, allowed_values, rules.unlisted)
     page, size, requested = _page(call, parameters)
-    hits = _hits(parameters, rules.filters)
+    hits = _hits(parameters, [name for name in rules.filters if _filters(call, parameters, name)])
+    if rules.empty_q == "nothing" and not parameters["q"].strip():
+        hits = []
+    if page and page * size >= len(hits):
+        _refuse(rules.past_the_end, "There is no such page.")
     items = [product.to_json() for product in hits[rules.window(page, size, requested)]]
     return success(items, meta={"page": requested, "pageSize": size, "total": len(hits)})
 
 
-def _hits(parameters: Mapping[str, str], filters: tuple[str, ...]) -> list[Product]:
+_FILTER_VALUES: Mapping[str, frozenset[str]] = {
+    "category": frozenset(CATEGORIES),
+    "merchant": frozenset({*MERCHANTS, EMPTY_MERCHANT}),
+}
+
+
+def _filters(call: Call, parameters: Mapping[str, str], name: str) -> bool:
+    """Whether a filter is in force; refuses an unknown value where the policy says so."""
+    if name not in parameters or parameters[name] in _FILTER_VALUES[name]:
+        return True
+    treatment = call.policy.search.unknown_filter.get(name, "empty")
+    _refuse(treatment, f"The {name} is unknown.")
+    return treatment != "ignored"
+
+
+def _refuse(treatment: str, message: str) -> None:
+    """Ends the call with 400 or 404 where the treatment of an unusual value is such."""
+    if treatment in ("refused", "not_found"):
+        raise Refusal("invalid_query" if treatment == "refused" else "not_found", message)
+
+
+def _hits(parameters: Mapping[str, str], filters: Sequence[str]) -> list[Product]:
     words = parameters["q"].lower().split()
     return [
         product

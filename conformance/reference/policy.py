@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from conformance.reference.call import Answer, Call, Caller, JsonObject, JsonValue, Refusal, Reply
@@ -113,6 +113,16 @@ class SearchRules:
     filters: tuple[str, ...]
     window: Callable[[int, int, int], slice]
     """(page counted from 0, page size, requested page) -> the slice of the hits."""
+    empty_q: str = "refused"
+    """What an empty q is: `refused`, or a search that finds `everything` or `nothing`."""
+    q_max: int | None = None
+    """The longest q in characters."""
+    unknown_filter: Mapping[str, str] = field(default_factory=dict)
+    """By filter, what an unknown value of it is: `refused`, `not_found` or `ignored`; no entry: it finds nothing."""
+    unlisted: str = "refused"
+    """What a sort, locale or market outside the lists is: `refused`, or `ignored`."""
+    past_the_end: str = "empty"
+    """What a page after the last one is: `empty`, `refused` or `not_found`."""
 
 
 Condition = Callable[[Call, "Proof"], None]

@@ -70,6 +70,8 @@ ALLOWED: Final[Mapping[str, str]] = {
     "distributed": "distributed testing, as in the documentation of pytest-xdist",
     "excluded": "an outcome of a cell, as in design.md",
     "judged": "an outcome of a cell, as in design.md",
+    "client/request.py:nobody": "no body, not the pronoun",
+    "client/sender.py:budgetexhausted": "an exception named by its condition",
     "core/model.py:how": "a member of the journal",
     "core/model.py:left": "a member of run.json",
     "core/model.py:lost": "a member of run.json",
@@ -84,7 +86,7 @@ ALLOWED: Final[Mapping[str, str]] = {
     "journal/lines.py:again": "a member of the journal",
     "journal/lines.py:left": "a member of the journal",
     "journal/lines.py:lost": "a member of the journal",
-    "profile/model.py:kept": "a key of profiles",
+    "profile/behavior.py:kept": "a key of profiles",
 }
 
 

@@ -18,15 +18,9 @@ from conformance.core.model import Result
 from conformance.engine import check_runner as runner
 from conformance.engine.open_context import open_context
 from conformance.journal.journal import Journal
-from conformance.profile.model import (
-    Credential,
-    Fixture,
-    Idempotency,
-    Limits,
-    OperationFacts,
-    Profile,
-    SecretSource,
-)
+from conformance.profile.behavior import Idempotency
+from conformance.profile.model import Credential, Limits, Profile, SecretSource
+from conformance.profile.resources import Fixture, OperationFacts
 
 CONTRACT = load_contract()
 KEY = "key-0123456789"

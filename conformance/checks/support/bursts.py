@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from conformance.checks.support.case import Case
 from conformance.client.request import Request
 from conformance.client.response import GATEWAY, Answer
-from conformance.profile.model import RateLimit
+from conformance.profile.behavior import RateLimit
 
 LIMITED_STATUSES = GATEWAY | {429}
 SMALL = 10

@@ -20,7 +20,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
-from conformance.profile.model import Effect
+from conformance.profile.behavior import Effect
 from conformance.profile.render import placeholders
 
 _PAUSE_S: Final = 0.1

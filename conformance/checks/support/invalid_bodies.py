@@ -12,7 +12,8 @@ from conformance.checks.support.case import Case
 from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
-from conformance.profile.model import OperationFacts, Profile
+from conformance.profile.model import Profile
+from conformance.profile.resources import OperationFacts
 from conformance.profile.sample import example
 
 Change = Callable[[Request], Request]

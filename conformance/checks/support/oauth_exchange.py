@@ -8,7 +8,8 @@ from conformance.checks.support.case import Case
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
-from conformance.profile.model import OAuth, Profile
+from conformance.profile.behavior import OAuth
+from conformance.profile.model import Profile
 
 REFUSAL_STATUSES = (400, 401)
 """RFC 6749 section 5.2 and RFC 9449 section 5; the interface does not choose between the two."""

@@ -23,8 +23,8 @@ from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer, AnswerRef
 from conformance.contract import Operation
-from conformance.profile.model import FOREIGN
 from conformance.profile.render import placeholders
+from conformance.profile.resources import FOREIGN
 
 if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine

@@ -12,7 +12,8 @@ from conformance.checks.support.effects import Oracle, control_with_effect
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
 from conformance.contract import Operation
-from conformance.profile.model import Profile, Transition
+from conformance.profile.behavior import Transition
+from conformance.profile.model import Profile
 
 ALLOWED: Final = "allowed"
 CONFLICT: Final = "conflict"

@@ -80,7 +80,7 @@ def shared_spans(text: str, secret_text: str) -> list[Span]:
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Spans in order without overlaps; each keeps the label of the longest span that starts first."""
     found: list[Span] = []
-    for span in sorted(spans, key=lambda one: (one.start, -one.end)):
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if found and span.start < found[-1].end:
             found[-1] = found[-1]._replace(end=max(span.end, found[-1].end))
         else:

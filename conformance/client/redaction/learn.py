@@ -18,7 +18,8 @@ from conformance.client.request import NoBody, RawBody, Request
 from conformance.client.response import Answer
 from conformance.contract import Contract
 from conformance.core import json_pointer as pointer
-from conformance.profile.model import HttpCall, Profile
+from conformance.profile.model import Profile
+from conformance.profile.resources import HttpCall
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]{16,}=*")
 """The characters of a token (RFC 6750 section 2.1), with a minimum length."""

@@ -38,8 +38,8 @@ _PIECES: Final = re.compile(_RUN + "{6}")
 _SCAN_LIMIT: Final = 40
 """Below this number of pieces, a search for each form is faster than the index."""
 _MAX_RECENT: Final = 1_500
-"""Number of recent ephemeral secrets that are known in all forms; older ones only as they were sent. It bounds the
-memory of a long run; a run of the usual size has about as many."""
+"""Number of recent ephemeral secrets that are known in all forms; older ones only in the form that was sent. It bounds
+the memory of a long run; a run of the usual size has about as many."""
 _DIGIT: Final = re.compile(r"\d")
 _MAX_HARMLESS: Final = 1000
 _MAX_HARMLESS_LENGTH: Final = 200

@@ -85,6 +85,12 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "page_size_min": (1, 5),
     "page_size_max": (50, 10, 200),
     "page_size_out": ("refused", "clamped"),
+    "past_the_end": ("empty", "refused", "not_found"),
+    "empty_q": ("refused", "everything", "nothing"),
+    "q_max": (200, 100, 31),
+    "unknown_category": ("empty", "refused", "not_found", "ignored"),
+    "unknown_merchant": ("empty", "refused", "not_found", "ignored"),
+    "unlisted": ("refused", "ignored"),
     "limiter": ("switched", "never", "steady"),
     "chance_429": (0, 5, 9, 23),
     "limit_per": ("key", "installation", "operation", "address"),
@@ -140,6 +146,18 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
         "search.page_size_min",
         "search.page_size_max",
         "search.stable_sort",
+        "search.page_size_above",
+        "search.page_size_below",
+        "search.past_the_end",
+        "search.empty_q",
+        "search.q_max",
+        "search.unknown_category",
+        "search.unknown_merchant",
+        "search.unknown_parameter",
+        "search.sorts",
+        "search.locales",
+        "search.markets",
+        "search.unlisted",
         "webhooks.kept",
         "webhooks.patch",
         "webhooks.id",
@@ -245,6 +263,12 @@ class RandomTarget:
     page_size_min: int = 1
     page_size_max: int = 50
     page_size_out: str = "refused"
+    past_the_end: str = "empty"
+    empty_q: str = "refused"
+    q_max: int = 200
+    unknown_category: str = "empty"
+    unknown_merchant: str = "empty"
+    unlisted: str = "refused"
     limiter: str = "switched"
     chance_429: int = 0
     """Every n-th request is answered 429; 0: none."""

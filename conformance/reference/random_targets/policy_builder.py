@@ -133,7 +133,17 @@ def _resources(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Pol
 def _search(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Policy:
     clamp = target.page_size_out == "clamped"
     sizes = {"page_size_min": target.page_size_min, "page_size_max": target.page_size_max}
-    return with_search(policy, page_base=target.page_base, clamp=clamp, **sizes)
+    rules = {"past_the_end": target.past_the_end, "empty_q": target.empty_q, "q_max": target.q_max}
+    unknown = {"category": target.unknown_category, "merchant": target.unknown_merchant}
+    return with_search(
+        policy,
+        page_base=target.page_base,
+        clamp=clamp,
+        unknown_filter=unknown,
+        unlisted=target.unlisted,
+        **sizes,
+        **rules,
+    )
 
 
 def _tokens(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Policy:

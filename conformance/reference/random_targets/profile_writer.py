@@ -131,12 +131,21 @@ def _operation(target: RandomTarget, names: Table, operation: str, table: Table)
 
 
 def _search(target: RandomTarget, names: Table, search: Table) -> Patch:
-    is_clamped = target.page_size_out == "clamped"
+    stated = ("past_the_end", "empty_q", "q_max", "unknown_category", "unknown_merchant", "unlisted")
     return {
+        **{name: getattr(target, name) for name in stated},
+        "page_size_above": target.page_size_out,
+        "page_size_below": target.page_size_out,
+        "unknown_parameter": target.unknown_members,
+        "sorts": {
+            name: {"by": translate_pointer(names, order["by"])}
+            for name, order in search["sorts"].items()
+            if "by" in order
+        },
         "query": {"page": target.page_base, "pageSize": max(target.page_size_min, search["query"]["pageSize"])},
         "page_base": target.page_base,
-        "page_size_min": None if is_clamped else target.page_size_min,
-        "page_size_max": None if is_clamped else target.page_size_max,
+        "page_size_min": target.page_size_min,
+        "page_size_max": target.page_size_max,
         **{name: translate_pointer(names, search[name]) for name in ("item_id", "item_category", "item_merchant")},
     }
 

@@ -17,7 +17,9 @@ from conformance.reference.registry import variant
     "D20",
     requirement="SRCH-4",
     title="0-based page; clamps pageSize / refuses large pageSize with 400",
-    profile={"search": {"query": {"page": 0}, "page_base": 0, "page_size_min": None, "page_size_max": None}},
+    profile={
+        "search": {"query": {"page": 0}, "page_base": 0, "page_size_above": "clamped", "page_size_below": "clamped"}
+    },
 )
 def pages_from_zero(policy: Policy) -> Policy:
     """pageSize is clamped; the base policy refuses it."""
@@ -67,7 +69,12 @@ def broken_queries_refused(policy: Policy) -> Policy:
     return evolve(policy, stages=(refuse_broken_query, *policy.stages))
 
 
-@variant("D21", requirement="BODY-7", title="unknown members and query parameters refused with 400 / ignored")
+@variant(
+    "D21",
+    requirement="BODY-7",
+    title="unknown members and query parameters refused with 400 / ignored",
+    profile={"search": {"unknown_parameter": "refused"}},
+)
 def known_members_only(policy: Policy) -> Policy:
     """Unknown members are refused at every depth; the base policy ignores them."""
 

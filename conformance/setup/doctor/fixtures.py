@@ -11,8 +11,8 @@ from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core.errors import FixtureError
-from conformance.profile.model import FOREIGN, Fixture
 from conformance.profile.render import placeholders
+from conformance.profile.resources import FOREIGN, Fixture
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
 
 

@@ -19,8 +19,9 @@ from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.errors import FixtureError
 from conformance.core.model import STATUSES
-from conformance.profile.model import Fixture, Idempotency
+from conformance.profile.behavior import Idempotency
 from conformance.profile.render import placeholders
+from conformance.profile.resources import Fixture
 from conformance.setup.conventions import IDEMPOTENCY_KEY_NAMES
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
 

@@ -22,7 +22,8 @@ from conformance.contract import Contract, Operation
 from conformance.journal.journal import MemoryJournal
 from conformance.judge.validators import Validators
 from conformance.profile.exclusions import exclusion_of
-from conformance.profile.model import Fixture, Profile
+from conformance.profile.model import Profile
+from conformance.profile.resources import Fixture
 
 
 class WouldSend(Exception):

@@ -11,8 +11,9 @@ from typing import Final
 from conformance.checks.support.costs import Cost, predict
 from conformance.checks.support.registry import Instance
 from conformance.contract import Contract
-from conformance.profile.model import Fixture, OperationFacts, Profile, default_state
+from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
+from conformance.profile.resources import Fixture, OperationFacts, default_state
 from conformance.setup.plan.applicability import Applicability, group_by_applicability
 
 MARGIN: Final = 1.3

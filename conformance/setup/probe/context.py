@@ -21,8 +21,9 @@ from conformance.contract import Contract, Operation
 from conformance.core.errors import ConformanceError, FixtureError
 from conformance.engine.open_context import open_context
 from conformance.journal.journal import MemoryJournal
+from conformance.profile.behavior import Idempotency
 from conformance.profile.loader import profile_from_document
-from conformance.profile.model import Idempotency, Profile, Schemas
+from conformance.profile.model import Profile, Schemas
 from conformance.setup.probe.draft import Draft
 from conformance.setup.probe.openapi import OpenApiFacts
 

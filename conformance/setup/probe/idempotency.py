@@ -14,7 +14,7 @@ from conformance.client.request import NO_BODY, Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
-from conformance.profile.model import Idempotency
+from conformance.profile.behavior import Idempotency
 from conformance.setup.conventions import IDEMPOTENCY_KEY_NAMES
 from conformance.setup.probe.context import ARRANGE_ERRORS, Probe
 

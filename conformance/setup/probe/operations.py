@@ -11,8 +11,8 @@ from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.errors import FixtureError
-from conformance.profile.model import FOREIGN
 from conformance.profile.render import placeholders
+from conformance.profile.resources import FOREIGN
 from conformance.setup.probe.access import IDENTITY
 from conformance.setup.probe.context import ARRANGE_ERRORS, Probe
 from conformance.setup.probe.search import SEARCH

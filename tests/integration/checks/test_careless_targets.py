@@ -25,7 +25,8 @@ from conformance.checks.check_search import another_page_shows_other_items
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import MADE_UP
 from conformance.core.model import Outcome
-from conformance.profile.model import Effect, Fixture, HttpCall, OperationFacts, Search, Transition
+from conformance.profile.behavior import Effect, Search, Transition
+from conformance.profile.resources import Fixture, HttpCall, OperationFacts
 from tests.support.check_runs import CONTRACT, KEY, key_of
 
 QUOTE, SEARCH = CONTRACT.operations["quotePublicCart"], CONTRACT.operations["searchPublicProducts"]

@@ -12,7 +12,7 @@ from conformance.checks.check_dpop import _other_port, _other_scheme
 from conformance.checks.check_search import a_filter_narrows_the_result
 from conformance.checks.support.case import Case
 from conformance.core.model import Outcome
-from conformance.profile.model import Search
+from conformance.profile.behavior import Search
 from tests.support.check_runs import CONTRACT
 
 SEARCH = CONTRACT.operations["searchPublicProducts"]

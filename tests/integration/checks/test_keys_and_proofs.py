@@ -22,16 +22,9 @@ from conformance.checks.support.case import Case
 from conformance.client.dpop import new_verifier
 from conformance.client.request import is_well_formed, malformed_key, new_key
 from conformance.core.model import Outcome
-from conformance.profile.model import (
-    Credential,
-    Fixture,
-    HttpCall,
-    Idempotency,
-    Limits,
-    OAuth,
-    OperationFacts,
-    SecretSource,
-)
+from conformance.profile.behavior import Idempotency, OAuth
+from conformance.profile.model import Credential, Limits, SecretSource
+from conformance.profile.resources import Fixture, HttpCall, OperationFacts
 from tests.support.check_runs import CONTRACT
 
 CREATE, TOKEN = CONTRACT.operations["createInstallationWebhook"], CONTRACT.operations["exchangeOAuthToken"]

@@ -13,7 +13,9 @@ from conformance.checks.support.authorization import ALLOWED, RESERVED, category
 from conformance.checks.support.case import Case
 from conformance.checks.support.transitions import declared_transitions
 from conformance.core.model import Outcome
-from conformance.profile.model import Credential, Fixture, OAuth, OperationFacts, RateLimit, SecretSource, Transition
+from conformance.profile.behavior import OAuth, RateLimit, Transition
+from conformance.profile.model import Credential, SecretSource
+from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.check_runs import CONTRACT, profile
 
 CANCEL = CONTRACT.operations["cancelHostedCheckoutBrowser"]

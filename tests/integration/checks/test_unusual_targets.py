@@ -14,7 +14,8 @@ from conformance.checks.check_idempotency import a_key_on_another_operation_is_a
 from conformance.checks.support.case import Case
 from conformance.checks.support.replays import replay
 from conformance.core.model import Outcome
-from conformance.profile.model import Effect, Fixture, HttpCall, OperationFacts
+from conformance.profile.behavior import Effect
+from conformance.profile.resources import Fixture, HttpCall, OperationFacts
 from tests.support.check_runs import CONTRACT, key_of
 
 QUOTE, REVOKE = CONTRACT.operations["quotePublicCart"], CONTRACT.operations["revokePublicCart"]

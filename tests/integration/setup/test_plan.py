@@ -12,7 +12,8 @@ import pytest
 from conformance.checks.support.costs import Cost, known_costs
 from conformance.checks.support.registry import all_checks
 from conformance.contract import load_contract
-from conformance.profile.model import Fixture, OperationFacts, Profile
+from conformance.profile.model import Profile
+from conformance.profile.resources import Fixture, OperationFacts
 from conformance.reference.registry import variants
 from conformance.setup.plan.applicability import Applicability
 from conformance.setup.plan.plan import Plan, format_plan

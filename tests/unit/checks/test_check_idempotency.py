@@ -10,7 +10,7 @@ import pytest
 from conformance.checks.check_idempotency import the_same_call_is_answered_the_same
 from conformance.checks.support.case import Case
 from conformance.core.model import Outcome
-from conformance.profile.model import Idempotency
+from conformance.profile.behavior import Idempotency
 from tests.support.check_runs import CONTRACT
 
 KEPT_S = 0.3

@@ -13,7 +13,8 @@ from conformance.checks.check_identity import (
 )
 from conformance.checks.support.identity import SCOPES, candidates, extra_scopes, missing_scopes, scopes_at
 from conformance.core.model import Outcome
-from conformance.profile.model import Credential, Identity, SecretSource
+from conformance.profile.behavior import Identity
+from conformance.profile.model import Credential, SecretSource
 
 KEYS = {"full": SCOPES, "reader": ("webhooks:read",), "none": (), "other": SCOPES}
 FORMS: dict[str, Callable[[list[str]], Any]] = {

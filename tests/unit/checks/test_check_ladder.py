@@ -20,7 +20,8 @@ from conformance.checks.check_ladder import (
 from conformance.checks.support import ladder
 from conformance.checks.support.case import Case
 from conformance.core.model import Outcome
-from conformance.profile.model import Fixture, OperationFacts, Search
+from conformance.profile.behavior import Search
+from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.check_runs import CONTRACT
 
 QUOTE, SEARCH = CONTRACT.operations["quotePublicCart"], CONTRACT.operations["searchPublicProducts"]

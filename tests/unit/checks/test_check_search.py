@@ -17,7 +17,7 @@ from conformance.checks.check_search import (
 )
 from conformance.checks.support.case import Case
 from conformance.core.model import Outcome
-from conformance.profile.model import Search
+from conformance.profile.behavior import Search
 from tests.support.check_runs import CONTRACT
 
 SEARCH = CONTRACT.operations["searchPublicProducts"]

@@ -11,7 +11,8 @@ from conformance.checks.support import properties
 from conformance.client.fixtures import Fixtures
 from conformance.contract import load_contract
 from conformance.core.model import Outcome
-from conformance.profile.model import Fixture, OperationFacts, Transition
+from conformance.profile.behavior import Transition
+from conformance.profile.resources import Fixture, OperationFacts
 
 QUOTE, REVOKE = (load_contract().operations[name] for name in ("quotePublicCart", "revokePublicCart"))
 KEY = "key-0123456789"

@@ -15,7 +15,8 @@ import pytest
 from conformance.client import fixtures as module
 from conformance.client.fixtures import Fixtures
 from conformance.core.errors import FixtureError
-from conformance.profile.model import Fixture, HttpCall, Profile
+from conformance.profile.model import Profile
+from conformance.profile.resources import Fixture, HttpCall
 
 SCOPE = {"unique": "run-1", "pkce.challenge": "abc", "number": 7}
 

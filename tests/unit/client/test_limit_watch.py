@@ -21,7 +21,8 @@ from conformance.client.sender import LimitPersists, Sender
 from conformance.client.transport import Transport
 from conformance.contract import load_contract
 from conformance.journal.journal import Journal
-from conformance.profile.model import Credential, Idempotency, Limits, Profile, RateLimit, SecretSource
+from conformance.profile.behavior import Idempotency, RateLimit
+from conformance.profile.model import Credential, Limits, Profile, SecretSource
 
 OPERATIONS = load_contract().operations
 CONFIG = Request(OPERATIONS["getPublicRuntimeConfig"])

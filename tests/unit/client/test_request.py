@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from conformance.client.request import NO_BODY, RawBody, Request, Wire, new_key
 from conformance.client.transport import RawAnswer, Transport
 from conformance.contract import load_contract
-from conformance.profile.model import Idempotency
+from conformance.profile.behavior import Idempotency
 
 OPERATIONS = load_contract().operations
 CREATE = Request(OPERATIONS["createInstallationWebhook"], body={"url": "https://hooks.example/é"})

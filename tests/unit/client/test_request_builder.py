@@ -15,18 +15,9 @@ from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import NO_BODY, Request
 from conformance.client.request_builder import Arranger, MissingFact
 from conformance.contract import load_contract
-from conformance.profile.model import (
-    Credential,
-    Fixture,
-    Idempotency,
-    OAuth,
-    OperationFacts,
-    Profile,
-    RateLimit,
-    Schemas,
-    Search,
-    SecretSource,
-)
+from conformance.profile.behavior import Idempotency, OAuth, RateLimit, Search
+from conformance.profile.model import Credential, Profile, Schemas, SecretSource
+from conformance.profile.resources import Fixture, OperationFacts
 
 CONTRACT = load_contract()
 OPERATIONS = CONTRACT.operations

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from conformance.profile import Profile, load_profile, profile_from_document
-from conformance.profile.model import HttpCall, Limits, RateLimit, Schemas, Search
+from conformance.profile.behavior import RateLimit, Search
+from conformance.profile.model import Limits, Schemas
+from conformance.profile.resources import HttpCall
 from tests.support.paths import PROFILES
 
 TEMPLATE = PROFILES / "template.toml"

@@ -20,7 +20,8 @@ from conformance.contract import load_contract
 from conformance.core.errors import FixtureError, ProfileError
 from conformance.journal.journal import MemoryJournal
 from conformance.profile import loader
-from conformance.profile.model import Cleanup, Fixture, HttpCall, OperationFacts, Profile
+from conformance.profile.model import Profile
+from conformance.profile.resources import Cleanup, Fixture, HttpCall, OperationFacts
 from conformance.profile.urls import render_url
 
 IDS = [

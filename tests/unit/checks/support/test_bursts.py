@@ -12,7 +12,8 @@ from conformance.checks.support.retry_after import retry_after_s
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import load_contract
-from conformance.profile.model import Limits, RateLimit
+from conformance.profile.behavior import RateLimit
+from conformance.profile.model import Limits
 
 REQUEST = Request(load_contract().operations["getPublicRuntimeConfig"])
 DATE = "Mon, 23 Nov 2026 04:00:00 GMT"

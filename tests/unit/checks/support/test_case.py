@@ -23,12 +23,8 @@ from conformance.core.errors import FixtureError, JournalError
 from conformance.core.model import Level, Outcome
 from conformance.engine.open_context import open_context
 from conformance.journal.journal import Journal
-from conformance.profile.model import (
-    Credential,
-    Fixture,
-    OperationFacts,
-    SecretSource,
-)
+from conformance.profile.model import Credential, SecretSource
+from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.commands import journal_lines
 
 CONTRACT = load_contract()

@@ -12,7 +12,8 @@ from conformance.checks.support.retry_after import observe_retry_after
 from conformance.client.fixtures import Fixtures
 from conformance.contract import load_contract
 from conformance.core.model import Outcome
-from conformance.profile.model import Fixture, Limits, OperationFacts
+from conformance.profile.model import Limits
+from conformance.profile.resources import Fixture, OperationFacts
 
 QUOTE = load_contract().operations["quotePublicCart"]
 

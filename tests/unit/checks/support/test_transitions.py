@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.checks.support.transitions import ALLOWED, CONFLICT, UNKNOWN, Place, States
-from conformance.profile.model import Transition
+from conformance.profile.behavior import Transition
 
 CART = States(
     [

@@ -12,7 +12,9 @@ from conformance.client.response import Answer
 from conformance.contract import load_contract
 from conformance.judge.invariants import Invariants
 from conformance.judge.validators import Validators
-from conformance.profile.model import HttpCall, Profile, RateLimit, Schemas
+from conformance.profile.behavior import RateLimit
+from conformance.profile.model import Profile, Schemas
+from conformance.profile.resources import HttpCall
 
 IDENTITY = Request(load_contract().operations["getApiKeyIdentity"])
 KEY = "k3y-0f-the-sh0p-123456"

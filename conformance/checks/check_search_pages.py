@@ -1,0 +1,177 @@
+"""Product search: all pages together, and the order of sort (SRCH-9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
+from conformance.checks.support.search_pages import first_page, item_ids, items_of, page_sizes, read_page
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.request import Request
+from conformance.client.response import Answer
+from conformance.contract import Operation
+from conformance.core import json_pointer as pointer
+from conformance.profile.model import Profile
+
+_MOST_PAGES = 40
+_SMALL_PAGES = 30
+_FEW_PAGES = 12
+"""At least this many pages where the result is long enough, so that every boundary between pages is of some kind."""
+
+
+async def _read_all(case: Case, request: Request, size: int) -> list[Answer]:
+    """All pages of one size that have items. Inconclusive beyond `_MOST_PAGES`, and where SRCH-4 or SRCH-6 fails."""
+    pages = await _read_pages(case, request, size, _MOST_PAGES + 1)
+    if len(pages) > _MOST_PAGES:
+        raise Inconclusive(f"there are more than {_MOST_PAGES} pages of pageSize {size}", pages[-1])
+    return pages
+
+
+async def _read_pages(case: Case, request: Request, size: int, most: int) -> list[Answer]:
+    """The first pages of one size that have items, up to the first that has none."""
+    pages: list[Answer] = []
+    for page in range(first_page(case.profile), first_page(case.profile) + most):
+        answer = await read_page(case, request, page, size)
+        if not answer.ok and not pages:
+            raise Inconclusive(f"the first page of pageSize {size} was answered {answer.summary}", answer)
+        if not answer.ok or not items_of(answer):
+            return pages
+        if len(items_of(answer)) > size:
+            raise Inconclusive("a page is longer than pageSize", answer, cause="SRCH-4")
+        if pages and items_of(answer) == items_of(pages[-1]):
+            raise Inconclusive("two pages hold the same items", pages[-1], answer, cause="SRCH-6")
+        pages.append(answer)
+    return pages
+
+
+def _ids(case: Case, pages: list[Answer]) -> list[str]:
+    return [found for page in pages for found in item_ids(case, page)]
+
+
+def _need_order(case: Case) -> None:
+    case.need(case.profile.search.stable_sort, "search.stable_sort = true", "an order that does not change is needed")
+    case.need(case.profile.search.item_id, "search.item_id", "the place of an item's id is needed")
+
+
+async def _expect_unchanged(case: Case, request: Request, size: int, pages: list[Answer]) -> None:
+    """Inconclusive where the catalogue changes while it is read."""
+    second_reading = await _read_all(case, request, size)
+    if sorted(_ids(case, second_reading)) != sorted(_ids(case, pages)):
+        raise Inconclusive(f"two readings of all pages of pageSize {size} differ", *pages[-1:], *second_reading[-1:])
+
+
+def _two_sizes(profile: Profile, items: int) -> tuple[int, ...]:
+    """A page size for about twelve pages, and the size after it."""
+    smallest, largest = page_sizes(profile)[0], profile.search.page_size_max or 100
+    size = max(smallest, -(-items // _FEW_PAGES))
+    return tuple(n for n in (size, size + 1) if n <= largest)
+
+
+@check("SRCH-9")
+async def all_pages_together_hold_every_item_once(case: Case) -> None:
+    """Over all pages of three page sizes no item is lost, and none comes twice."""
+    _need_order(case)
+    request = await case.arrange()
+    size = case.profile.search.page_size_max or 50
+    whole = await _read_all(case, request, size)
+    ids = _ids(case, whole)
+    if len(set(ids)) < 2:
+        raise Inconclusive("the search finds fewer than two items", *whole)
+    for small in _two_sizes(case.profile, len(ids)):
+        pages = await _read_all(case, request, small)
+        found = _ids(case, pages)
+        if sorted(found) == sorted(set(ids)):
+            continue
+        await _expect_unchanged(case, request, size, whole)
+        await _expect_unchanged(case, request, small, pages)
+        missing = sorted(set(ids) ^ set(found))[:5]
+        repeated = sorted({item for item in found if found.count(item) > 1})[:5]
+        raise case.violation(
+            f"all pages of pageSize {small} do not hold the items that all pages of pageSize {size} hold, each once",
+            whole[-1],
+            *pages[-1:],
+            expected=f"{len(set(ids))} items, each once",
+            observed=f"{len(found)} items; only in one reading: {missing}; twice: {repeated}",
+        )
+
+
+@check("SRCH-9", cases={"category": "category", "merchant": "merchant"})
+async def a_filtered_whole_holds_every_item_of_its_value(case: Case, name: str) -> None:
+    """All pages of a filtered search hold every item that has the value in the whole result."""
+    _need_order(case)
+    search = case.profile.search
+    value, place = getattr(search, name), getattr(search, f"item_{name}")
+    case.need(value, f"search.{name}", "a value to filter by is needed")
+    case.need(place, f"search.item_{name}", "the place of the value in an item is needed")
+    request, size = await case.arrange(), search.page_size_max or 50
+    whole = await _read_all(case, request, size)
+    expected = {
+        item_id
+        for page in whole
+        for item, item_id in zip(items_of(page), item_ids(case, page), strict=True)
+        if pointer.has(item, place) and pointer.get(item, place) == value
+    }
+    filtered = request.with_query(**{name: value})
+    # the smallest pages: a filter that is applied after paging leaves pages empty before the last one
+    small = max(page_sizes(case.profile)[0], -(-len(expected) // _SMALL_PAGES))
+    pages = await _read_all(case, filtered, min(small, size))
+    missing_ids = expected - set(_ids(case, pages))
+    if missing_ids:
+        await _expect_unchanged(case, request, size, whole)
+        raise case.violation(
+            f"a search with {name}={value} loses items that the search without it lists",
+            whole[0],
+            *pages[-1:],
+            expected=f"{len(expected)} items",
+            observed=f"without {sorted(missing_ids)[:5]}",
+        )
+
+
+def _sorts(profile: Profile, _operation: Operation) -> Mapping[str, str]:
+    """The stated values of sort whose order shows in a member; one case that says so where there is none."""
+    return {name: name for name, order in profile.search.sorts.items() if order.by} or {"none": ""}
+
+
+@check("SRCH-9", cases=_sorts)
+async def items_come_in_the_stated_order(case: Case, sort: str) -> None:
+    """The values of the member that a sort means never go back, within a page and from page to page."""
+    case.need(sort, "search.sorts.NAME.by", "the member that a value of sort orders by is needed")
+    order = case.profile.search.sorts[sort]
+    request = (await case.arrange()).with_query(sort=sort)
+    size = max(page_sizes(case.profile)[0], min(case.profile.search.page_size_max or 20, 20))
+    filled = await _read_pages(case, request, size, _ORDERED_PAGES)
+    values = [pointer.get(item, order.by) for page in filled for item in items_of(page) if pointer.has(item, order.by)]
+    if len({str(value) for value in values}) < 2:
+        raise Inconclusive(f"no two items differ at {order.by}", *filled[:1])
+    if order.order == "descending":
+        values.reverse()
+    if not any(_is_ordered(values, key) for key in _COLLATIONS):
+        message = f"items sorted by {sort} are not {order.order} at {order.by}"
+        raise case.violation(message, *filled, expected=f"{order.order} values", observed=str(values[:12]))
+
+
+_ORDERED_PAGES = 3
+
+
+def _number(value: Any) -> float:
+    """A number, also as text; raises ValueError for any other text."""
+    return float(value)
+
+
+def _letters(value: Any) -> str:
+    return "".join(character for character in str(value).casefold() if character.isalnum())
+
+
+_COLLATIONS: tuple[Callable[[Any], Any], ...] = (_number, str, lambda value: str(value).casefold(), _letters)
+"""The interface names no collation: an order is as stated if it is one of these."""
+
+
+def _is_ordered(values: list[Any], key: Callable[[Any], Any]) -> bool:
+    try:
+        keys = [key(value) for value in values]
+    except (TypeError, ValueError):
+        return False
+    return all(first <= second for first, second in pairwise(keys))

@@ -1,0 +1,182 @@
+"""The facts about how a target behaves where the interface says "not shown", one value for each table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from conformance.profile.facts import (
+    Algorithms,
+    Carrier,
+    Count,
+    CountedBy,
+    CredentialName,
+    EmptyText,
+    Factor,
+    FixtureName,
+    KeyFormat,
+    MissingKey,
+    OperationId,
+    Order,
+    PageSizeTreatment,
+    PastTheEnd,
+    Pointer,
+    Pointers,
+    Positive,
+    Seconds,
+    TemplateTable,
+    Text,
+    UnknownFilter,
+    UnknownValue,
+    fact,
+)
+from conformance.profile.resources import HttpCall
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """How a call is made idempotent. For the carrier `body`, `pointer` says where; otherwise `name` does."""
+
+    carrier: Annotated[Carrier, fact("Where a request carries the key.")]
+    name: Annotated[Text, fact("The header's or query parameter's name.")] = ""
+    pointer: Annotated[Pointer, fact("The place of the key in the JSON body.")] = ""
+    format: Annotated[KeyFormat, fact("The format of a key. Default: any.")] = ""
+    """`uuid`, `any`, `pattern` (then `pattern` is a regular expression), or empty where not stated."""
+    pattern: str = ""
+    missing_key: Annotated[MissingKey, fact("The answer to a request without a key.")] = ""
+    """Empty where not stated."""
+    volatile: Annotated[Pointers, fact("Members that may differ in a replay.")] = ()
+    retention_s: Annotated[Positive | None, fact("The minimum time for which a key is stored, in seconds.")] = None
+
+    @property
+    def place(self) -> str:
+        """The pointer of the body's member that carries the key; empty for other carriers."""
+        return self.pointer if self.carrier == "body" else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    scopes: Annotated[
+        Pointer, fact("In the answer: where the scopes of the calling key are shown, by the interface's names.")
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SortOrder:
+    """The order that one value of sort means; no pointer: an order of the target's own, such as relevance."""
+
+    by: Annotated[Pointer, fact("In an item: what the items are ordered by.")] = ""
+    order: Annotated[Order, fact("From the smallest, or from the largest.")] = "ascending"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    query: Annotated[TemplateTable, fact("One that is answered 200, with several pages.")] = field(default_factory=dict)
+    page_base: Annotated[int | None, fact("The number of the first page.")] = None
+    page_size_min: Annotated[Count | None, fact("The smallest pageSize.")] = None
+    page_size_max: Annotated[Count | None, fact("The largest pageSize.")] = None
+    stable_sort: Annotated[bool, fact("The order does not change between two requests.")] = False
+    item_id: Annotated[Pointer, fact("In an item: its identifier.")] = ""
+    item_category: Annotated[Pointer, fact("In an item: the value that category filters.")] = ""
+    item_merchant: Annotated[Pointer, fact("In an item: the value that merchant filters.")] = ""
+    category: Annotated[str, fact("A value that some, but not all, products have.")] = ""
+    merchant: Annotated[str, fact("A value that some, but not all, products have.")] = ""
+    page_size_above: Annotated[
+        PageSizeTreatment, fact("What happens above page_size_max: 400, or page_size_max is used.")
+    ] = ""
+    page_size_below: Annotated[
+        PageSizeTreatment, fact("What happens below page_size_min: 400, or page_size_min is used.")
+    ] = ""
+    past_the_end: Annotated[PastTheEnd, fact("What a page after the last one is: an empty list, 400 or 404.")] = ""
+    empty_q: Annotated[EmptyText, fact("What an empty q is: 400, or a search that finds everything or nothing.")] = ""
+    q_max: Annotated[Count | None, fact("The longest q, in characters; a longer one is answered 400.")] = None
+    unknown_category: Annotated[
+        UnknownFilter, fact("What an unknown category is: 400, 404, an empty list, or as if it were not there.")
+    ] = ""
+    unknown_merchant: Annotated[
+        UnknownFilter, fact("What an unknown merchant is: 400, 404, an empty list, or as if it were not there.")
+    ] = ""
+    unknown_parameter: Annotated[
+        UnknownValue, fact("What an unknown query parameter is: 400, or as if it were not there.")
+    ] = ""
+    sorts: Annotated[
+        Mapping[str, SortOrder], fact("Every value of sort that is allowed, and the order that it means.")
+    ] = field(default_factory=dict)
+    locales: Annotated[tuple[Text, ...], fact("Every value of locale that is allowed.")] = ()
+    markets: Annotated[tuple[Text, ...], fact("Every value of market that is allowed.")] = ()
+    unlisted: Annotated[
+        UnknownValue, fact("What a sort, locale or market outside these lists is: 400, or as if it were another.")
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """`operation` on a fixture in that state, after the operations `after` on the same one, answers 409.
+
+    With `leads_to` it is answered 200 instead, and changes the fixture to that state.
+    """
+
+    operation: Annotated[OperationId, fact("By operationId.")]
+    fixture: Annotated[FixtureName, fact("KIND.STATE of [fixtures].")]
+    after: Annotated[tuple[OperationId, ...], fact("Operations sent first, on the same fixture.")] = ()
+    single_winner: Annotated[bool | None, fact("Of concurrent requests at most one is answered 200.")] = None
+    leads_to: Annotated[FixtureName, fact("KIND.STATE of [fixtures]: no conflict, but the resulting state.")] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    tickets_single_use: Annotated[bool | None, fact("A second consume is refused.")] = None
+    projection_shared: Annotated[bool | None, fact("Consume and cancel answer the same projection.")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The value at `pointer`, in the answer of another operation on the same fixture or of a call to a test API."""
+
+    pointer: Annotated[Pointer, fact("The value that changes.")]
+    operation: Annotated[OperationId, fact("By operationId.")] = ""
+    http: Annotated[HttpCall | None, fact("The call.")] = None
+    step: Annotated[int | None, fact("The increment of a number with every effect.")] = None
+    within_s: Annotated[Seconds | None, fact("Maximum time until an effect is visible, in seconds.")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    id: Annotated[Pointer, fact("In the answer to create: the id.")] = ""
+    patch: Annotated[TemplateTable | None, fact("The body of PATCH: the members that it changes.")] = None
+    kept: Annotated[Pointers, fact("In both answers: members that PATCH does not change.")] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    provoke: Annotated[bool, fact("A burst may be sent, last and alone.")] = False
+    credential: Annotated[CredentialName, fact("One of [credentials].")] = ""
+    max_requests: Annotated[Count, fact("In one burst, for one operation.")] = 60
+    limit: Annotated[Count | None, fact("Number of requests accepted in `window_s`.")] = None
+    window_s: Annotated[Positive | None, fact("The length of the window, in seconds.")] = None
+    tolerance: Annotated[Factor, fact("Factor over `limit`: windows overlap, processes count separately.")] = 2.0
+    per: Annotated[CountedBy, fact("What is counted separately.")] = ""
+    """Empty where not stated."""
+    retry_after: Annotated[bool | None, fact("Whether a 429 says in Retry-After when requests are accepted.")] = None
+    recovery_s: Annotated[Seconds | None, fact("Maximum time until requests are accepted again, in seconds.")] = None
+    prepare: Annotated[HttpCall | None, fact("Sent before the burst.")] = None
+    restore: Annotated[HttpCall | None, fact("Sent after the burst.")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth:
+    client_id: Annotated[str, fact("The client that codes are issued for.")] = ""
+    redirect_uri: Annotated[str, fact("The redirect URI that codes are issued for.")] = ""
+    other_client_id: Annotated[str, fact("Another client that exists.")] = ""
+    other_redirect_uri: Annotated[str, fact("Registered for client_id as well.")] = ""
+    algorithms: Annotated[Algorithms, fact("Accepted for DPoP proofs; the first is used, each is tried.")] = ("ES256",)
+    token_url: Annotated[str, fact("The token endpoint as the target sees it, for htu; empty: as requested.")] = ""
+    clock_allowance_s: Annotated[Seconds | None, fact("Maximum deviation of an accepted iat, in seconds.")] = None
+    codes_single_use: Annotated[bool | None, fact("A second exchange of a code is refused.")] = None
+    code_verifier: Annotated[Pointer, fact("In the request's body.")] = ""
+    code: Annotated[Pointer, fact("In the request's body.")] = ""
+    client_id_member: Annotated[Pointer, fact("In the request's body.")] = ""
+    redirect_uri_member: Annotated[Pointer, fact("In the request's body.")] = ""
+    access_token: Annotated[Pointer, fact("In the answer.")] = ""
+    token_type: Annotated[Pointer, fact("In the answer.")] = ""

@@ -1,0 +1,70 @@
+"""Legitimate readings of unusual search values, each stated in the profile."""
+
+from __future__ import annotations
+
+from conformance.reference.policy import Policy, with_search
+from conformance.reference.registry import variant
+
+
+@variant(
+    "V300",
+    requirement="SRCH-8",
+    title="empty q finds everything; unknown filters ignored; no bound for q",
+    profile={
+        "search": {
+            "empty_q": "everything",
+            "unknown_category": "ignored",
+            "unknown_merchant": "ignored",
+            "q_max": {"none": "any length"},
+        }
+    },
+)
+def generous_search(policy: Policy) -> Policy:
+    unknown = {"category": "ignored", "merchant": "ignored"}
+    return with_search(policy, empty_q="everything", unknown_filter=unknown, q_max=None)
+
+
+@variant(
+    "V301",
+    requirement="SRCH-8",
+    title="empty q finds nothing; unknown category 400, unknown merchant 404; pages past the end 404",
+    profile={
+        "search": {
+            "empty_q": "nothing",
+            "unknown_category": "refused",
+            "unknown_merchant": "not_found",
+            "past_the_end": "not_found",
+        }
+    },
+)
+def strict_filters(policy: Policy) -> Policy:
+    unknown = {"category": "refused", "merchant": "not_found"}
+    return with_search(policy, empty_q="nothing", unknown_filter=unknown, past_the_end="not_found")
+
+
+@variant(
+    "V302",
+    requirement="SRCH-8",
+    title="unlisted sort, locale or market ignored; pages past the end 400",
+    profile={"search": {"unlisted": "ignored", "past_the_end": "refused"}},
+)
+def unlisted_values_ignored(policy: Policy) -> Policy:
+    return with_search(policy, unlisted="ignored", past_the_end="refused")
+
+
+@variant(
+    "V303",
+    requirement="SRCH-8",
+    title="pageSize clamped at both bounds; pages of 3 to 12",
+    profile={
+        "search": {
+            "page_size_above": "clamped",
+            "page_size_below": "clamped",
+            "page_size_min": 3,
+            "page_size_max": 12,
+            "query": {"pageSize": 3},
+        }
+    },
+)
+def clamped_sizes(policy: Policy) -> Policy:
+    return with_search(policy, clamp=True, page_size_min=3, page_size_max=12)
