@@ -35,7 +35,7 @@ def _validator() -> jsonschema_rs.Draft202012Validator:
 def structure_problems(document: Mapping[str, Any], schema: dict[str, Any] | None = None) -> list[Problem]:
     """The problems of a document's keys and types, in no particular order. `schema`: by default the profile's."""
     root = schema or facts_schema()
-    if problems := list(_out_of_range(document, root)):
+    if problems := list(_number_problems(document, root)):
         return problems
     validator = jsonschema_rs.Draft202012Validator(schema) if schema else _validator()
     for error in validator.iter_errors(document):
@@ -48,10 +48,12 @@ def structure_problems(document: Mapping[str, Any], schema: dict[str, Any] | Non
     return [p for p in problems if (p.key, f"did you mean {p.message.removeprefix(_LACKS)}?") not in misspelt]
 
 
-def _out_of_range(document: Mapping[str, Any], root: dict[str, Any]) -> Iterator[Problem]:
+def _number_problems(document: Mapping[str, Any], root: dict[str, Any]) -> Iterator[Problem]:
     for key, value, declared in walk(document, root, root):
         if isinstance(value, float) and not math.isfinite(value):
             yield Problem(key, f"{value} is no JSON number")
+        elif isinstance(value, float) and declared.get("type") == "integer":  # to JSON Schema, 1.0 is an integer
+            yield Problem(key, "must be an integer, not a float")
         elif isinstance(value, int) and declared.get("type") == "number" and abs(value) > sys.float_info.max:
             yield Problem(key, "is too large for a number")
 
