@@ -286,6 +286,16 @@ def searched(**changes: str | None) -> Look:
     return status("searchPublicProducts", query=_query(**changes))
 
 
+def searched_items(**changes: str | None) -> Look:
+    """The status of a search, and the number of its items where it is 200."""
+
+    def looks(api: Api) -> tuple[int, int | None]:
+        answer = api.http.get(f"{api.base}{OPERATIONS['searchPublicProducts'].path}", params=_query(**changes))
+        return answer.status_code, len(answer.json()["data"]) if answer.status_code == 200 else None
+
+    return looks
+
+
 def raw_query(operation: str, query: str) -> Look:
     """The status of a public read whose query is sent as it is."""
 

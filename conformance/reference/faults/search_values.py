@@ -137,7 +137,7 @@ def unknown_parameter_filters(policy: Policy) -> Policy:
 
 @_off("F314", "SRCH-8", "an unknown market accepted", "a value that is compared with nothing")
 def any_market(policy: Policy) -> Policy:
-    return with_search(policy, markets=_Any(policy.search.markets))
+    return with_search(policy, markets=_EveryText(policy.search.markets))
 
 
 @_off("F315", "SRCH-8", "a locale cut short accepted", "a locale that is matched by its prefix")
@@ -156,10 +156,14 @@ def locale_missing(policy: Policy) -> Policy:
     return with_search(policy, locales=policy.search.locales[:-1])
 
 
-class _Any(tuple[str, ...]):
+class _EveryText(tuple[str, ...]):
     """A list of values that holds every value."""
 
     __slots__ = ()
+    __hash__ = tuple.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
 
     def __contains__(self, _value: object) -> bool:
         return True
@@ -210,6 +214,6 @@ def descending_is_ascending(policy: Policy) -> Policy:
     return _with_order(policy, "price_desc", lambda item: item["price"]["amount"])
 
 
-@_off("F322", "SRCH-9", "prices compared as texts", "a price kept as text")
+@_off("F322", "SRCH-9", "prices compared as texts", "a price that the database keeps as text")
 def price_as_text(policy: Policy) -> Policy:
     return _with_order(policy, "price_asc", lambda item: str(item["price"]["amount"]))

@@ -253,6 +253,14 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     ("page_size_min", {"page_size_min": 5}, look.searched(pageSize="4"), 200, 400),
     ("page_size_max", {"page_size_max": 10}, look.searched(pageSize="11"), 200, 400),
     ("page_size_max", {"page_size_max": 200}, look.searched(pageSize="51"), 400, 200),
+    *(("empty_q", {"empty_q": empty_q}, look.searched(q=""), 400, 200) for empty_q in ("everything", "nothing")),
+    *(("q_max", {"q_max": q_max}, look.searched(q="a" * (q_max + 1)), 200, 400) for q_max in (100, 31)),
+    *((f"unknown_{name}", {f"unknown_{name}": word}, look.searched_items(**{name: "unknown"}), (200, 0), found)
+      for name in ("category", "merchant")
+      for word, found in (("refused", (400, None)), ("not_found", (404, None)), ("ignored", (200, 2)))),
+    ("unlisted", {"unlisted": "ignored"}, look.searched(market="unknown"), 400, 200),
+    *(("past_the_end", {"past_the_end": word}, look.searched(page="1000"), 200, status)
+      for word, status in (("refused", 400), ("not_found", 404))),
     ("page_size_out", {"page_size_out": "clamped"}, look.searched(pageSize="9999"), 400, 200),
     ("limiter", {"limiter": "steady"}, burst, False, True),
     ("limiter", {"limiter": "never"}, lambda api: bool(limited(api)), True, False),
