@@ -13,7 +13,7 @@ from conformance.contract import load_contract
 from conformance.core.errors import UsageError
 from conformance.core.model import Requirement
 from conformance.judge.invariant_results import INVARIANTS
-from conformance.profile.documentation import FactDocumentation, fact_documentation
+from conformance.profile.documentation import FactDocumentation, all_facts, fact_documentation
 
 KILLS: Final = Path(__file__).with_name("kills.json")
 """The requirement that finds each seeded fault, as `conformance faults --record` last wrote it."""
@@ -69,8 +69,14 @@ def _titles() -> dict[str, str]:
 
 
 def explanation(name: str) -> Iterator[str]:
-    """Explains a requirement by its id, a check by its name, or a fact as `profile.KEY`. Raises UsageError."""
+    """Explains a requirement by its id, a check by its name, or a fact as `profile.KEY`. Raises UsageError.
+
+    `profile` alone explains every fact, a line each.
+    """
     contract = load_contract()
+    if name == "profile":
+        yield from _all_facts()
+        return
     if name.startswith("profile."):
         yield from _fact(fact_documentation(name.removeprefix("profile.")))
         return
@@ -89,6 +95,15 @@ def explanation(name: str) -> Iterator[str]:
         yield f"  on {', '.join(operation.id for operation in check.operations(contract))}"
         yield ""
         yield from _requirement(contract.requirements[check.requirement])
+
+
+def _all_facts() -> Iterator[str]:
+    """Every fact of a profile: its key, type and description; NAME is a name of your choice or of the interface."""
+    for fact in all_facts():
+        if "." not in fact.key:
+            yield f"\n{fact.key}  {fact.description}"
+        else:
+            yield f"  {fact.key}  {fact.description} [{fact.type}{', required' if fact.required else ''}]"
 
 
 def _fact(fact: FactDocumentation) -> Iterator[str]:

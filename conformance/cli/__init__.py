@@ -225,7 +225,7 @@ def list_(words: tuple[str, ...], level: str | None, operation: str | None, chec
 def explain(name: str, run_dir: Path | None) -> None:
     """Explain a requirement or a check: statement, section, level, how it is checked, the facts that it needs.
 
-    The ID profile.KEY explains a fact of the profile: its type, bounds and default.
+    The ID profile.KEY explains a fact of the profile: its type, bounds and default; profile alone lists every fact.
 
     With --run: its results that did not pass, with clause, exchanges, a curl line and the command that repeats them.
     ID may then also be a row's id or a failure's signature from the report.
@@ -235,6 +235,7 @@ def explain(name: str, run_dir: Path | None) -> None:
       conformance explain IDEM-4
       conformance explain a_ticket_is_consumed_once
       conformance explain profile.idempotency.format
+      conformance explain profile
       conformance explain IDEM-4 --run reports/mine-20260102-030405
     """
     from conformance.checks.catalog import explanation

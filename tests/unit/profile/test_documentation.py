@@ -22,6 +22,12 @@ from conformance.profile.structure import structure_problems
 FACTS = {one.key: one for one in all_facts()}
 
 
+def test_one_page_shows_every_fact() -> None:
+    """`conformance explain profile` names each fact with its description."""
+    page = "\n".join(explanation("profile"))
+    assert all(f"{fact.key}  {fact.description}" in page for fact in FACTS.values())
+
+
 def test_every_fact_says_what_it_is() -> None:
     """A key that stands in a profile by a name of the interface's has a description and a type."""
     assert [key for key, one in FACTS.items() if not one.description and not key.endswith("NAME")] == []

@@ -257,7 +257,7 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     *(("q_max", {"q_max": q_max}, look.searched(q="a" * (q_max + 1)), 200, 400) for q_max in (100, 31)),
     *((f"unknown_{name}", {f"unknown_{name}": word}, look.searched_items(**{name: "unknown"}), (200, 0), found)
       for name in ("category", "merchant")
-      for word, found in (("refused", (400, None)), ("not_found", (404, None)), ("ignored", (200, 2)))),
+      for word, found in (("refused", (400, None)), ("not_found", (404, None)), ("ignored", (200, 3)))),
     ("unlisted", {"unlisted": "ignored"}, look.searched(market="unknown"), 400, 200),
     *(("past_the_end", {"past_the_end": word}, look.searched(page="1000"), 200, status)
       for word, status in (("refused", 400), ("not_found", 404))),
