@@ -10,6 +10,7 @@ __all__ = [
     "gc_tuning",
     "interrupts",
     "json_pointer",
+    "messages",
     "model",
     "option",
     "package",

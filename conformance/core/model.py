@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from conformance.core.messages import without_operation
+
 SCHEMA_VERSION = 2
 """Of `run.json`."""
 STATUSES = (200, 400, 401, 403, 404, 409, 429)
@@ -190,6 +192,11 @@ class Result:
     """Observations that judge nothing."""
 
     @property
+    def general_message(self) -> str:
+        """The message without the operation's name: `the operation was refused`."""
+        return without_operation(self.message, self.operation)
+
+    @property
     def keeps_open(self) -> bool:
         """Whether it keeps a verdict open: a required requirement that was not judged, and that no waiver accepts."""
         return self.level is Level.REQUIRED and self.outcome in OPEN_OUTCOMES and self.waived_by is None
@@ -340,6 +347,22 @@ class ProfileInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class MissingFact:
+    """A fact that the profile could state, and what it would decide."""
+
+    key: str
+    reason: str
+    results: int
+    """The number of results that are unstated without it."""
+    requirements: tuple[str, ...]
+    keeps_open: bool
+    statement: str
+    """TOML that states it, to be completed."""
+    exclusion: str
+    """TOML that says with a reason that it is not there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """A whole run, as `run.json` holds it."""
 
@@ -368,6 +391,8 @@ class Run:
     interrupted: str = ""
     """Why it ended early: `SIGINT`, `deadline`, `-x`, ...; empty where it is complete."""
     created: tuple[CreatedResources, ...] = ()
+    missing: tuple[MissingFact, ...] = ()
+    """The facts that the profile does not state, ranked by what each would decide."""
     parts: int = 1
     """The number of segments: one more than the number of times it was resumed."""
     schema_version: int = SCHEMA_VERSION

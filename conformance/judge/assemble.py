@@ -19,6 +19,7 @@ from conformance.judge.causes import with_causes
 from conformance.judge.coverage import coverage, reasons
 from conformance.judge.created_resources import created_resources
 from conformance.judge.invariant_results import Evidence, invariant_results
+from conformance.judge.missing_facts import missing_facts
 from conformance.judge.scope import proven_operations, scope_of
 from conformance.judge.verdict import (
     counts_of,
@@ -88,6 +89,7 @@ def _run(fold: JournalFold) -> Run:
         filtered=head.filtered,
         interrupted=interrupted,
         created=created_resources(fold.resources),
+        missing=missing_facts(results),
         parts=ends.count,
         exchanges=fold.exchanges,
     )

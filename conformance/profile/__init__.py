@@ -25,6 +25,7 @@ __all__ = [
     "secrets",
     "shares",
     "source",
+    "statements",
     "structure",
     "subschema",
     "urls",

@@ -34,18 +34,27 @@ class FactDocumentation:
     """The names of the facts of a table."""
 
 
+def declared_schema(key: str) -> Mapping[str, Any]:
+    """The schema of the fact at a dotted key, as in profiles and messages. Raises UsageError where there is none."""
+    return _declared_with_parent(key)[0]
+
+
 def fact_documentation(key: str) -> FactDocumentation:
     """Of the fact at a dotted key, as in profiles and messages. Raises UsageError where there is none."""
+    declared, parent = _declared_with_parent(key)
+    return _documentation(key, key.rpartition(".")[2], declared, parent)
+
+
+def _declared_with_parent(key: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     parent: Mapping[str, Any] = {}
     declared: Mapping[str, Any] = facts_schema()
-    parts = key.split(".")
-    for part in parts:
+    for part in key.split("."):
         parent = member_schema(declared, 0) if "items" in declared else declared
         declared = member_schema(parent, part)
         if not declared.keys() - {"x-placeholders"}:
             known = parent.get("properties", {})
             raise UsageError(f"there is no fact {key!r} of a profile", hint=nearest(part, known))
-    return _documentation(key, parts[-1], declared, parent)
+    return declared, parent
 
 
 def all_facts() -> Iterator[FactDocumentation]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from conformance.core.model import Exchange, Outcome, RequirementRow, Result, Run
+from conformance.core.model import Exchange, MissingFact, Outcome, RequirementRow, Result, Run
 from conformance.reports.shaping import grouping, transcript
-from conformance.reports.shaping.grouping import OUTCOMES, SYMBOLS, VERDICT_MEANING, VERDICT_SYMBOLS, Group, Shortfall
+from conformance.reports.shaping.grouping import OUTCOMES, SYMBOLS, VERDICT_MEANING, VERDICT_SYMBOLS, Group
 from conformance.reports.shaping.marks import marks
 from conformance.reports.shaping.text import cut, one_line, plural, visible, write
 
@@ -169,8 +169,8 @@ def _shortfalls(run: Run) -> str:
         for s in grouping.shortfalls(run)
     ]
     lines += [
-        f"- {plural(len(s.results), 'result')} {_unstated_label(s)}: {code(s.reason)} ({_names(s.requirements)})"
-        for s in grouping.unstated_shortfalls(run)
+        f"- {plural(f.results, 'result')} {_unstated_label(f)}: {code(f.reason)} ({_names(f.requirements)})"
+        for f in run.missing
     ]
     lines += [
         f"- {plural(len(s.results), 'result')} inapplicable: {code(s.reason)} ({_names(s.requirements)})"
@@ -179,8 +179,8 @@ def _shortfalls(run: Run) -> str:
     return "## Not judged\n\n" + _limit_lines(lines, "more reason") if lines else ""
 
 
-def _unstated_label(shortfall: Shortfall) -> str:
-    return "unstated, keeps the verdict open" if shortfall.keeps_open else "unstated"
+def _unstated_label(fact: MissingFact) -> str:
+    return "unstated, keeps the verdict open" if fact.keeps_open else "unstated"
 
 
 def _exclusions(run: Run) -> str:

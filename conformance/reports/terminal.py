@@ -125,13 +125,37 @@ def _warnings(run: Run) -> Iterator[Line]:
 
 def _not_judged(run: Run) -> Iterator[Line]:
     excluded = tuple(reason for reason in grouping.inapplicable(run) if reason.excluded)
-    for reasons in (grouping.shortfalls(run), grouping.unstated_shortfalls(run), excluded):
+    yield from _missing_facts(run)
+    for reasons in (grouping.shortfalls(run), excluded):
         for reason in reasons[:REASONS]:
             yield _reason(reason)
         if len(reasons) > REASONS:
             yield f"  … and {plural(len(reasons) - REASONS, 'more reason')}", "dim"
         if reasons:
             yield "", ""
+
+
+def _missing_facts(run: Run) -> Iterator[Line]:
+    """The facts that would decide most, each with the lines to add."""
+    style = STYLES[Outcome.UNSTATED]
+    if run.missing:
+        yield "Missing facts, by the number of results that each would decide", style
+    for fact in run.missing[:REASONS]:
+        keeps_open = ", keeps the verdict open" if fact.keeps_open else ""
+        names = ", ".join(fact.requirements[:6]) + (", …" if len(fact.requirements) > 6 else "")
+        yield (
+            f"{SYMBOLS[Outcome.UNSTATED]} {fact.results} unstated{keeps_open}: {one_line(fact.reason)} ({names})",
+            style,
+        )
+        yield f"    {one_line('; '.join(fact.statement.splitlines()))}", ""
+    if len(run.missing) > REASONS:
+        yield (
+            f"  … and {plural(len(run.missing) - REASONS, 'more fact')}: run.json and the page have all of them",
+            "dim",
+        )
+    if run.missing:
+        yield "  a fact that is not there: `none` with a reason in its place (`conformance explain profile.KEY`)", "dim"
+        yield "", ""
 
 
 def _reason(shortfall: Shortfall) -> Line:

@@ -6,13 +6,12 @@ Every format uses these functions, so that all reports agree.
 from __future__ import annotations
 
 import hashlib
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from conformance.core.messages import without_operation
 from conformance.core.model import (
     BAD_OUTCOMES,
     OPEN_OUTCOMES,
@@ -223,17 +222,7 @@ def shortfalls(run: Run) -> tuple[Shortfall, ...]:
 
 def general(text: str, result: Result) -> str:
     """The text without the operation's name: `quotePublicCart was refused` becomes `the operation was refused`."""
-    return re.sub(rf"(?<![\w.]){re.escape(result.operation)}\b", "the operation", text) if result.operation else text
-
-
-def unstated_shortfalls(run: Run) -> tuple[Shortfall, ...]:
-    """Unstated results by the profile key that enables them; those that keep the verdict open first."""
-    found: dict[str, list[Result]] = {}
-    for result in run.results:
-        if result.outcome is Outcome.UNSTATED:
-            found.setdefault(result.fact, []).append(result)
-    groups = (Shortfall(_missing_fact(fact, members), tuple(members), fact) for fact, members in found.items())
-    return tuple(sorted(groups, key=lambda shortfall: (not shortfall.keeps_open, -len(shortfall.results))))
+    return without_operation(text, result.operation)
 
 
 def inapplicable(run: Run) -> tuple[Shortfall, ...]:
@@ -247,16 +236,6 @@ def inapplicable(run: Run) -> tuple[Shortfall, ...]:
         Shortfall(message or "not for this target", tuple(members))
         for (_, message), members in sorted(found.items(), key=lambda item: (not item[0][0], -len(item[1])))
     )
-
-
-def _missing_fact(fact: str, members: Sequence[Result]) -> str:
-    """The most frequent reason for which a profile key is needed."""
-    if not fact:
-        return ""
-    reasons = Counter(general(member.message, member) or f"the profile does not state {fact}" for member in members)
-    ((commonest, count),) = reasons.most_common(1)
-    remaining = len(members) - count
-    return commonest if not remaining else f"{commonest}, and {remaining:,} more for another reason"
 
 
 def evidence(run: Run, result: Result, exchanges_by_id: Mapping[str, Exchange] | None = None) -> tuple[Exchange, ...]:

@@ -73,28 +73,9 @@ def test_only_an_active_waiver_that_matches_excuses() -> None:
     assert not waived(replace(waiver, signature="other"))
 
 
-def test_unstated_results_are_grouped_by_the_fact_that_would_enable_them(small: Run) -> None:
-    """A reader learns which profile key buys most, and that it keeps the verdict open."""
-    (found,) = grouping.unstated_shortfalls(small)
-    assert (found.remedy, found.keeps_open) == ("fixtures.foreign", True)
-
-
 def test_what_the_profile_excludes_comes_before_what_cannot_exist(small: Run) -> None:
     """An exclusion is its owner's word, with the reason."""
     assert [reason.excluded for reason in grouping.inapplicable(small)] == [True, False]
-
-
-def test_what_a_key_lacks_is_told_in_the_checks_own_words_where_they_agree() -> None:
-    """A key may be stated, and still not hold what a check needs: nobody is told that it is not stated."""
-
-    def told(*messages: str) -> list[str]:
-        lacking = [result("TEN-1", IDENTITY, Outcome.UNSTATED, fact="oauth", message=said) for said in messages]
-        return [reason.reason for reason in grouping.unstated_shortfalls(run_of(lacking))]
-
-    assert told("the profile allows an hour", "the profile allows an hour") == ["the profile allows an hour"]
-    assert told(f"{IDENTITY} needs a client: state oauth") == ["the operation needs a client: state oauth"]
-    assert told("one", "another", "one") == ["one, and 1 more for another reason"]
-    assert told("") == ["the profile does not state oauth"]
 
 
 def test_operations_of_which_nothing_could_be_said_are_named() -> None:

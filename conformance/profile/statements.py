@@ -1,0 +1,76 @@
+"""The lines of a profile that state a fact or exclude it, ready to be pasted and completed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from conformance.core.errors import UsageError
+from conformance.profile.documentation import declared_schema
+
+_NONE: Final = 'none = "why it is not there, or cannot be seen"'
+_TEMPLATES: Final[Mapping[str, tuple[str, str]]] = {
+    "credentials": (
+        '[credentials.NAME]\nsecret = { env = "NAME_OF_A_VARIABLE" }\nscopes = []\ninstallation = "A"',
+        f'[credentials.NAME]\nstatus = "active"\n{_NONE}',
+    ),
+    "effects": (
+        '[effects.OPERATION]\nhttp = { url = "{var.control}/..." }\npointer = "/count"\nstep = 1',
+        f"[effects]\n{_NONE}",
+    ),
+}
+
+
+def statement_of_fact(key: str) -> str:
+    """TOML that states the fact at a dotted key, which may end in ` = VALUE`; its values are to be completed."""
+    path, _, value = key.partition(" = ")
+    if path in _TEMPLATES:
+        return _TEMPLATES[path][0]
+    table, _, name = path.rpartition(".")
+    if path.startswith("transitions"):
+        _, operation, *facts = [*path.split("."), ""]
+        return f'[[transitions]]\noperation = "{operation}"\nfixture = "KIND.STATE"' + (
+            f"\n{facts[0]} = true" if facts and facts[0] else ""
+        )
+    declared = _schema_of(path)
+    if declared.get("type") == "object" and "properties" in declared:
+        return f"[{path}]\n" + "\n".join(f"{n} = {_example(s)}" for n, s in _important(declared))
+    return (f"[{table}]\n" if table else "") + f"{name} = {value or _example(declared)}"
+
+
+def exclusion_of_fact(key: str) -> str:
+    """TOML that says with a reason that the fact is not there or cannot be seen."""
+    path = key.partition(" = ")[0]
+    if path in _TEMPLATES:
+        return _TEMPLATES[path][1]
+    if path.startswith("transitions"):
+        _, operation, *_ = [*path.split("."), ""]
+        return f'[[transitions]]\noperation = "{operation}"\n{_NONE}'
+    table, _, name = path.rpartition(".")
+    if not table or "properties" in _schema_of(path):
+        return f"[{path}]\n{_NONE}"
+    return f"[{table}]\n{name} = {{ {_NONE} }}"
+
+
+def _schema_of(path: str) -> Mapping[str, Any]:
+    try:
+        return declared_schema(path)
+    except UsageError:
+        return {}
+
+
+def _important(declared: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The required facts of a table, or its first one."""
+    properties = declared["properties"]
+    required = [(name, properties[name]) for name in declared.get("required", ())]
+    return required or list(properties.items())[:1]
+
+
+def _example(declared: Mapping[str, Any]) -> str:
+    """An example value: the first of several words with the others as a comment, or a value of the type."""
+    if words := declared.get("enum"):
+        return f'"{words[0]}"' + (f"  # or {', '.join(words[1:])}" if words[1:] else "")
+    if declared.get("x-expected", "").startswith("a JSON pointer"):
+        return '"/data/..."'
+    examples = {"integer": "1", "number": "1.0", "boolean": "true", "array": "[]", "object": "{}"}
+    return examples.get(str(declared.get("type")), '"..."')
