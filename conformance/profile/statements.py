@@ -72,5 +72,7 @@ def _example(declared: Mapping[str, Any]) -> str:
         return f'"{words[0]}"' + (f"  # or {', '.join(words[1:])}" if words[1:] else "")
     if declared.get("x-expected", "").startswith("a JSON pointer"):
         return '"/data/..."'
+    if declared.get("x-placeholders") == "run" and "type" not in declared:
+        return "{}"
     examples = {"integer": "1", "number": "1.0", "boolean": "true", "array": "[]", "object": "{}"}
     return examples.get(str(declared.get("type")), '"..."')

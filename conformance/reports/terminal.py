@@ -14,7 +14,7 @@ from conformance.reports.shaping.text import clean, one_line, plural
 
 __all__ = ["clean", "summary", "summary_lines"]
 
-GROUPS, BATCHES, PLACES, REASONS = 20, 3, 6, 12
+GROUPS, BATCHES, PLACES, REASONS, FACTS = 20, 3, 6, 12, 5
 """Limits: causes, batches of each, places of each batch, and reasons."""
 STYLES = {
     Outcome.FAILED: "red",
@@ -140,22 +140,27 @@ def _missing_facts(run: Run) -> Iterator[Line]:
     style = STYLES[Outcome.UNSTATED]
     if run.missing:
         yield "Missing facts, by the number of results that each would decide", style
-    for fact in run.missing[:REASONS]:
+    for fact in run.missing[:FACTS]:
         keeps_open = ", keeps the verdict open" if fact.keeps_open else ""
         names = ", ".join(fact.requirements[:6]) + (", …" if len(fact.requirements) > 6 else "")
         yield (
             f"{SYMBOLS[Outcome.UNSTATED]} {fact.results} unstated{keeps_open}: {one_line(fact.reason)} ({names})",
             style,
         )
-        yield f"    {one_line('; '.join(fact.statement.splitlines()))}", ""
-    if len(run.missing) > REASONS:
+        yield f"    {one_line(_one_line_toml(fact.statement))}", ""
+    if len(run.missing) > FACTS:
         yield (
-            f"  … and {plural(len(run.missing) - REASONS, 'more fact')}: run.json and the page have all of them",
+            f"  … and {plural(len(run.missing) - FACTS, 'more fact')}: the page and run.json have them all",
             "dim",
         )
     if run.missing:
         yield "  a fact that is not there: `none` with a reason in its place (`conformance explain profile.KEY`)", "dim"
         yield "", ""
+
+
+def _one_line_toml(statement: str) -> str:
+    """`[search]` and `q_max = 1` as `[search] q_max = 1`."""
+    return " ".join(statement.splitlines()[:3]) + (" …" if len(statement.splitlines()) > 3 else "")
 
 
 def _reason(shortfall: Shortfall) -> Line:
