@@ -71,6 +71,18 @@ def by_path(call: Call) -> tuple[str, ...]:
     return (owner(call), call.operation, *call.path.values())
 
 
+def key_parts(call: Call, *names: str) -> tuple[str, ...]:
+    """The values of some of credential, installation, operation and path. Calls of public operations have no caller."""
+    client = f"client:{call.body.get('clientId', '')}" if call.operation == "exchangeOAuthToken" else ""
+    values = {
+        "credential": f"credential:{call.caller.name}" if call.caller else client,
+        "installation": f"installation:{call.caller.installation}" if call.caller else client,
+        "operation": call.operation,
+        "path": "/".join((call.operation, *call.path.values())),
+    }
+    return tuple(values[name] for name in names)
+
+
 def by_content(call: Call) -> str:
     """A fingerprint by JSON value; for a token request also by its proof key (RFC 9449)."""
     proof_key = call.proof.jkt if call.proof else ""
