@@ -9,7 +9,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.effects import fixtures_of
 from conformance.checks.support.invalid_bodies import contract_breaks
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import drop_volatile, expect_same, fix_proof_id, free_leaves, replay, variations
+from conformance.checks.support.replays import drop_volatile, expect_same, other_body, replay
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.state_walk import kind_of
 from conformance.checks.support.transitions import ALLOWED, CONFLICT, Place, States, declared_transitions, into_conflict
@@ -38,28 +38,25 @@ def _is_kept(case: Case, status: int) -> bool:
 async def a_stored_success_outlives_a_change(case: Case) -> None:
     """A 200 is replayed although another call has changed the same resource since."""
     _is_kept(case, 200)
-    first = await case.control(fix_proof_id(await case.arrange()))
-    await _change(case, first.request)
-    expect_same(case, first, await replay(case, first.request, "replay after a change"))
-
-
-async def _change(case: Case, request: Request) -> None:
-    """Another call on the same resource that is answered 200. Inapplicable where none is."""
-    for operation in _changes(case, request):
+    request = await case.arrange()
+    changes = _changes(case, request)
+    case.require_case(changes, "no other call is known that changes the same resource")
+    first = await case.control(request)
+    for operation in changes:
         other = await case.arrange(operation, preset=fixtures_of(request), prove_control=False)
         if (await case.send(other, f"{operation.id}, a change")).ok:
+            expect_same(case, first, await replay(case, first.request, "replay after a change"))
             return
-    case.require_case(False, "no other call is known that changes the same resource")
+    case.require_case(False, "no other call on the same resource was answered 200")
 
 
 def _changes(case: Case, request: Request) -> list[Operation]:
     """Operations that the stated transitions allow after the request, first those after which it would conflict."""
     states, name = States(case.profile.transitions), case.operation.id
-    fixture = next(iter(request.fixtures.members), "")
-    place = Place(fixture, (name,))
+    place = Place(next(iter(request.fixtures.members), ""), (name,))
     allowed = [other for other in _siblings(case) if states.expected_outcome(place, other.id) == ALLOWED]
     allowed.sort(key=lambda other: states.expected_outcome(place.extend(other.id), name) != CONFLICT)
-    return [*allowed[:1], case.operation]
+    return [*allowed[:1], *([case.operation] if states.expected_outcome(place, name) != CONFLICT else [])]
 
 
 def _siblings(case: Case) -> list[Operation]:
@@ -77,7 +74,7 @@ async def a_404_is_stored_or_frees_the_key(case: Case) -> None:
     declared = await case.runtime.arranger.unknown_path_values(request)
     values = {name: unknown_id_like(value) for name, value in request.path.items()} | declared
     unknown = request.with_path(**values)
-    other = unknown.with_body(await _other_body(case, request))
+    other = unknown.with_body(await other_body(case, request))
     lone_answer = await case.send(other.with_fresh_key(), "another payload, alone")
     first = await case.send(unknown, "an unknown resource")
     case.require_case(first.status == lone_answer.status == 404, f"an unknown resource is answered {first.summary}")
@@ -86,18 +83,6 @@ async def a_404_is_stored_or_frees_the_key(case: Case) -> None:
         _expect(case, 404, second.status == 409, second.status == 404, first, second)
     else:
         await _expect_free(case, second.status == 404, first, second)
-
-
-async def _other_body(case: Case, request: Request) -> Any:
-    """Another valid body for the same resource. Inapplicable where none is known."""
-    rendered = [await case.runtime.arranger.render_body(request, template) for template in case.facts.bodies]
-    candidates = [body for body in rendered if not strictjson.is_equal(body, request.body)]
-    for where, _ in reversed(free_leaves(request)):
-        candidates += (await variations(case, request, where))[:-1]
-        if candidates:
-            break
-    case.require_case(candidates, "no other valid body is known")
-    return candidates[0]
 
 
 def _first_break(profile: Profile, operation: Operation) -> Mapping[str, Any]:

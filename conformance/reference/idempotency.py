@@ -18,7 +18,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from conformance.reference.call import Answer, Call, Refusal, canonical
-from conformance.reference.policy import Handler, Waits
+from conformance.reference.policy import Handler, Policy, Waits, with_idempotency
 from conformance.reference.tables import effects, records, reservations
 
 LEASE_S = 10.0
@@ -81,6 +81,21 @@ def key_parts(call: Call, *names: str) -> tuple[str, ...]:
         "path": "/".join((call.operation, *call.path.values())),
     }
     return tuple(values[name] for name in names)
+
+
+def with_namespace(policy: Policy, *parts: str) -> Policy:
+    """Keys that belong to these of credential, installation, operation and path.
+
+    A key under another one of the remaining parts counts as another payload.
+    """
+
+    def fingerprint(call: Call) -> str:
+        return digest(policy.idempotency.fingerprint(call), *key_parts(call, *remaining))
+
+    remaining = [part for part in ("installation", "operation", "path") if part not in parts]
+    if "credential" in parts:
+        remaining = [part for part in remaining if part != "installation"]
+    return with_idempotency(policy, namespace=lambda call: key_parts(call, *parts), fingerprint=fingerprint)
 
 
 def by_content(call: Call) -> str:

@@ -91,7 +91,7 @@ def _keys(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Policy:
     if target.fingerprint == "bytes":
         policy = idempotency_variants.raw_bytes(policy)
     if target.namespace != "path":
-        policy = idempotency_variants.with_namespace(policy, *NAMESPACES[target.namespace])
+        policy = idempotency.with_namespace(policy, *NAMESPACES[target.namespace])
     if target.replay == "rewritten":
         policy = idempotency_variants.replay_rewritten(policy)
     if target.replay == "latest":

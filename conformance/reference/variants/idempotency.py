@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from conformance.reference import idempotency, objects
 from conformance.reference.call import Answer, Call, JsonValue, Refusal
-from conformance.reference.idempotency import Record, address, digest, find, save
+from conformance.reference.idempotency import Record, address, digest, find, save, with_namespace
 from conformance.reference.pipeline import read_body
 from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_shape
 from conformance.reference.registry import variant
@@ -90,18 +90,6 @@ def successes_stored(policy: Policy) -> Policy:
 )
 def key_per_installation(policy: Policy) -> Policy:
     return with_namespace(policy, "installation")
-
-
-def with_namespace(policy: Policy, *parts: str) -> Policy:
-    """Keys that belong to these parts; a key under another one of the remaining parts counts as another payload."""
-
-    def fingerprint(call: Call) -> str:
-        return digest(policy.idempotency.fingerprint(call), *idempotency.key_parts(call, *remaining))
-
-    remaining = [part for part in ("installation", "operation", "path") if part not in parts]
-    if "credential" in parts:
-        remaining = [part for part in remaining if part != "installation"]
-    return with_idempotency(policy, namespace=lambda call: idempotency.key_parts(call, *parts), fingerprint=fingerprint)
 
 
 @variant("D10", requirement="IDEM-5", title="key namespace is the operation+path: reuse on another op executes")

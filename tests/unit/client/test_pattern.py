@@ -86,7 +86,9 @@ def test_the_shortest_and_the_longest_samples(pattern: str, shortest: int, longe
     assert longest is None or len(sample(pattern, random.Random(1), "longest")) == longest
 
 
-@pytest.mark.parametrize("pattern", ["[A-Za-z0-9_-]{8,64}", "[A-Z]{3}-[0-9]{12}", "[!-~]{12}", "(a|b)[xyz]{2}", ".{30}"])
+@pytest.mark.parametrize(
+    "pattern", ["[A-Za-z0-9_-]{8,64}", "[A-Z]{3}-[0-9]{12}", "[!-~]{12}", "(a|b)[xyz]{2}", ".{30}"]
+)
 def test_a_few_samples_hold_every_character(pattern: str) -> None:
     """Of every class; each matches."""
     texts = covering_samples(pattern, random.Random(1), 100)
