@@ -1,7 +1,8 @@
-"""Concurrent calls, and calls without an answer: Endpoints, rule 2, and Errors, 409 (IDEM-7, CONF-2)."""
+"""Concurrent calls, and calls without an answer: Endpoints, rule 2, and Errors, 409 (IDEM-7, IDEM-15, CONF-2)."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from itertools import product
 
@@ -18,6 +19,13 @@ from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
+
+_DUPLICATES = 6
+_REPLAYS = 3
+_HEAD_START_S = 0.01
+_WAIT_S = 0.05
+"""Seconds by which a duplicate that waits takes longer than a replay: more than networks differ from request to
+request."""
 
 
 async def _watch(case: Case, request: Request) -> Oracle | None:
@@ -47,6 +55,49 @@ async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
         expect_same(case, answer, final)
     if oracle is not None and oracle.counts:
         await oracle.expect_one_effect(case, "the one call of the duplicates", *good)
+
+
+@check("IDEM-15")
+async def a_duplicate_in_flight_is_treated_as_stated(case: Case) -> None:
+    """A duplicate of a call in progress waits for the same answer, or is answered 409, as stated."""
+    idempotency = case.profile.idempotency
+    case.need(idempotency, "idempotency", "the key's carrier is needed")
+    assert idempotency is not None
+    case.need(idempotency.in_flight, "idempotency.in_flight", "the answer to a duplicate in flight is needed")
+    request = await case.arrange()
+    answers = await send_together(case, [request] * _DUPLICATES, "concurrent duplicate")
+    good, conflicts = [a for a in answers if a.ok], [a for a in answers if a.status == 409]
+    if not good or not (repeat := await replay(case, request, "after the duplicates")).ok:
+        raise Inconclusive("the duplicates did not settle on a 200", *answers[:2], cause="IDEM-7")
+    if idempotency.in_flight == "waits":
+        if conflicts:
+            message = "a duplicate in flight was answered 409, and idempotency.in_flight is 'waits'"
+            raise case.violation(message, good[0], repeat, conflicts[0], expected="200")
+        first_end = min(answer.at + answer.duration_s for answer in good)
+        if not [answer for answer in good if answer.at < first_end][1:]:
+            raise Inconclusive("no duplicate was sent before the first answer", *good[:2])
+    elif not conflicts:
+        await _expect_no_wait(case, request)
+
+
+async def _expect_no_wait(case: Case, request: Request) -> None:
+    """Violated where duplicates wait for the call in progress; inconclusive where none is seen to overlap it.
+
+    One that waits takes longer than a replay alone, in every round, while a read beside it is answered at once.
+    """
+    replay_s = max([(await case.send(request, "a replay alone")).duration_s for _ in range(_REPLAYS)])
+    look = await case.arrange(case.contract.operations["getPublicRuntimeConfig"], prove_control=False)
+    for _ in range(_REPLAYS):
+        call = await case.arrange()
+        sent = asyncio.create_task(send_together(case, [call], "a call"))
+        await asyncio.sleep(_HEAD_START_S)
+        duplicate, read = await send_together(case, [call, look], "a duplicate, and a read beside it")
+        (first,) = await sent
+        is_late = duplicate.duration_s > replay_s + _WAIT_S and read.duration_s < duplicate.duration_s / 2
+        if not (first.ok and duplicate.ok and read.ok and is_late):
+            raise Inconclusive("no duplicate was seen to overlap the call in progress", first, duplicate, read)
+    message = "duplicates in flight wait for the call in progress, and idempotency.in_flight is 'conflict'"
+    raise case.violation(message, first, duplicate, expected="409")
 
 
 @check("IDEM-7")

@@ -7,13 +7,14 @@ hypothesis uses the same private one.
 
 from __future__ import annotations
 
+import math
 import random
 import string
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from re import _constants as kinds  # type: ignore[attr-defined] # no public parser: see above
 from re import _parser as parser  # type: ignore[attr-defined] # no public parser: see above
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 _WORD = string.ascii_letters + string.digits
 _PRINTABLE = _WORD + "-_" + "".join(chr(code) for code in range(33, 127) if chr(code) not in _WORD + "-_") + " "
@@ -26,13 +27,38 @@ _CATEGORIES: Final[dict[Any, Callable[[str], bool]]] = {
     kinds.CATEGORY_SPACE: str.isspace,
     kinds.CATEGORY_NOT_SPACE: lambda character: not character.isspace(),
 }
-_MAX_REPETITIONS: Final = 24
-"""Maximum number of repetitions, unless the pattern requires more: long enough to be unique."""
+_UNSAFE: Final = frozenset('",;\\ ')
+"""Characters at which some parser of headers divides a value: ordinary keys go without them where they can."""
+_GROUP_REPETITIONS: Final = 24
+"""Maximum number of repetitions of a group or a single character, unless the pattern requires more."""
+_LONGEST: Final = 64
+"""Maximum number of repetitions of a class of characters, unless the pattern requires more."""
+_UNIQUE_BITS: Final = 96
+"""The random bits that a repeated class has at least, where the pattern leaves room: then no key comes twice."""
+Length = Literal["usual", "shortest", "longest"]
 
 
-def sample(pattern: str, source: random.Random) -> str:
+def sample(pattern: str, source: random.Random, length: Length = "usual") -> str:
     """One matching text. Lookaround and back references are ignored: the caller tests the result."""
-    return _generate(_parse(pattern), source)
+    return _Sampler(source, length).text(_parse(pattern))
+
+
+def covering_samples(pattern: str, source: random.Random, most: int) -> list[str]:
+    """At most `most` texts that together hold every character, visible in ASCII, of the classes of the pattern."""
+    sampler, texts = _CoveringSampler(source, "usual"), list[str]()
+    while len(texts) < most:
+        before = len(sampler.covered)
+        text = sampler.text(_parse(pattern))
+        if texts and len(sampler.covered) == before:
+            break
+        texts.append(text)
+    return texts
+
+
+def widths(pattern: str) -> tuple[int, int | None]:
+    """The lengths of the shortest and the longest matching text; None: the pattern has no longest one."""
+    shortest, longest = _parse(pattern).getwidth()
+    return shortest, longest if longest < kinds.MAXREPEAT else None
 
 
 @lru_cache
@@ -40,42 +66,98 @@ def _parse(pattern: str) -> Any:
     return parser.parse(pattern)
 
 
-def _generate(nodes: Any, source: random.Random) -> str:
-    return "".join(_generate_node(node, source) for node in nodes)
+class _Sampler:
+    def __init__(self, source: random.Random, length: Length) -> None:
+        self._source = source
+        self._length = length
+
+    def text(self, nodes: Any) -> str:
+        return "".join(self._node(node) for node in nodes)
+
+    def _node(self, node: tuple[Any, Any]) -> str:
+        operation, argument = node
+        if operation is kinds.LITERAL:
+            return chr(argument)
+        if (classes := _classes(node)) is not None:
+            return self._pick(classes)
+        if operation in (kinds.MAX_REPEAT, kinds.MIN_REPEAT, kinds.POSSESSIVE_REPEAT):
+            low, high, inner = argument
+            return "".join(self.text(inner) for _ in range(self._repetitions(low, high, inner)))
+        if operation is kinds.SUBPATTERN:
+            return self.text(argument[-1])
+        if operation is kinds.ATOMIC_GROUP:
+            return self.text(argument)
+        if operation is kinds.BRANCH:
+            return self._branch(argument[1])
+        return ""
+
+    def _branch(self, branches: Any) -> str:
+        if self._length == "usual":
+            return self.text(self._source.choice(branches))
+        return sorted((self.text(branch) for branch in branches), key=len)[0 if self._length == "shortest" else -1]
+
+    def _repetitions(self, low: int, high: int, inner: Any) -> int:
+        if self._length == "shortest" or (self._length == "longest" and high != kinds.MAXREPEAT):
+            return low if self._length == "shortest" else int(high)
+        classes = _classes(inner[0]) if len(inner) == 1 else None
+        if classes is None or len(classes[0]) < 2:
+            return max(low, min(high, _GROUP_REPETITIONS))
+        unique = math.ceil(_UNIQUE_BITS / math.log2(len(classes[0])))
+        return self._source.randint(max(low, min(high, unique)), max(low, min(high, max(_LONGEST, unique))))
+
+    def _pick(self, classes: tuple[Sequence[str], Sequence[str]]) -> str:
+        return self._source.choice(classes[0])
 
 
-def _generate_node(node: tuple[Any, Any], source: random.Random) -> str:
+class _CoveringSampler(_Sampler):
+    """Prefers characters that no text has had yet."""
+
+    def __init__(self, source: random.Random, length: Length) -> None:
+        super().__init__(source, length)
+        self.covered: set[str] = set()
+
+    def _pick(self, classes: tuple[Sequence[str], Sequence[str]]) -> str:
+        new = [character for character in classes[1] if character not in self.covered]
+        character = self._source.choice(new or classes[1])
+        self.covered.add(character)
+        return character
+
+
+def _classes(node: tuple[Any, Any]) -> tuple[Sequence[str], Sequence[str]] | None:
+    """Of a node that is one character of several: those of ordinary texts, and all; None for another node."""
     operation, argument = node
-    if operation is kinds.LITERAL:
-        return chr(argument)
     if operation is kinds.ANY:
-        return source.choice(_WORD)
+        return _WORD, _WORD
     if operation is kinds.NOT_LITERAL:
-        return source.choice(_characters(((kinds.NEGATE, None), (kinds.LITERAL, argument))))
-    if operation is kinds.IN:
-        return source.choice(_characters(tuple(argument)))
-    if operation in (kinds.MAX_REPEAT, kinds.MIN_REPEAT, kinds.POSSESSIVE_REPEAT):
-        low, high, inner = argument
-        return "".join(_generate(inner, source) for _ in range(max(low, min(high, _MAX_REPETITIONS))))
-    if operation is kinds.SUBPATTERN:
-        return _generate(argument[-1], source)
-    if operation is kinds.ATOMIC_GROUP:
-        return _generate(argument, source)
-    if operation is kinds.BRANCH:
-        return _generate(source.choice(argument[1]), source)
-    return ""
+        return _characters(((kinds.NEGATE, None), (kinds.LITERAL, argument)))
+    return _characters(tuple(argument)) if operation is kinds.IN else None
 
 
 @lru_cache
-def _characters(items: tuple[tuple[Any, Any], ...]) -> Sequence[str]:
-    """Of a class: its letters and digits, else its printable characters, else its first one."""
+def _characters(items: tuple[tuple[Any, Any], ...]) -> tuple[Sequence[str], Sequence[str]]:
+    """Of a class: the characters of ordinary texts, and all that are visible in ASCII.
+
+    A class that is described by what it lacks counts as letters and digits, as far as it has any.
+    """
     negated = items[0][0] is kinds.NEGATE
     allowed = [c for c in _PRINTABLE if any(_contains(item, c) for item in items) is not negated]
     plain = [character for character in allowed if character in _WORD]
-    if plain or allowed:
-        return plain or allowed
+    if plain and (negated or any(_is_complement(item) for item in items)):
+        return plain, plain
+    visible = [character for character in allowed if character != " "] or allowed
+    if visible:
+        return [character for character in visible if character not in _UNSAFE] or visible, visible
     operation, argument = items[0]
-    return chr(argument[0] if operation is kinds.RANGE else argument) if not negated else "\xa1"
+    first = chr(argument[0] if operation is kinds.RANGE else argument) if not negated else "\xa1"
+    return first, first
+
+
+def _is_complement(item: tuple[Any, Any]) -> bool:
+    return item[0] is kinds.CATEGORY and item[1] in (
+        kinds.CATEGORY_NOT_DIGIT,
+        kinds.CATEGORY_NOT_WORD,
+        kinds.CATEGORY_NOT_SPACE,
+    )
 
 
 def _contains(item: tuple[Any, Any], character: str) -> bool:

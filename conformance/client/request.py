@@ -139,7 +139,7 @@ class Request:
         if self.idempotency.carrier != "body" or not isinstance(self.body, dict):
             return self.body
         try:
-            return pointer.put(self.body, self.idempotency.pointer, self.key)
+            return pointer.put(self.body, self.idempotency.pointer, self.idempotency.write(self.key))
         except KeyError:  # an object on the pointer's path has another type: there is no place for the key
             return self.body
 
@@ -151,9 +151,9 @@ class Request:
         query = list(self.query)
         if self.key is not None and self.idempotency is not None:
             if self.idempotency.carrier == "header":
-                headers.append((self.idempotency.name, self.key))
+                headers.append((self.idempotency.name, self.idempotency.write(self.key)))
             elif self.idempotency.carrier == "query":
-                query.append((self.idempotency.name, self.key))
+                query.append((self.idempotency.name, self.idempotency.write(self.key)))
         pairs = [(name, _percent_encode(value)) for name, value in query] + list(self.raw_query.items())
         if pairs:
             target += "?" + "&".join(f"{_percent_encode(name)}={value}" for name, value in pairs)

@@ -15,10 +15,15 @@ from conformance.profile.facts import (
     EmptyText,
     Factor,
     FixtureName,
+    InFlight,
+    KeptStatuses,
+    KeyCase,
     KeyFormat,
+    KeyParts,
     MissingKey,
     OperationId,
     Order,
+    OtherFormat,
     PageSizeTreatment,
     PastTheEnd,
     Pointer,
@@ -48,11 +53,32 @@ class Idempotency:
     """Empty where not stated."""
     volatile: Annotated[Pointers, fact("Members that may differ in a replay.")] = ()
     retention_s: Annotated[Positive | None, fact("The minimum time for which a key is stored, in seconds.")] = None
+    kept: Annotated[
+        KeptStatuses | None, fact("The statuses whose answers are stored and replayed; any other answer frees the key.")
+    ] = None
+    namespace: Annotated[
+        KeyParts | None,
+        fact(
+            "What a key belongs to: the same key under another one is another call. Under another one of the rest: 409."
+        ),
+    ] = None
+    in_flight: Annotated[InFlight, fact("A duplicate of a call in progress: it waits and is replayed, or 409.")] = ""
+    other_format: Annotated[OtherFormat, fact("The answer to a key of another format: 400, or as to any key.")] = ""
+    case: Annotated[KeyCase, fact("Whether keys that differ in upper and lower case are different keys.")] = ""
+    written: Annotated[
+        Text, fact("How a key is written at its carrier: {key}, and what stands around it.", placeholders="never")
+    ] = "{key}"
 
     @property
     def place(self) -> str:
         """The pointer of the body's member that carries the key; empty for other carriers."""
         return self.pointer if self.carrier == "body" else ""
+
+    def write(self, key: str) -> str:
+        """The text at the carrier. Between double quotes, a key is escaped as a string of RFC 8941."""
+        if '"{key}"' in self.written:
+            key = key.replace("\\", r"\\").replace('"', r"\"")
+        return self.written.replace("{key}", key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,16 @@ def _idempotency(document: Document) -> Iterator[Problem]:
         except re.error as error:
             message = f"{form['pattern']!r} is no regular expression: {error}"
             yield Problem(("idempotency", "format", "pattern"), message)
+    if form == "any" and "format" in table and "other_format" in table:
+        yield Problem(("idempotency", "other_format"), 'with format = "any" there is no key of another format')
+    if 200 not in table.get("kept", [200]):
+        yield Problem(("idempotency", "kept"), "lacks 200", "a call that was answered 200 is replayed (IDEM-1)")
+    written = table.get("written", "{key}")
+    rest = written.replace("{key}", "", 1)
+    if written.count("{key}") != 1 or "{" in rest or "}" in rest:
+        yield Problem(("idempotency", "written"), "must hold {key} once, and no other brace")
+    elif table["carrier"] == "header" and not (rest.isascii() and (rest.isprintable() or not rest)):
+        yield Problem(("idempotency", "written"), "is not valid in a header")
 
 
 def _operations(document: Document, contract: Contract) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from conformance.reference.call import Answer, Call, Refusal, canonical
-from conformance.reference.policy import Handler, Waits
+from conformance.reference.policy import Handler, Policy, Waits, with_idempotency
 from conformance.reference.tables import effects, records, reservations
 
 LEASE_S = 10.0
@@ -69,6 +69,33 @@ def owner(call: Call) -> str:
 def by_path(call: Call) -> tuple[str, ...]:
     """The namespace of a key: owner, operation and path id."""
     return (owner(call), call.operation, *call.path.values())
+
+
+def key_parts(call: Call, *names: str) -> tuple[str, ...]:
+    """The values of some of credential, installation, operation and path. Calls of public operations have no caller."""
+    client = f"client:{call.body.get('clientId', '')}" if call.operation == "exchangeOAuthToken" else ""
+    values = {
+        "credential": f"credential:{call.caller.name}" if call.caller else client,
+        "installation": f"installation:{call.caller.installation}" if call.caller else client,
+        "operation": call.operation,
+        "path": "/".join((call.operation, *call.path.values())),
+    }
+    return tuple(values[name] for name in names)
+
+
+def with_namespace(policy: Policy, *parts: str) -> Policy:
+    """Keys that belong to these of credential, installation, operation and path.
+
+    A key under another one of the remaining parts counts as another payload.
+    """
+
+    def fingerprint(call: Call) -> str:
+        return digest(policy.idempotency.fingerprint(call), *key_parts(call, *remaining))
+
+    remaining = [part for part in ("installation", "operation", "path") if part not in parts]
+    if "credential" in parts:
+        remaining = [part for part in remaining if part != "installation"]
+    return with_idempotency(policy, namespace=lambda call: key_parts(call, *parts), fingerprint=fingerprint)
 
 
 def by_content(call: Call) -> str:

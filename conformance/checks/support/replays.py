@@ -127,3 +127,15 @@ async def variations(case: Case, request: Request, where: str) -> list[Any]:
         f"{leaf}x" if isinstance(leaf, str) else "x"
     )  # certainly refused alone, which shows that the leaf is read
     return [*likely, pointer.replace(request.body, where, last_resort)]
+
+
+async def other_body(case: Case, request: Request) -> Any:
+    """Another valid body for the same resource. Inapplicable where none is known."""
+    rendered = [await case.runtime.arranger.render_body(request, template) for template in case.facts.bodies]
+    candidates = [body for body in rendered if not strictjson.is_equal(body, request.body)]
+    for where, _ in reversed(free_leaves(request)):
+        candidates += (await variations(case, request, where))[:-1]
+        if candidates:
+            break
+    case.require_case(candidates, "no other valid body is known")
+    return candidates[0]

@@ -12,6 +12,15 @@ from typing import Any
 
 from conformance.core.errors import UsageError
 
+NAMESPACES: Mapping[str, tuple[str, ...]] = {
+    "path": ("installation", "operation", "path"),
+    "operation": ("installation", "operation"),
+    "installation": ("installation",),
+    "credential": ("credential", "operation"),
+    "caller": ("credential", "path"),
+    "global": (),
+}
+"""What a key belongs to, as the profile states it."""
 STAGES = ("authenticate", "authorize", "limit", "read_key", "read_body", "locate")
 OPERATIONS_BY_EXAMPLE = (
     # their bodies need no fixture, so that an example of the schema is valid
@@ -45,9 +54,11 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "key_pointer": ("/idempotencyKey", "/context/key", "/call/idempotency/key~1id", "/_key"),
     "key_format": ("uuid", "any", "[a-z0-9]{16,64}", "[A-Z]{3}-[0-9]{12}", "idem_[0-9a-f]{24}", "[0-9]{18,20}"),
     "key_in_schema": (False, True),
+    "key_case": ("sensitive", "insensitive"),
+    "key_written": ("{key}", '"{key}"', "key={key}"),
     "missing_key": ("refused", "accepted"),
     "fingerprint": ("value", "bytes"),
-    "namespace": ("path", "operation", "installation"),
+    "namespace": ("path", "operation", "installation", "credential", "caller", "global"),
     "remembers": ("successes", "refusals"),
     "replay": ("stored", "rewritten", "latest"),
     "on_flight": ("wait", "conflict"),
@@ -132,6 +143,11 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
     "omitted_facts": (
         "idempotency.missing_key",
         "idempotency.format",
+        "idempotency.kept",
+        "idempotency.namespace",
+        "idempotency.in_flight",
+        "idempotency.other_format",
+        "idempotency.case",
         "errors.volatile",
         "bodies",
         "unknown",
@@ -235,9 +251,12 @@ class RandomTarget:
     key_format: str = "uuid"
     """`uuid`, `any`, or a pattern that the whole key matches."""
     key_in_schema: bool = False
+    key_case: str = "sensitive"
+    key_written: str = "{key}"
     missing_key: str = "refused"
     fingerprint: str = "value"
     namespace: str = "path"
+    """A name of `NAMESPACES`."""
     remembers: str = "successes"
     replay: str = "stored"
     on_flight: str = "wait"
@@ -346,6 +365,8 @@ def make_consistent(target: RandomTarget) -> RandomTarget:
     if stages.index("authorize") < stages.index("authenticate"):
         stages.remove("authorize")
         stages.insert(stages.index("authenticate") + 1, "authorize")
+    if target.remembers == "refusals":  # what is refused before the key is looked up cannot be stored under it
+        stages = [name for name in stages if name in ("authenticate", "authorize", "limit")] + ["read_key", "read_body"]
     required_facts: set[str] = set()
     if target.key_format not in ("uuid", "any"):
         required_facts.add("idempotency.format")

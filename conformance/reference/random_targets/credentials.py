@@ -18,7 +18,8 @@ _VALUE = "([A-Za-z0-9._~+/=-]+)"
 
 def key_reader(target: RandomTarget, parse: Callable[[Call, bytes], JsonValue]) -> Callable[[Call], str | None]:
     """Builds `IdempotencyRules.key`; an empty key counts as absent. `parse` reads bodies, which may carry the key."""
-    form = re.compile(_FORMATS.get(target.key_format, target.key_format))
+    prefix, suffix = map(re.escape, target.key_written.split("{key}"))
+    form = re.compile(f"{prefix}({_FORMATS.get(target.key_format, target.key_format)}){suffix}")
     name = target.key_name
 
     def key_values(call: Call) -> list[Any]:
@@ -37,9 +38,10 @@ def key_reader(target: RandomTarget, parse: Callable[[Call, bytes], JsonValue]) 
             if target.missing_key == "accepted":
                 return None
             raise Refusal("missing_key", "An idempotency key is required.")
-        if len(values) > 1 or not isinstance(values[0], str) or not form.fullmatch(values[0]):
+        match = form.fullmatch(values[0]) if len(values) == 1 and isinstance(values[0], str) else None
+        if match is None:
             raise Refusal("bad_key", "The idempotency key is malformed.")
-        return values[0]
+        return match[1].lower() if target.key_case == "insensitive" else match[1]
 
     return key
 

@@ -26,7 +26,7 @@ from conformance.reference.policy import (
     with_status,
 )
 from conformance.reference.random_targets.boundary import Boundary
-from conformance.reference.random_targets.choices import RandomTarget
+from conformance.reference.random_targets.choices import NAMESPACES, RandomTarget
 from conformance.reference.random_targets.credentials import authenticator, key_reader, without_key
 from conformance.reference.random_targets.errors import SHAPES, writer
 from conformance.reference.variants import answers, identity, oauth, order, requests
@@ -90,10 +90,8 @@ def _bodies(policy: Policy, target: RandomTarget, boundary: Boundary) -> Policy:
 def _keys(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Policy:
     if target.fingerprint == "bytes":
         policy = idempotency_variants.raw_bytes(policy)
-    if target.namespace == "installation":
-        policy = idempotency_variants.key_per_installation(policy)
-    if target.namespace == "operation":
-        policy = _key_per_operation(policy)
+    if target.namespace != "path":
+        policy = idempotency.with_namespace(policy, *NAMESPACES[target.namespace])
     if target.replay == "rewritten":
         policy = idempotency_variants.replay_rewritten(policy)
     if target.replay == "latest":
@@ -101,19 +99,6 @@ def _keys(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Policy:
     if target.remembers == "refusals":
         policy = idempotency_variants.refusals_stored(policy)
     return with_idempotency(policy, on_flight=target.on_flight, work_s=target.work_ms / 1000)
-
-
-def _key_per_operation(policy: Policy) -> Policy:
-    """Reuse of a key on another path id counts as another payload."""
-    plain = policy.idempotency.fingerprint
-
-    def fingerprint(call: Call) -> str:
-        return idempotency.digest(plain(call), *call.path.values())
-
-    def namespace(call: Call) -> tuple[str, ...]:
-        return (idempotency.owner(call), call.operation)
-
-    return with_idempotency(policy, namespace=namespace, fingerprint=fingerprint)
 
 
 def _resources(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Policy:

@@ -19,7 +19,7 @@ from conformance.reference.random_targets.boundary import (
     translate_pointer,
     unknown_id,
 )
-from conformance.reference.random_targets.choices import RandomTarget
+from conformance.reference.random_targets.choices import NAMESPACES, RandomTarget
 from conformance.reference.random_targets.credentials import key_schema
 from conformance.reference.random_targets.errors import SHAPES, volatile_of
 from conformance.reference.random_targets.policy_builder import STEADY
@@ -101,6 +101,12 @@ def _idempotency(target: RandomTarget, names: Table) -> Patch:
         "format": target.key_format if target.key_format in ("uuid", "any") else {"pattern": target.key_format},
         "missing_key": target.missing_key,
         "volatile": [translate_pointer(names, pointer) for pointer in volatile[target.replay]],
+        "kept": [200] if target.remembers == "successes" else [200, 400, 404, 409],
+        "namespace": list(NAMESPACES[target.namespace]),
+        "in_flight": "conflict" if target.on_flight == "conflict" and target.work_ms else "waits",
+        "other_format": None if target.key_format == "any" else "refused",
+        "case": target.key_case,
+        "written": target.key_written,
     }
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from conformance.reference import idempotency, objects
 from conformance.reference.call import Answer, Call, JsonValue, Refusal
-from conformance.reference.idempotency import Record, address, digest, find, owner, save
+from conformance.reference.idempotency import Record, address, digest, find, save, with_namespace
 from conformance.reference.pipeline import read_body
 from conformance.reference.policy import Handler, Policy, evolve, with_idempotency, with_shape
 from conformance.reference.registry import variant
@@ -16,12 +16,22 @@ from conformance.reference.registry import variant
 WORK_S = 0.02
 
 
-@variant("D03", requirement="IDEM-7", title="in-flight duplicate waits, then replays 200")
+@variant(
+    "D03",
+    requirement="IDEM-7",
+    title="in-flight duplicate waits, then replays 200",
+    profile={"idempotency": {"in_flight": "waits"}},
+)
 def duplicate_waits(policy: Policy) -> Policy:
     return with_idempotency(policy, on_flight="wait", work_s=WORK_S)
 
 
-@variant("D04", requirement="IDEM-7", title="in-flight duplicate answers 409 at once")
+@variant(
+    "D04",
+    requirement="IDEM-7",
+    title="in-flight duplicate answers 409 at once",
+    profile={"idempotency": {"in_flight": "conflict"}},
+)
 def duplicate_conflicts(policy: Policy) -> Policy:
     return with_idempotency(policy, on_flight="conflict", work_s=WORK_S)
 
@@ -39,7 +49,12 @@ def canonical_json(policy: Policy) -> Policy:
     return with_idempotency(policy, fingerprint=idempotency.by_content)
 
 
-@variant("D07", requirement="IDEM-8", title="4xx stored and replayed under the key")
+@variant(
+    "D07",
+    requirement="IDEM-8",
+    title="4xx stored and replayed under the key",
+    profile={"idempotency": {"kept": [200, 400, 404, 409]}},
+)
 def refusals_stored(policy: Policy) -> Policy:
     """All except 401, 403 and 429, which do not depend on the request itself; invalid bodies by their bytes."""
 
@@ -67,12 +82,14 @@ def successes_stored(policy: Policy) -> Policy:
     return with_idempotency(policy, remembers=lambda status: 200 <= status < 300)
 
 
-@variant("D09", requirement="IDEM-5", title="key namespace is the installation: reuse on another op answers 409")
+@variant(
+    "D09",
+    requirement="IDEM-5",
+    title="key namespace is the installation: reuse on another op answers 409",
+    profile={"idempotency": {"namespace": ["installation"]}},
+)
 def key_per_installation(policy: Policy) -> Policy:
-    def fingerprint(call: Call) -> str:
-        return digest(policy.idempotency.fingerprint(call), call.operation, *call.path.values())
-
-    return with_idempotency(policy, namespace=lambda call: (owner(call),), fingerprint=fingerprint)
+    return with_namespace(policy, "installation")
 
 
 @variant("D10", requirement="IDEM-5", title="key namespace is the operation+path: reuse on another op executes")

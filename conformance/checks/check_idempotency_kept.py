@@ -1,0 +1,184 @@
+"""Which answers are stored under a key, and which free it (IDEM-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.effects import fixtures_of
+from conformance.checks.support.invalid_bodies import contract_breaks
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import drop_volatile, expect_same, other_body, replay
+from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.state_walk import kind_of
+from conformance.checks.support.transitions import ALLOWED, CONFLICT, Place, States, declared_transitions, into_conflict
+from conformance.checks.support.unknown_ids import unknown_id_like
+from conformance.client.request import Request
+from conformance.client.response import Answer
+from conformance.contract import Operation
+from conformance.core import strict_json as strictjson
+from conformance.profile.behavior import Transition
+from conformance.profile.model import Profile
+
+_PATH = ("api-key idempotent path", "public idempotent path")
+_BODY = ("api-key idempotent", "public idempotent")
+
+
+def _is_kept(case: Case, status: int) -> bool:
+    """Whether the profile states that answers of this status are stored."""
+    idempotency = case.profile.idempotency
+    case.need(idempotency, "idempotency", "the key's carrier is needed")
+    assert idempotency is not None
+    case.need(idempotency.kept, "idempotency.kept", "the statuses of stored answers are needed")
+    return status in (idempotency.kept or ())
+
+
+@check("IDEM-12", on=_PATH)
+async def a_stored_success_outlives_a_change(case: Case) -> None:
+    """A 200 is replayed although another call has changed the same resource since."""
+    _is_kept(case, 200)
+    request = await case.arrange()
+    changes = _changes(case, request)
+    case.require_case(changes, "no other call is known that changes the same resource")
+    first = await case.control(request)
+    for operation in changes:
+        other = await case.arrange(operation, preset=fixtures_of(request), prove_control=False)
+        if (await case.send(other, f"{operation.id}, a change")).ok:
+            expect_same(case, first, await replay(case, first.request, "replay after a change"))
+            return
+    case.require_case(False, "no other call on the same resource was answered 200")
+
+
+def _changes(case: Case, request: Request) -> list[Operation]:
+    """Operations that the stated transitions allow after the request, first those after which it would conflict."""
+    states, name = States(case.profile.transitions), case.operation.id
+    place = Place(next(iter(request.fixtures.members), ""), (name,))
+    allowed = [other for other in _siblings(case) if states.expected_outcome(place, other.id) == ALLOWED]
+    allowed.sort(key=lambda other: states.expected_outcome(place.extend(other.id), name) != CONFLICT)
+    return [*allowed[:1], *([case.operation] if states.expected_outcome(place, name) != CONFLICT else [])]
+
+
+def _siblings(case: Case) -> list[Operation]:
+    """The other writes on the same kind of resource."""
+    kind = kind_of(case, case.operation)
+    writes = [operation for operation in case.contract.operations.values() if operation.idempotent]
+    return [operation for operation in writes if operation != case.operation and kind_of(case, operation) == kind]
+
+
+@check("IDEM-12", on=_PATH)
+async def a_404_is_stored_or_frees_the_key(case: Case) -> None:
+    """Another payload under the key of a 404 is answered 409 where 404 is stored, and 404 where it frees the key."""
+    is_kept = _is_kept(case, 404)
+    request = await case.arrange()
+    declared = await case.runtime.arranger.unknown_path_values(request)
+    values = {name: unknown_id_like(value) for name, value in request.path.items()} | declared
+    unknown = request.with_path(**values)
+    other = unknown.with_body(await other_body(case, request))
+    lone_answer = await case.send(other.with_fresh_key(), "another payload, alone")
+    first = await case.send(unknown, "an unknown resource")
+    case.require_case(first.status == lone_answer.status == 404, f"an unknown resource is answered {first.summary}")
+    second = await case.send(other, "another payload under the same key")
+    if is_kept:
+        _expect(case, 404, second.status == 409, second.status == 404, first, second)
+    else:
+        await _expect_free(case, second.status == 404, first, second)
+
+
+def _first_break(profile: Profile, operation: Operation) -> Mapping[str, Any]:
+    """One body that its schema does not allow."""
+    name, found = next(iter(contract_breaks(profile, operation).items()))
+    return {name.partition("/")[0]: found}
+
+
+@check("IDEM-12", on=_BODY, cases=_first_break)
+async def a_400_is_stored_or_frees_the_key(case: Case, found: tuple[str, Any] | None) -> None:
+    """A valid body under the key of an invalid one is answered 409 where 400 is stored, and 200 where it is not."""
+    is_kept = _is_kept(case, 400)
+    case.require_case(found, "no body is known that its schema does not allow")
+    assert found is not None
+    request = await case.arrange()
+    bad = found[1](request)
+    first = await case.send(bad, f"an invalid {found[0]}")
+    case.require_case(first.status == 400, f"an invalid {found[0]} is answered {first.summary}")
+    second = await case.send(request, "a valid body under the same key")
+    if is_kept:
+        _expect(case, 400, second.status in (400, 409), second.ok, first, second)
+    else:
+        await _expect_free(case, second.ok, first, second)
+
+
+class WayOut(NamedTuple):
+    """A state in which the operation conflicts, and an operation after which it is allowed."""
+
+    transition: Transition
+    change: str
+
+
+def _ways_out(profile: Profile, operation: Operation) -> Mapping[str, WayOut | None]:
+    """By name; where no transition of the operation is stated, one case that says so."""
+    found = {f"{way.transition.fixture}-{way.change}": way for way in _find_ways_out(profile, operation)}
+    is_stated = any(transition.operation == operation.id for transition in profile.transitions)
+    return {**found} if found or is_stated else {"": None}
+
+
+def _find_ways_out(profile: Profile, operation: Operation) -> Iterator[WayOut]:
+    states = States(profile.transitions)
+    for transition in declared_transitions(profile, operation).values():
+        if transition is None:
+            continue
+        place = Place(transition.fixture, transition.after)
+        for change in dict.fromkeys(t.operation for t in profile.transitions):
+            if (
+                states.expected_outcome(place, change) == ALLOWED
+                and states.expected_outcome(place.extend(change), operation.id) == ALLOWED
+            ):
+                yield WayOut(transition, change)
+
+
+@check("IDEM-12", on=_PATH, cases=_ways_out)
+async def a_409_is_stored_or_frees_the_key(case: Case, way: WayOut | None) -> None:
+    """After a state conflict the state allows the call: the same key is answered 409 if that is stored, else 200."""
+    is_kept = _is_kept(case, 409)
+    case.need(way, f"transitions.{case.operation.id}", "a state in which the operation conflicts is needed")
+    assert way is not None
+    request = await into_conflict(case, way.transition)
+    first = await case.send(request, f"in the state {way.transition.fixture}")
+    if first.status != 409:
+        raise Inconclusive(f"the state conflict was answered {first.summary}", first, cause="CONF-1")
+    change = case.contract.operations[way.change]
+    await case.control(
+        await case.arrange(change, preset=fixtures_of(request)), f"{way.change}, which ends the conflict"
+    )
+    second = await case.send(request, "the same call after the change")
+    if is_kept:
+        _expect(case, 409, second.status == 409, second.ok, first, second)
+        if not (fresh := await case.send(request.with_fresh_key(), "another key after the change")).ok:
+            raise Inconclusive(f"after the change another key is answered {fresh.summary}", fresh)
+    else:
+        await _expect_free(case, second.ok, first, second)
+
+
+def _expect(case: Case, status: int, is_stored: bool, is_free: bool, first: Answer, second: Answer) -> None:
+    """Violated if the key is free; inconclusive if it is neither stored nor free."""
+    if is_stored:
+        return
+    if not is_free:
+        raise Inconclusive(f"the same key was then answered {second.summary}", first, second)
+    message = f"{status} is one of idempotency.kept, and its key was free"
+    raise case.violation(message, first, second, expected="the key in use: 409")
+
+
+async def _expect_free(case: Case, is_free: bool, first: Answer, second: Answer) -> None:
+    """Violated if the key's first answer is stored; inconclusive if the second is refused with another key as well."""
+    if is_free:
+        return
+    repeat = await case.send(first.request, "the first call again")
+    fresh = await case.send(second.request.with_fresh_key(), "another key")
+    if fresh.status == second.status:
+        raise Inconclusive(f"another key is answered {fresh.summary} as well", first, second, fresh)
+    volatile = (*case.volatile, *case.profile.errors_volatile)
+    if not strictjson.is_equal(drop_volatile(repeat.value, volatile), drop_volatile(first.value, volatile)):
+        raise Inconclusive("a refused call keeps its key in use", first, second, repeat, cause="IDEM-7")
+    message = f"{first.status} is not one of idempotency.kept, and its key was not free"
+    raise case.violation(message, first, repeat, second, expected="the answer that another key gets")

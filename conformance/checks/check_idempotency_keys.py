@@ -1,0 +1,172 @@
+"""The grammar of keys: lengths, characters, case, another format (IDEM-13)."""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import other_body
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.pattern import covering_samples, sample, widths
+from conformance.client.request import Request, is_well_formed, malformed_key, new_key
+from conformance.contract import Operation
+from conformance.core import strict_json as strictjson
+from conformance.profile.behavior import Idempotency
+from conformance.profile.model import Profile
+
+_MOST_KEYS: Final = 12
+_LONGEST: Final = 2_000
+"""Characters: a longer key may exceed the bounds that servers have for headers and request targets."""
+_ATTEMPTS: Final = 50
+_UUID_VERSIONS: Final = (1, 3, 4, 5)
+"""Of RFC 4122."""
+_CREATE: Final = "createInstallationWebhook"
+_RANDOM = secrets.SystemRandom()
+Make = Callable[[Idempotency], list[str]]
+
+
+def _idempotency(case: Case, fact: str, reason: str) -> Idempotency:
+    idempotency = case.profile.idempotency
+    case.need(idempotency, "idempotency", "the key's carrier is needed")
+    assert idempotency is not None
+    case.need(idempotency.format, "idempotency.format", "the key's format is needed")
+    case.need(getattr(idempotency, fact), f"idempotency.{fact}", reason)
+    return idempotency
+
+
+def _shortest(idempotency: Idempotency) -> list[str]:
+    return [sample(idempotency.pattern, _RANDOM, "shortest")] if idempotency.format == "pattern" else []
+
+
+def _longest(idempotency: Idempotency) -> list[str]:
+    length = widths(idempotency.pattern)[1] if idempotency.format == "pattern" else None
+    return [sample(idempotency.pattern, _RANDOM, "longest")] if length and length <= _LONGEST else []
+
+
+def _every_character(idempotency: Idempotency) -> list[str]:
+    if idempotency.format == "pattern":
+        return covering_samples(idempotency.pattern, _RANDOM, _MOST_KEYS)
+    if idempotency.format == "any":
+        return [uuid.uuid4().hex + part for part in ("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "ghijklmnopqrstuvwxyz-_.~:/+=@")]
+    return [str(uuid.UUID(int=secrets.randbits(128), version=version)) for version in _UUID_VERSIONS]
+
+
+def _forms(profile: Profile, _operation: Operation) -> Mapping[str, Make]:
+    """The lengths of a UUID do not differ, and those of any key have no bounds."""
+    return {**_lengths(profile, _operation), "characters": _every_character}
+
+
+def _lengths(profile: Profile, _operation: Operation) -> Mapping[str, Make]:
+    has_lengths = profile.idempotency is not None and profile.idempotency.format == "pattern"
+    return {"shortest": _shortest, "longest": _longest} if has_lengths else {}
+
+
+@check("IDEM-13", cases=_forms)
+async def a_key_of_the_stated_grammar_is_accepted(case: Case, make: Make) -> None:
+    """The shortest and the longest key, and keys with every character of the stated format, are accepted."""
+    idempotency = _idempotency(case, "format", "the key's format is needed")
+    keys = [key for key in make(idempotency) if is_well_formed(idempotency, key)]
+    case.require_case(keys, "the stated format has no such key")
+    for key in keys if case.operation.id == _CREATE else keys[:1]:
+        request = await case.arrange()
+        answer = await case.send(request.with_key(key), f"a key of {len(key)} characters")
+        if answer.ok:
+            continue
+        await case.control(request.with_fresh_key())
+        if answer.status == 409:
+            raise Inconclusive("a key that is so short was used before", answer)
+        raise case.violation("a key of the stated format was refused", answer, expected="200")
+
+
+@check("IDEM-13", on=_CREATE, cases=_lengths)
+async def keys_that_differ_at_the_end_are_different_keys(case: Case, make: Make) -> None:
+    """Two of the shortest and two of the longest keys that differ in the last character are different keys."""
+    idempotency = _idempotency(case, "format", "the key's format is needed")
+    key = next(iter(make(idempotency)), "")
+    others = [key[:-1] + character for character in dict.fromkeys("0189abxyzAXZ-_") if key and character != key[-1]]
+    others = [other for other in others if is_well_formed(idempotency, key) and is_well_formed(idempotency, other)]
+    others = [other for other in others if other.lower() != key.lower()]
+    case.require_case(others, "no such key of the stated format has another one beside it")
+    first = await case.send((await case.arrange()).with_key(key), "a key")
+    request = await _other_call(case, first.request)
+    second = await case.send(request.with_key(others[0]), "a key with another last character")
+    if not first.ok or second.status != 409:
+        case.require_case(first.ok and second.ok, f"the keys were answered {first.summary} and {second.summary}")
+        return
+    await case.control(request.with_fresh_key())
+    raise case.violation("two keys that differ in the last character are one key", first, second, expected="200")
+
+
+async def _other_call(case: Case, like: Request) -> Request:
+    """Another call of the operation, with another payload."""
+    request = await case.arrange()
+    return (
+        request.with_body(await other_body(case, request)) if strictjson.is_equal(request.body, like.body) else request
+    )
+
+
+@check("IDEM-13", on=_CREATE)
+async def case_tells_keys_apart_as_stated(case: Case) -> None:
+    """Another payload under a key in the other case: another call where case matters, otherwise 409."""
+    idempotency = _idempotency(case, "case", "whether case tells keys apart is needed")
+    key, swapped = _pair_of_cases(idempotency)
+    case.require_case(key, "no two keys of the stated format differ in case only")
+    first = await case.control((await case.arrange()).with_key(key))
+    request = await _other_call(case, first.request)
+    second = await case.send(request.with_key(swapped), "the key in the other case")
+    is_other_format = idempotency.case == "sensitive" and idempotency.format == "uuid" and second.status == 400
+    case.require_case(not is_other_format, "a UUID in capitals counts as another format")
+    expected = 200 if idempotency.case == "sensitive" else 409
+    if second.status == expected:
+        return
+    await case.control(request.with_fresh_key())
+    message = f"a key in the other case was answered {second.summary}, and idempotency.case is {idempotency.case!r}"
+    raise case.violation(message, first, second, expected=str(expected))
+
+
+def _pair_of_cases(idempotency: Idempotency) -> tuple[str, str]:
+    """Two keys of the format that differ in case only; empty where none is found."""
+    for _ in range(_ATTEMPTS):
+        key = new_key(idempotency)
+        swapped = key.upper() if idempotency.format == "uuid" else key.swapcase()
+        if swapped != key and (idempotency.format == "uuid" or is_well_formed(idempotency, swapped)):
+            return key, swapped
+    return "", ""
+
+
+@check("IDEM-13")
+async def a_key_of_another_format_is_treated_as_stated(case: Case) -> None:
+    """A key of another format, also one just outside of the stated bounds, is refused with 400, or accepted."""
+    idempotency = _idempotency(case, "other_format", "the answer to a key of another format is needed")
+    keys = _other_keys(idempotency)
+    case.require_case(keys, "no key of another format is known")
+    for key in keys if case.operation.id == _CREATE else keys[:1]:
+        request = await case.arrange()
+        purpose = f"a key of another format, {len(key)} characters"
+        if idempotency.other_format == "refused":
+            await case.negative(request, request.with_key(key), {400}, purpose)
+            continue
+        answer = await case.send(request.with_key(key), purpose)
+        if not answer.ok:
+            await case.control(request.with_fresh_key())
+            message = f"{purpose}, was refused, and idempotency.other_format is 'accepted'"
+            raise case.violation(message, answer, expected="200")
+
+
+def _other_keys(idempotency: Idempotency) -> list[str]:
+    """Keys that the format does not allow, each unique to the run where it may be accepted."""
+    unique = uuid.uuid4().hex
+    if idempotency.other_format == "accepted":
+        candidates = [f"other-format-{unique}", f"{unique}{unique}"]
+    elif idempotency.format == "uuid":
+        key = new_key(idempotency)
+        candidates = ["no such format", f"{key}0", key[:-1], f"{key[:-1]}g", f"{key}!"]
+    else:
+        shortest, longest = _shortest(idempotency), _longest(idempotency)
+        candidates = [malformed_key(idempotency), *(key[:-1] for key in shortest), *(f"{key}0" for key in longest)]
+        candidates += [f"{key}{key[-1:]}" for key in longest]
+    return [key for key in dict.fromkeys(candidates) if key and not is_well_formed(idempotency, key)]

@@ -1,0 +1,141 @@
+"""What a key belongs to: credential, installation, operation, path (IDEM-14)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.effects import fixtures_of
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import are_alike, other_body
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.request import Request
+from conformance.client.response import Answer
+from conformance.core import strict_json as strictjson
+
+_PATH = ("api-key idempotent path", "public idempotent path")
+_CARTS: Final = ("quotePublicCart", "revokePublicCart", "removePublicCartPromotion")
+_BEFORE: Final = {
+    "quotePublicCart": "removePublicCartPromotion",
+    "removePublicCartPromotion": "quotePublicCart",
+    "revokePublicCart": "quotePublicCart",
+    "checkoutPublicCart": "quotePublicCart",
+    "createInstallationWebhook": "updateInstallationWebhook",
+    "updateInstallationWebhook": "createInstallationWebhook",
+    "requestStorefrontOrderAfterSales": "quotePublicCart",
+    "consumeHostedCheckoutBrowserTicket": "cancelHostedCheckoutBrowser",
+    "cancelHostedCheckoutBrowser": "consumeHostedCheckoutBrowserTicket",
+}
+"""Operation -> another one, whose key it gets."""
+
+
+def _is_separate(case: Case, *parts: str) -> bool:
+    """Whether a key belongs to one of these parts, by the profile."""
+    idempotency = case.profile.idempotency
+    case.need(idempotency, "idempotency", "the key's carrier is needed")
+    assert idempotency is not None
+    case.need(idempotency.namespace is not None, "idempotency.namespace", "what a key belongs to is needed")
+    return not {*parts}.isdisjoint(idempotency.namespace or ())
+
+
+@check("IDEM-14", on=_PATH)
+async def a_key_on_another_path_is_treated_as_stated(case: Case) -> None:
+    """A used key with another path value is a key of its own where it belongs to the path, otherwise 409."""
+    is_separate = _is_separate(case, "path")
+    first = await case.control(await case.arrange())
+    request = await case.arrange()
+    case.require_case(request.path != first.request.path, "the profile has one resource of this kind only")
+    if not case.named_in_body:
+        request = request.with_body(first.request.body)
+    second = await case.send(request.with_key(first.request.key), "the same key on another path")
+    await _judge(case, "path", is_separate, first, second)
+
+
+@check("IDEM-14", on=tuple(_BEFORE))
+async def a_key_on_another_operation_is_treated_as_stated(case: Case) -> None:
+    """A used key on another operation is a key of its own where it belongs to operation or path, otherwise 409."""
+    is_separate = _is_separate(case, "operation", "path")
+    before = case.contract.operations[_BEFORE[case.operation.id]]
+    first = await case.control(await case.arrange(before), f"control of {before.id}")
+    if is_separate and {before.id, case.operation.id} <= {*_CARTS}:
+        request = await case.arrange(preset=fixtures_of(first.request))
+        request = request.with_body(first.request.body).with_key(first.request.key)
+        second = await case.send(request, f"the key of {before.id} on its resource")
+        if second.ok or (await case.send(request.with_fresh_key(), "another key")).ok:
+            return await _judge(case, "operation", True, first, second)
+    request = await case.arrange()
+    is_other_caller = (
+        not is_separate and _is_separate(case, "credential") and request.credential != first.request.credential
+    )
+    case.require_case(not is_other_caller, "the two operations need two credentials")
+    second = await case.send(request.with_key(first.request.key), f"the key of {before.id}")
+    return await _judge(case, "operation", is_separate, first, second)
+
+
+@check("IDEM-14", on=("createInstallationWebhook", "updateInstallationWebhook", "quotePublicCart"))
+async def a_key_of_another_credential_is_treated_as_stated(case: Case) -> None:
+    """Another payload under the key of another credential of the installation: its own call, or 409, as stated."""
+    is_separate = _is_separate(case, "credential")
+    request = await case.arrange()
+    name = _other_credential(case, request)
+    first = await case.control(request)
+    other = (
+        await case.arrange(preset=fixtures_of(first.request))
+        if case.operation.path_parameters
+        else await case.arrange()
+    )
+    if strictjson.is_equal(other.body, first.request.body):
+        other = other.with_body(await other_body(case, other))
+    other = case.as_credential(other, name)
+    second = await case.send(other.with_key(first.request.key), "the same key of another credential")
+    if not is_separate and second.status == 409:
+        await case.control(other, "the same call under a key of its own")
+    await _judge(case, "credential", is_separate, first, second)
+
+
+def _other_credential(case: Case, request: Request) -> str:
+    """Another active credential of the installation that has the scope. Unstated without one."""
+    spare = case.profile.rate_limit.credential
+    candidates = [
+        credential.name
+        for credential in case.runtime.arranger.credentials(scope=case.operation.scope)
+        if credential.name != request.credential
+    ]
+    home = case.runtime.arranger.home
+    case.need_credential(
+        candidates,
+        "two active keys of one installation with the scope of the operation are needed",
+        lambda c: c.active and c.installation == home and case.operation.scope in c.scopes,
+    )
+    return min(candidates, key=lambda candidate: candidate == spare)
+
+
+@check("IDEM-14", on="createInstallationWebhook")
+async def a_key_of_another_installation_is_treated_as_stated(case: Case) -> None:
+    """A used key of another installation is a key of its own where it belongs to the caller, otherwise 409."""
+    is_separate = _is_separate(case, "credential", "installation")
+    foreign = case.foreign_credential()
+    first = await case.control(await case.arrange())
+    second = await case.send(case.as_credential(first.request, foreign), "the same key of another installation")
+    await _judge(case, "installation", is_separate, first, second)
+
+
+async def _judge(case: Case, part: str, is_separate: bool, first: Answer, second: Answer) -> None:
+    """Violated unless the second call was answered 200 where its key is its own, and 409 where it is the first one's.
+
+    That the first answer is replayed for another call is the question of IDEM-5 and IDEM-6.
+    """
+    if second.status == (200 if is_separate else 409):
+        return
+    if second.ok and are_alike(case, first, second):
+        raise Inconclusive("the first answer was replayed for another call", first, second, cause="IDEM-5")
+    if not (second.ok or second.status == 409):
+        raise Inconclusive(f"the same key under another {part} was answered {second.summary}", first, second)
+    if not is_separate:
+        message = f"the key belongs to no {part}, and the same key under another {part} was not answered 409"
+        raise case.violation(message, first, second, expected="409")
+    fresh = await case.send(second.request.with_fresh_key(), "another key")
+    if not fresh.ok:
+        raise Inconclusive(f"another key is answered {fresh.summary} as well", first, second, fresh)
+    message = f"the key belongs to the {part}, and the same key under another {part} was answered 409"
+    raise case.violation(message, first, fresh, second, expected="200")

@@ -1,0 +1,118 @@
+"""Legitimate treatments of idempotency keys, each stated in the profile."""
+
+from __future__ import annotations
+
+import re
+
+from conformance.reference.call import Call, Refusal
+from conformance.reference.idempotency import with_namespace
+from conformance.reference.policy import Policy, with_idempotency
+from conformance.reference.registry import variant
+
+
+@variant(
+    "V310",
+    requirement="IDEM-12",
+    title="answers of 200, 404 and 409 stored",
+    profile={"idempotency": {"kept": [200, 404, 409]}},
+)
+def conflicts_stored(policy: Policy) -> Policy:
+    return with_idempotency(policy, remembers=lambda status: status in (200, 404, 409))
+
+
+@variant(
+    "V311",
+    requirement="IDEM-14",
+    title="a key belongs to the credential and to the operation; the same key on another path answers 409",
+    profile={"idempotency": {"namespace": ["credential", "operation"]}},
+)
+def key_per_credential_and_operation(policy: Policy) -> Policy:
+    return with_namespace(policy, "credential", "operation")
+
+
+@variant(
+    "V312",
+    requirement="IDEM-14",
+    title="a key belongs to the path alone: the same key of another caller answers 409",
+    profile={"idempotency": {"namespace": ["path"]}},
+)
+def key_per_path_alone(policy: Policy) -> Policy:
+    return with_namespace(policy, "path")
+
+
+@variant(
+    "V313",
+    requirement="IDEM-14",
+    title="one namespace for all keys: the same key for anything else answers 409",
+    profile={"idempotency": {"namespace": []}},
+)
+def one_namespace(policy: Policy) -> Policy:
+    return with_namespace(policy)
+
+
+def with_key_format(policy: Policy, pattern: str, *, any_case: bool = False) -> Policy:
+    """Keys that the pattern matches at the header; its first group, where it has one, is the key."""
+    form = re.compile(pattern)
+
+    def key(call: Call) -> str | None:
+        values = call.request.header_values(b"idempotency-key")
+        if not values:
+            raise Refusal("missing_key", "The header Idempotency-Key is required.")
+        match = form.fullmatch(values[0]) if len(values) == 1 else None
+        if match is None:
+            raise Refusal("bad_key", "The header Idempotency-Key is malformed.")
+        text = match[form.groups]
+        return text.lower() if any_case else text
+
+    return with_idempotency(policy, key=key)
+
+
+@variant(
+    "V314",
+    requirement="IDEM-13",
+    title="keys of 8 to 64 letters, digits, underscores or hyphens, case-sensitive",
+    profile={"idempotency": {"format": {"pattern": "[A-Za-z0-9_-]{8,64}"}, "case": "sensitive"}},
+)
+def key_of_a_pattern(policy: Policy) -> Policy:
+    return with_key_format(policy, "[A-Za-z0-9_-]{8,64}")
+
+
+@variant(
+    "V315",
+    requirement="IDEM-13",
+    title="keys of a pattern whose case does not matter",
+    profile={"idempotency": {"format": {"pattern": "[A-Za-z0-9]{10,40}"}}},
+)
+def key_of_any_case(policy: Policy) -> Policy:
+    return with_key_format(policy, "[A-Za-z0-9]{10,40}", any_case=True)
+
+
+@variant(
+    "V316",
+    requirement="IDEM-13",
+    title="a key that is no UUID is accepted",
+    profile={"idempotency": {"other_format": "accepted", "case": "sensitive"}},
+)
+def any_key_accepted(policy: Policy) -> Policy:
+    return with_key_format(policy, "[!-~][ -~]{0,254}")
+
+
+@variant(
+    "V317",
+    requirement="IDEM-13",
+    title="a key is a structured-field string: UUID between double quotes (RFC 8941)",
+    profile={"idempotency": {"written": '"{key}"'}},
+)
+def quoted_key(policy: Policy) -> Policy:
+    uuid = "[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+    return with_key_format(policy, f'"({uuid})"', any_case=True)
+
+
+@variant(
+    "V318",
+    requirement="IDEM-15",
+    title="every call takes a tenth of a second, and a duplicate meanwhile answers 409",
+    profile={"idempotency": {"in_flight": "conflict"}},
+)
+def slow_conflict(policy: Policy) -> Policy:
+    return with_idempotency(policy, on_flight="conflict", work_s=0.1)
