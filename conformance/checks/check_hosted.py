@@ -1,4 +1,4 @@
-"""Hosted checkout: tickets and sessions (HO-1 to HO-5)."""
+"""Hosted checkout: tickets and sessions (HO-1 to HO-6)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP
 from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
 from conformance.checks.support.registry import check
+from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import declared_transitions, expect_conflict
+from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.model import Level
@@ -46,18 +48,29 @@ async def a_ticket_is_consumed_once(case: Case) -> None:
 @check("HO-3", on=_HOSTED)
 async def a_ticket_opens_its_own_session_only(case: Case) -> None:
     """The ticket of one session is refused on another; that session's own ticket still works."""
+    request, bad = await _with_ticket_of_another_session(case)
+    await case.negative(request, bad, {400, 401, 403, 404, 409}, "the ticket of another session")
+
+
+async def _with_ticket_of_another_session(case: Case) -> tuple[Request, Request]:
+    """A good request, and the same one with the ticket of another session."""
     request, other = await case.arrange(), await case.arrange()
     key = f"operations.{case.operation.id}"
     case.need(request.path != other.path, f"{key}.path (from a fixture)", "two different sessions are needed")
     names_ticket = case.named_in_body and request.body != other.body  # a value that differs in every body is no ticket
     case.need(names_ticket, f"{key}.body (from a fixture)", "a body that names the ticket of its session is needed")
-    bad = request.with_body(other.body)
-    await case.negative(request, bad, {400, 401, 403, 404, 409}, "the ticket of another session")
+    return request, request.with_body(other.body)
 
 
 @check("HO-3", on=_HOSTED, cases=MADE_UP)
 async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable[[str], str]) -> None:
     """A forged ticket is refused, however similar to a valid one, which still works afterwards."""
+    request, bad = await _with_forged_ticket(case, change)
+    await case.negative(request, bad, {400, 401, 403, 404, 409}, "a forged ticket")
+
+
+async def _with_forged_ticket(case: Case, change: Callable[[str], str]) -> tuple[Request, Request]:
+    """A good request, and the same one with another ticket; a further case where the body names none."""
     request = await case.arrange()
     fixture_values = [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
     found = [
@@ -67,8 +80,22 @@ async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable
     ]
     tickets = [(at, leaf) for at, leaf in found if isinstance(leaf, str) and len(leaf) >= LEAST_MADE_UP]
     case.require_case(tickets, "the body names no ticket that could be forged")
-    bad = request.with_body(pointer.replace(request.body, tickets[0][0], change(tickets[0][1])))
-    await case.negative(request, bad, {400, 401, 403, 404, 409}, "a forged ticket")
+    return request, request.with_body(pointer.replace(request.body, tickets[0][0], change(tickets[0][1])))
+
+
+@check("HO-6", on=_HOSTED, cases={"of-another-session": None, **MADE_UP})
+async def an_unknown_ticket_has_the_stated_status(case: Case, change: Callable[[str], str] | None) -> None:
+    """A forged ticket, and that of another session, are answered with the status that the profile states."""
+    status = case.profile.hosted.unknown_ticket_status
+    case.need(status, "hosted.unknown_ticket_status", "the status for such a ticket is needed")
+    request, bad = await (_with_forged_ticket(case, change) if change else _with_ticket_of_another_session(case))
+    answer = await case.send_with_retry(bad, "an unknown ticket", await case.arrange())
+    if answer.ok:
+        raise Inconclusive("an unknown ticket was accepted", answer, cause="HO-3")
+    await case.reprove_control(request, "an unknown ticket", answer)
+    if answer.status != status:
+        message = "an unknown ticket was not answered as hosted.unknown_ticket_status states"
+        raise case.violation(message, answer, expected=str(status))
 
 
 def _orders(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:

@@ -6,11 +6,18 @@ import base64
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP
-from conformance.checks.support.oauth_exchange import REFUSAL_STATUSES, access_token, oauth_of
+from conformance.checks.support.oauth_exchange import (
+    REFUSAL_STATUSES,
+    access_token,
+    oauth_of,
+    proof_of,
+    with_member,
+)
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import are_alike
 from conformance.checks.support.signals import Inconclusive
@@ -19,11 +26,6 @@ from conformance.client.request import Request
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.model import Level
-
-
-def _proof(request: Request) -> Proof:
-    assert request.proof is not None
-    return request.proof
 
 
 @check("OA-3")
@@ -44,37 +46,73 @@ async def a_plain_challenge_is_of_no_use(case: Case) -> None:
     await case.negative(request, request, REFUSAL_STATUSES, "a code of a plain challenge", control=await case.arrange())
 
 
-Swap = Callable[[str, str], str]
-"""(value of the body, other registered value) -> replacement value."""
+def _replace(other: str, _value: str) -> str:
+    return other
 
 
-def _with_a_query(value: str, _: str) -> str:
-    return f"{value}{'&' if '?' in value else '?'}more=1"
-
-
-_SWAPS: Mapping[str, tuple[str, str, Swap]] = {
-    "client": ("other_client_id", "client_id_member", lambda value, other: other),
-    "redirect-uri": ("other_redirect_uri", "redirect_uri_member", lambda value, other: other),
-    "redirect-uri-with-a-longer-path": ("other_redirect_uri", "redirect_uri_member", lambda value, _: f"{value}/more"),
-    "redirect-uri-with-a-query": ("other_redirect_uri", "redirect_uri_member", _with_a_query),
+_SWAPS: Mapping[str, Mapping[str, str]] = {
+    "client": {"client_id_member": "other_client_id"},
+    "redirect-uri": {"redirect_uri_member": "other_redirect_uri"},
+    "redirect-uri-of-the-other-client": {"redirect_uri_member": "other_client_redirect_uri"},
+    "client-with-its-redirect-uri": {
+        "client_id_member": "other_client_id",
+        "redirect_uri_member": "other_client_redirect_uri",
+    },
 }
+"""Member of the body -> the fact whose value replaces it."""
 
 
 @check("OA-5", cases=_SWAPS)
-async def a_code_belongs_to_its_client_and_redirect_uri(case: Case, swap: tuple[str, str, Swap]) -> None:
+async def a_code_belongs_to_its_client_and_redirect_uri(case: Case, swap: Mapping[str, str]) -> None:
     """A code is refused from another client, and with another redirect URI (RFC 6749 section 4.1.3)."""
-    oauth = oauth_of(case)
-    other, where = (getattr(oauth, name) for name in swap[:2])
-    case.need(other, f"oauth.{swap[0]}", "another registered value is needed")
-    case.need(where, f"oauth.{swap[1]}", "the place of the member in the body is needed")
+    request = bad = await case.arrange()
+    for member, fact in swap.items():
+        other = getattr(oauth_of(case), fact)
+        case.need(other, f"oauth.{fact}", "another registered value is needed")
+        bad = with_member(case, bad, member, partial(_replace, other))
+    case.require_case(bad.body != request.body, "it is the value of the client's own")
+    await _expect_refusal(case, request, bad, " and ".join(swap.values()))
+
+
+def _with_query(uri: str) -> str:
+    return f"{uri}{'&' if '?' in uri else '?'}more=1"
+
+
+_LONGER: Mapping[str, Callable[[str], str]] = {
+    "path": lambda uri: f"{uri}/more",
+    "query": _with_query,
+    "host": lambda uri: uri.replace("://", "://other.", 1),
+}
+
+
+@check("OA-5", cases=_LONGER)
+async def a_redirect_uri_is_compared_as_a_whole(case: Case, change: Callable[[str], str]) -> None:
+    """A code is refused with the client's own redirect URI and more behind it, or before its host."""
     request = await case.arrange()
-    key = f"oauth.{swap[1]} (where the body has it)"
-    case.need(pointer.has(request.body, where), key, f"the body has no member at {where}: its place is needed")
-    replacement = swap[2](str(pointer.get(request.body, where)), other)
-    bad = request.with_body(pointer.replace(request.body, where, replacement))
-    await case.negative(
-        request, bad, (*REFUSAL_STATUSES, 403), f"another {swap[0]}", any_refusal=True, control=await case.arrange()
-    )
+    bad = with_member(case, request, "redirect_uri_member", change)
+    await _expect_refusal(case, request, bad, "a longer redirect URI")
+
+
+async def _expect_refusal(case: Case, request: Request, bad: Request, purpose: str) -> None:
+    statuses = (*REFUSAL_STATUSES, 403)
+    await case.negative(request, bad, statuses, purpose, any_refusal=True, control=await case.arrange())
+
+
+@check("OA-5")
+async def the_other_client_exchanges_its_own_code(case: Case) -> None:
+    """A code of the other client is exchanged with its redirect URI, so that it is refused only what is not its own."""
+    oauth = oauth_of(case)
+    case.need(oauth.other_client_id, "oauth.other_client_id", "another client is needed")
+    case.need(oauth.other_client_redirect_uri, "oauth.other_client_redirect_uri", "its redirect URI is needed")
+    templates = (str(case.facts.body), str(next(iter(case.profile.fixtures.get("oauth", {}).values()), "")))
+    takes_both = all(f"{{oauth.{name}}}" in text for name in ("client_id", "redirect_uri") for text in templates)
+    case.require_case(takes_both, "the body and the source of codes do not take the client from [oauth]")
+    await case.runtime.controls.prove(case.operation)
+    client = {"oauth.client_id": oauth.other_client_id, "oauth.redirect_uri": oauth.other_client_redirect_uri}
+    answer = await case.send(await case.runtime.arranger.arrange(case.operation, scope=client), "the other client")
+    if not answer.ok:
+        await case.control(await case.arrange())
+        raise case.violation("the other client's own code was refused", answer, expected="200")
 
 
 @check("OA-5", cases=MADE_UP)
@@ -95,8 +133,8 @@ async def a_proof_is_used_once(case: Case) -> None:
     """A used proof is refused with a fresh code (RFC 9449 section 11.1 lets a server track jti)."""
     claims = {"jti": str(uuid.uuid4())}
     first, second = await case.arrange(), await case.arrange()
-    await case.control(first.with_proof(replace(_proof(first), claims=claims)))
-    answer = await case.send(second.with_proof(replace(_proof(second), claims=claims)), "a used proof, fresh code")
+    await case.control(first.with_proof(replace(proof_of(first), claims=claims)))
+    answer = await case.send(second.with_proof(replace(proof_of(second), claims=claims)), "a used proof, fresh code")
     if answer.ok:
         raise case.violation("a used proof was accepted", answer, expected="400 or 401")
 
@@ -127,7 +165,7 @@ async def the_token_is_bound_to_the_proof_key(case: Case) -> None:
     claims = _claims(access_token(case, answer))
     if claims is not None:
         thumbprint = claims.get("cnf", {}).get("jkt") if isinstance(claims.get("cnf"), dict) else None
-        if thumbprint != _proof(request).key.thumbprint:
+        if thumbprint != proof_of(request).key.thumbprint:
             raise case.violation(
                 "the token confirms another key", answer, expected="cnf.jkt of the proof's key", observed="another"
             )

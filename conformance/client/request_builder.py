@@ -206,6 +206,7 @@ class Arranger:
                 "pkce.verifier": verifier,
                 "pkce.challenge": challenge_of(verifier),
                 "pkce.method": "S256",
+                "oauth.code_age_s": 0,
                 "oauth.client_id": self.profile.oauth.client_id,
                 "oauth.redirect_uri": self.profile.oauth.redirect_uri,
                 "dpop.jkt": self.proof_key.thumbprint,

@@ -13,6 +13,8 @@ from conformance.profile.facts import (
     CountedBy,
     CredentialName,
     EmptyText,
+    ExchangeStatus,
+    Excludable,
     Factor,
     FixtureName,
     InFlight,
@@ -21,6 +23,7 @@ from conformance.profile.facts import (
     KeyFormat,
     KeyParts,
     MissingKey,
+    NonceUse,
     OperationId,
     Order,
     OtherFormat,
@@ -29,9 +32,11 @@ from conformance.profile.facts import (
     Pointer,
     Pointers,
     Positive,
+    ProofReuse,
     Seconds,
     TemplateTable,
     Text,
+    TicketStatus,
     UnknownFilter,
     UnknownValue,
     fact,
@@ -154,6 +159,9 @@ class Transition:
 class Hosted:
     tickets_single_use: Annotated[bool | None, fact("A second consume is refused.")] = None
     projection_shared: Annotated[bool | None, fact("Consume and cancel answer the same projection.")] = None
+    unknown_ticket_status: Annotated[
+        TicketStatus | None, fact("The status for a ticket that does not exist, and for that of another session.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +199,58 @@ class RateLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class ExchangeStatuses:
+    """The status of each failure of the token exchange."""
+
+    missing_proof: Annotated[Excludable[ExchangeStatus | None], fact("There is no DPoP header.")] = None
+    bad_proof: Annotated[Excludable[ExchangeStatus | None], fact("The DPoP proof is not valid.")] = None
+    unknown_client: Annotated[Excludable[ExchangeStatus | None], fact("The client does not exist.")] = None
+    bad_grant: Annotated[
+        Excludable[ExchangeStatus | None], fact("The code, its client, its redirect URI or its verifier is wrong.")
+    ] = None
+    bad_body: Annotated[Excludable[ExchangeStatus | None], fact("The body does not match its schema.")] = None
+
+
+@dataclass(frozen=True, slots=True)
 class OAuth:
     client_id: Annotated[str, fact("The client that codes are issued for.")] = ""
     redirect_uri: Annotated[str, fact("The redirect URI that codes are issued for.")] = ""
     other_client_id: Annotated[str, fact("Another client that exists.")] = ""
     other_redirect_uri: Annotated[str, fact("Registered for client_id as well.")] = ""
+    other_client_redirect_uri: Annotated[str, fact("Registered for other_client_id.")] = ""
     algorithms: Annotated[Algorithms, fact("Accepted for DPoP proofs; the first is used, each is tried.")] = ("ES256",)
     token_url: Annotated[str, fact("The token endpoint as the target sees it, for htu; empty: as requested.")] = ""
-    clock_allowance_s: Annotated[Seconds | None, fact("Maximum deviation of an accepted iat, in seconds.")] = None
+    clock_allowance_s: Annotated[
+        Seconds | None, fact("Maximum deviation of an accepted iat, in seconds: both of the next two.")
+    ] = None
+    clock_behind_s: Annotated[Seconds | None, fact("Maximum age of an accepted iat, in seconds.")] = None
+    clock_ahead_s: Annotated[Seconds | None, fact("How far an accepted iat may be in the future, in seconds.")] = None
+    proof_reuse: Annotated[
+        ProofReuse, fact("A proof that was used is accepted never, for a retry of the very same request, or always.")
+    ] = ""
+    nonce: Annotated[NonceUse, fact("Whether a proof must hold a nonce of the target's (RFC 9449, section 8).")] = ""
     codes_single_use: Annotated[bool | None, fact("A second exchange of a code is refused.")] = None
+    code_lifetime_s: Annotated[Positive | None, fact("How long a code can be exchanged, in seconds.")] = None
+    failure_burns_code: Annotated[
+        bool | None, fact("A failed exchange, such as one with a wrong verifier, uses it up.")
+    ] = None
+    status: Annotated[ExchangeStatuses, fact("The status of each failure.")] = field(default_factory=ExchangeStatuses)
     code_verifier: Annotated[Pointer, fact("In the request's body.")] = ""
     code: Annotated[Pointer, fact("In the request's body.")] = ""
     client_id_member: Annotated[Pointer, fact("In the request's body.")] = ""
     redirect_uri_member: Annotated[Pointer, fact("In the request's body.")] = ""
     access_token: Annotated[Pointer, fact("In the answer.")] = ""
     token_type: Annotated[Pointer, fact("In the answer.")] = ""
+    token_type_value: Annotated[Text, fact("The token type as the answer spells it.")] = ""
+    expires_in: Annotated[Pointer, fact("In the answer: the token's lifetime.")] = ""
+    token_lifetime_s: Annotated[Positive | None, fact("The lifetime of a token, in seconds.")] = None
+
+    @property
+    def behind_s(self) -> float | None:
+        """The maximum age of an accepted iat, by either fact."""
+        return self.clock_allowance_s if self.clock_behind_s is None else self.clock_behind_s
+
+    @property
+    def ahead_s(self) -> float | None:
+        """How far an accepted iat may be in the future, by either fact."""
+        return self.clock_allowance_s if self.clock_ahead_s is None else self.clock_ahead_s

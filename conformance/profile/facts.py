@@ -59,6 +59,10 @@ def _one_of(*options: str) -> Meta:
     return Meta(extra_json_schema={"enum": list(options)})
 
 
+def _one_of_statuses(*options: int) -> Meta:
+    return Meta(extra_json_schema={"enum": list(options)})
+
+
 def _refers_to(referent: str) -> Meta:
     return Meta(extra_json_schema={"x-refers-to": referent})
 
@@ -138,6 +142,10 @@ EmptyText = Annotated[str, _one_of("refused", "everything", "nothing")]
 UnknownFilter = Annotated[str, _one_of("refused", "not_found", "empty", "ignored")]
 UnknownValue = Annotated[str, _one_of("refused", "ignored")]
 Order = Annotated[str, _one_of("ascending", "descending")]
+ProofReuse = Annotated[str, _one_of("refused", "retry", "accepted")]
+NonceUse = Annotated[str, _one_of("required", "never")]
+ExchangeStatus = Annotated[int, _one_of_statuses(400, 401)]
+TicketStatus = Annotated[int, _one_of_statuses(400, 401, 403, 404)]
 CountedBy = Annotated[str, _one_of("key", "installation", "operation", "address")]
 Status = Annotated[str, _one_of("active", "revoked", "expired")]
 Scopes = frozenset[Annotated[str, _one_of("webhooks:write", "webhooks:read", "catalog:read", "checkout:quote")]]

@@ -11,7 +11,7 @@ from conformance.profile.schema import facts_schema, walk
 from conformance.profile.source import Key, Problem, did_you_mean, nearest
 
 PROVIDERS = ("values", "http", "command", "python", "call", "from")
-SUITE_NAMES = ("unique", "pkce.verifier", "pkce.challenge", "pkce.method", "dpop.jkt")
+SUITE_NAMES = ("unique", "pkce.verifier", "pkce.challenge", "pkce.method", "dpop.jkt", "oauth.code_age_s")
 """The placeholders that the suite fills in."""
 _OAUTH_MEMBERS = ("client_id", "redirect_uri")
 
@@ -69,7 +69,7 @@ def placeholder_problems(document: Mapping[str, Any]) -> Iterator[Problem]:
 def _placeholder_problem(key: Key, name: str, document: Mapping[str, Any]) -> Problem | None:
     space, *rest = name.split(".")
     fixtures, oauth = document.get("fixtures", {}), document.get("oauth", {})
-    if name in SUITE_NAMES and space in ("pkce", "dpop") and "oauth" not in document:
+    if name in SUITE_NAMES and space in ("pkce", "dpop", "oauth") and "oauth" not in document:
         return Problem(key, f"{{{name}}} needs the table [oauth]")
     if name in SUITE_NAMES or space in ("var", "env"):
         return None

@@ -35,6 +35,7 @@ def rule_problems(document: Document, *, directory: Path, contract: Contract) ->
     yield from _operations(document, contract)
     yield from _schema_names(document, contract)
     yield from _search(document, contract)
+    yield from _oauth(document)
     yield from _transitions(document)
     yield from _effects(document, contract)
     yield from _cleanup(document)
@@ -197,6 +198,18 @@ def _search(document: Document, contract: Contract) -> Iterator[Problem]:
             yield Problem(("search", "query"), f"lacks the parameter {parameter}", "the interface requires it")
     if table.get("page_size_min", 1) > table.get("page_size_max", math.inf):
         yield Problem(("search", "page_size_max"), "is less than page_size_min")
+
+
+def _oauth(document: Document) -> Iterator[Problem]:
+    table = document.get("oauth", {})
+    allowance = table.get("clock_allowance_s")
+    for name in ("clock_behind_s", "clock_ahead_s"):
+        if allowance is not None and table.get(name, allowance) != allowance:
+            hint = "clock_allowance_s is the short form of clock_behind_s and clock_ahead_s: leave it out"
+            yield Problem(("oauth", name), f"differs from clock_allowance_s = {allowance:g}", hint)
+    for name in ("client_id", "redirect_uri"):
+        if table.get(name) and table.get(f"other_{name}") == table[name]:
+            yield Problem(("oauth", f"other_{name}"), f"is the same as {name}", "state another one, or leave it out")
 
 
 def _transitions(document: Document) -> Iterator[Problem]:

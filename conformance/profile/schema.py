@@ -68,7 +68,7 @@ def _fact(generated: Any) -> Any:
     for option in generated.get("anyOf", ()):
         schema |= _fact(option) if option != {"type": "null"} else {}
     if "enum" in schema:
-        del schema["type"]
+        schema.pop("type", None)  # the alternatives of a union have lost it
     if schema.get("default") in (None, "", (), [], {}) or isinstance(schema.get("default"), dict):
         schema.pop("default", None)
     return schema | schema.pop("x-schema", {})

@@ -96,7 +96,9 @@ def _describe_fact(table: Mapping[str, Any], name: str, root: dict[str, Any]) ->
 
 def type_in_words(declared: Mapping[str, Any]) -> str:
     """`an integer`, `a string or a table`; `any value` where no type is declared."""
-    types = declared.get("type", "string" if "enum" in declared else "any")
+    options = declared.get("enum", ())
+    of_options = "integer" if options and isinstance(options[0], int) else "string"
+    types = declared.get("type", of_options if options else "any")
     return " or ".join(_ARTICLES[t] for t in ([types] if isinstance(types, str) else types))
 
 

@@ -6,6 +6,7 @@ import re
 
 from conformance.reference.call import Call, Caller, Refusal
 from conformance.reference.dpop import Proof
+from conformance.reference.oauth import remember_proof
 
 CHALLENGE = (("WWW-Authenticate", 'Bearer realm="commerce"'),)
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/=-]+) *")
@@ -36,11 +37,14 @@ def require_active(caller: Caller | None) -> Caller:
 
 
 def authenticate_proof(call: Call) -> Proof | None:
-    """A verified DPoP proof. Raises Refusal of kind `bad_proof` or `use_dpop_nonce`."""
+    """A verified DPoP proof. Raises Refusal of kind `missing_proof`, `bad_proof` or `use_dpop_nonce`."""
     proof = call.policy.oauth.read_proof(call)
     if proof is not None:
         for condition in call.policy.oauth.proof.values():
             condition(call, proof)
+        if call.policy.oauth.proof_reuse == "refused":
+            with call.store.write() as db:
+                remember_proof(call, db, proof)
     return proof
 
 

@@ -23,6 +23,7 @@ from conformance.reference.call import Call, JsonValue, Refusal, dumps
 ALGORITHMS = ("ES256", "ES384", "PS256", "Ed25519")
 _REQUIRED_MEMBERS: Mapping[str, tuple[str, ...]] = {"EC": ("crv", "x", "y"), "OKP": ("crv", "x"), "RSA": ("e", "n")}
 _KEYS: Mapping[str, Any] = {"EC": ECKey, "OKP": OKPKey, "RSA": RSAKey}
+_CHALLENGE = (("WWW-Authenticate", 'DPoP error="invalid_dpop_proof"'),)
 _PRIVATE = ("d", "p", "q", "dp", "dq", "qi", "oth", "k")
 
 
@@ -69,13 +70,15 @@ def _object(part: str) -> Mapping[str, Any]:
 
 
 def bad_proof(message: str) -> Refusal:
-    return Refusal("bad_proof", message, headers=(("WWW-Authenticate", 'DPoP error="invalid_dpop_proof"'),))
+    return Refusal("bad_proof", message, headers=_CHALLENGE)
 
 
 def read_proof(call: Call) -> Proof | None:
     """Conditions 1 and 2: exactly one header field, one well-formed JWT."""
     values = call.request.header_values(b"dpop")
-    if len(values) != 1:
+    if not values:
+        raise Refusal("missing_proof", "A DPoP header is required.", headers=_CHALLENGE)
+    if len(values) > 1:
         raise bad_proof("Exactly one DPoP header is required.")
     parts = values[0].strip(" ").split(".")
     try:
@@ -161,10 +164,11 @@ def has_current_nonce(call: Call, proof: Proof) -> None:
 
 
 def is_fresh(call: Call, proof: Proof) -> None:
-    """Condition 11: iat within the allowance."""
-    iat, allowance = proof.claims.get("iat"), call.policy.oauth.clock_s
+    """Condition 11: iat neither too old nor too far in the future."""
+    iat, rules = proof.claims.get("iat"), call.policy.oauth
+    earliest, latest = call.now - rules.clock_behind_s, call.now + rules.clock_ahead_s
     # compared, not subtracted: an integer may be too large for a float
-    if not isinstance(iat, (int, float)) or not call.now - allowance <= iat <= call.now + allowance:
+    if not isinstance(iat, (int, float)) or not earliest <= iat <= latest:
         raise bad_proof("The proof's iat is out of the acceptable window.")
 
 

@@ -61,7 +61,9 @@ def _code(db: Connection, options: JsonObject) -> JsonObject:
     values = [_text(options.get(name, "")) for name in names]
     if values[0] not in oauth.CLIENTS or values[1] not in oauth.CLIENTS[values[0]]:
         raise OptionsError("client_id or redirect_uri is not registered")
-    return {"code": oauth.new_code(db, values[0], values[1], values[2], values[3], _text(options.get("dpop_jkt", "")))}
+    members = dict(zip(("client_id", "redirect_uri", "challenge", "method"), values, strict=True))
+    binding = {**members, "jkt": _text(options.get("dpop_jkt", ""))}
+    return {"code": oauth.new_code(db, binding, float(options.get("age_s", 0)))}
 
 
 def _text(value: JsonValue) -> str:

@@ -18,15 +18,13 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from conformance.reference.call import Answer, Call, JsonObject, Refusal, success
-from conformance.reference.dpop import bad_proof
+from conformance.reference.dpop import Proof, bad_proof
 from conformance.reference.tables import codes, proofs, tokens
 
 CLIENTS: Mapping[str, tuple[str, ...]] = {
     "conformance": ("https://client.example/callback", "https://client.example/other"),
     "conformance-2": ("https://client-two.example/callback",),
 }
-LIFETIME_S = 600.0
-TOKEN_LIFETIME_S = 3600
 NO_STORE = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
 
 _FIND = select(codes).where(codes.c.digest == bindparam("key")).with_for_update()
@@ -45,17 +43,13 @@ def s256(verifier: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
 
 
-def new_code(db: Connection, client_id: str, redirect_uri: str, challenge: str, method: str, jkt: str = "") -> str:
-    """An authorization code, as the (unpublished) authorization endpoint would issue it."""
+def new_code(db: Connection, binding: Mapping[str, str], age_s: float = 0.0) -> str:
+    """An authorization code, as the (unpublished) authorization endpoint would have issued it `age_s` seconds ago.
+
+    `binding`: client_id, redirect_uri, challenge, method, jkt.
+    """
     code = "code_" + secrets.token_urlsafe(24)
-    binding = {
-        "client_id": client_id,
-        "redirect_uri": redirect_uri,
-        "challenge": challenge,
-        "method": method,
-        "jkt": jkt,
-    }
-    db.execute(_ADD_CODE, {"digest": digest(code), "expires_at": time.time() + LIFETIME_S, "used": 0, **binding})
+    db.execute(_ADD_CODE, {"digest": digest(code), "issued_at": time.time() - age_s, "used": 0, **binding})
     return code
 
 
@@ -64,7 +58,7 @@ def bad_grant(message: str) -> Refusal:
 
 
 def is_unexpired(call: Call, code: Mapping[str, Any]) -> None:
-    if code["expires_at"] < call.now:
+    if call.now - code["issued_at"] > call.policy.oauth.code_lifetime_s:
         raise bad_grant("The authorization code is not valid.")
 
 
@@ -111,23 +105,30 @@ GRANT_CONDITIONS = {
 }
 
 
-def _remember(call: Call, db: Connection) -> None:
-    """Condition 11 of section 4.3, second half: a proof is valid for one request."""
-    if not call.policy.oauth.remember_jti or call.proof is None:
-        return
-    proof_digest = digest(f"{call.proof.jkt}\x1f{call.proof.claims.get('jti')}")
+def is_known_client(call: Call) -> None:
+    """RFC 6749 section 5.2: `invalid_client`."""
+    if call.body["clientId"] not in call.policy.oauth.clients:
+        raise Refusal("unknown_client", "There is no such client.")
+
+
+def remember_proof(call: Call, db: Connection, proof: Proof) -> None:
+    """RFC 9449 section 11.1: a proof is valid for one request."""
+    proof_digest = digest(f"{proof.jkt}\x1f{proof.claims.get('jti')}")
     if db.execute(select(proofs.c.digest).where(proofs.c.digest == proof_digest)).first():
         raise bad_proof("The proof was used before.")
     try:
         with db.begin_nested():
-            db.execute(_ADD_PROOF, {"digest": proof_digest, "expires_at": call.now + 2 * call.policy.oauth.clock_s})
+            rules = call.policy.oauth
+            expires_at = call.now + rules.clock_behind_s + rules.clock_ahead_s
+            db.execute(_ADD_PROOF, {"digest": proof_digest, "expires_at": expires_at})
     except IntegrityError:
         raise bad_proof("The proof was used before.") from None
 
 
 def exchange(call: Call, db: Connection) -> Answer:
-    """Redeems a code. Raises Refusal of kind `bad_grant`, `spent_grant` or `bad_proof`."""
+    """Redeems a code. Raises Refusal of kind `unknown_client`, `bad_grant`, `spent_grant` or `bad_proof`."""
     rules = call.policy.oauth
+    rules.check_client(call)
     key = digest(call.body["code"])
     row = db.execute(_FIND, {"key": key}).mappings().first()
     if row is None:
@@ -135,12 +136,13 @@ def exchange(call: Call, db: Connection) -> Answer:
     code = dict(row)
     for condition in rules.grant.values():
         condition(call, code)
-    _remember(call, db)
+    if rules.proof_reuse == "retry" and call.proof is not None:
+        remember_proof(call, db, call.proof)
     db.execute(_BURN, {"key": key})
     token = rules.issue(call, code)
     token_row = {"digest": digest(token["accessToken"]), "client_id": code["client_id"]}
     jkt = call.proof.jkt if call.proof else ""
-    db.execute(_ADD_TOKEN, {**token_row, "jkt": jkt, "expires_at": call.now + TOKEN_LIFETIME_S})
+    db.execute(_ADD_TOKEN, {**token_row, "jkt": jkt, "expires_at": call.now + rules.token_lifetime_s})
     return success(token, headers=rules.headers)
 
 
@@ -158,7 +160,7 @@ def issue(call: Call, _code: Mapping[str, Any]) -> JsonObject:
     return {
         "accessToken": "at_" + secrets.token_urlsafe(32),
         "tokenType": "DPoP",
-        "expiresIn": TOKEN_LIFETIME_S,
+        "expiresIn": call.policy.oauth.token_lifetime_s,
         "scope": "catalog:read",
         "cnf": {"jkt": jkt},
     }

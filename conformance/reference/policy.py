@@ -143,8 +143,18 @@ class OAuthRules:
     issue: Callable[[Call, Mapping[str, Any]], JsonObject]
     """The members of a token response."""
     headers: tuple[tuple[str, str], ...]
-    clock_s: float = 60.0
-    remember_jti: bool = True
+    clock_behind_s: float = 60.0
+    """Maximum age of an accepted iat."""
+    clock_ahead_s: float = 30.0
+    """How far an accepted iat may be in the future."""
+    proof_reuse: str = "retry"
+    """What a used proof is: `refused`, `accepted`, or good for a `retry` of the very same request."""
+    clients: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The redirect URIs of each client."""
+    check_client: Callable[[Call], None] = lambda _call: None
+    """Raises Refusal of kind `unknown_client`."""
+    code_lifetime_s: float = 600.0
+    token_lifetime_s: int = 3600
     nonce: Callable[[Call], str] | None = None
     """Demands this nonce in every proof (RFC 9449 section 8); None: no nonces."""
 

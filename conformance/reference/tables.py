@@ -49,7 +49,7 @@ codes = Table(
     Column("challenge", String(200), nullable=False),
     Column("method", String(20), nullable=False),
     Column("jkt", String(100), nullable=False),
-    Column("expires_at", Float, nullable=False),
+    Column("issued_at", Float, nullable=False),
     Column("used", Integer, nullable=False),
 )
 

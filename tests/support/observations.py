@@ -361,6 +361,23 @@ def same_proof(api: Api) -> tuple[int, int]:
     return api.status(T, dpop=used), api.status(T, dpop=used)
 
 
+def code_aged(age_s: int) -> Look:
+    return lambda api: api.status(T, body=api.grant(code=api.code(age_s=str(age_s))))
+
+
+def expires_in(api: Api) -> int:
+    return int(api.send(T).json()["data"]["expiresIn"])
+
+
+def retried_proof(api: Api) -> int:
+    used = proof(_url(api))
+    return api.twice(T, {"dpop": used}, dpop=used)[1].status_code
+
+
+def members(api: Api) -> set[str]:
+    return set(api.send("getApiKeyIdentity").json()["data"])
+
+
 def token_type(api: Api) -> str:
     return str(api.send(T).json()["data"]["tokenType"])
 

@@ -1,10 +1,12 @@
-"""Shared functions of the token exchange checks: the profile's facts, and the token of an answer."""
+"""Shared functions of the token exchange checks: the profile's facts, members of the body, the token of an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from conformance.checks.support.case import Case
+from conformance.client.dpop import Proof
+from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
@@ -19,6 +21,27 @@ def oauth_of(case: Case) -> OAuth:
     case.need(case.profile.oauth, "oauth", "a client is needed")
     assert case.profile.oauth is not None
     return case.profile.oauth
+
+
+def proof_of(request: Request) -> Proof:
+    assert request.proof is not None
+    return request.proof
+
+
+def member_place(case: Case, request: Request, name: str) -> str:
+    """Where the fact `name` of [oauth] says that a member of the request's body is. Unstated where it is not there."""
+    where: str = getattr(oauth_of(case), name)
+    case.need(where, f"oauth.{name}", "the place of the member in the body is needed")
+    key = f"oauth.{name} (where the body has it)"
+    case.need(pointer.has(request.body, where), key, f"the body has no member at {where}: its place is needed")
+    return where
+
+
+def with_member(case: Case, request: Request, name: str, change: Callable[[str], object]) -> Request:
+    """The request with another value of the member that the fact `name` of [oauth] places."""
+    where = member_place(case, request, name)
+    value = change(str(pointer.get(request.body, where)))
+    return request.with_body(pointer.replace(request.body, where, value))
 
 
 def access_token(case: Case, answer: Answer) -> str:

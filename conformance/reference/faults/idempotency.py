@@ -54,7 +54,7 @@ def effect_twice(policy: Policy) -> Policy:
     def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
         if record.status == 200:
             without_guard = evolve(policy, guard=lambda _call, _kind, _state: None)
-            call.policy = with_oauth(without_guard, grant={}, remember_jti=False)
+            call.policy = with_oauth(without_guard, grant={}, proof_reuse="accepted")
             perform(call, db, handler)
             call.policy = policy
         return policy.idempotency.replay(call, record, db, handler)

@@ -188,7 +188,7 @@ def iat_unbounded(policy: Policy) -> Policy:
 
 @fault("F156", requirement="OA-7", title="jti not remembered", operations=_TOKEN)
 def jti_forgotten(policy: Policy) -> Policy:
-    return with_oauth(policy, remember_jti=False)
+    return with_oauth(policy, proof_reuse="accepted")
 
 
 @fault("F158", requirement="OA-9", title="token not bound / Bearer", operations=_TOKEN)

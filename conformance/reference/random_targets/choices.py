@@ -107,11 +107,16 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "limit_per": ("key", "installation", "operation", "address"),
     "retry_after": ("seconds", "date", "fields", "none"),
     "nonce": (False, True),
-    "jti_tracked": (True, False),
+    "proof_reuse": ("retry", "refused", "accepted"),
     "failure_burns": (False, True),
     "clock_s": (60, 5, 300),
+    "clock_ahead_s": (30, 3, 300),
+    "code_lifetime_s": (600, 60),
+    "token_lifetime_s": (3600, 900),
     "grant_status": (400, 401),
+    "client_status": (400, 401),
     "proof_status": (401, 400),
+    "missing_proof_status": (401, 400),
     "nonce_status": (401, 400),
     "token_type": ("DPoP", "dpop"),
     "ticket_status": (404, 400, 401, 403),
@@ -186,6 +191,7 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
         "fixtures.foreign",
         "hosted.tickets_single_use",
         "hosted.projection_shared",
+        "hosted.unknown_ticket_status",
         "rate_limit",
         "rate_limit.credential",
         "rate_limit.limit",
@@ -194,8 +200,19 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
         "rate_limit.retry_after",
         "oauth.other_client_id",
         "oauth.other_redirect_uri",
+        "oauth.other_client_redirect_uri",
         "oauth.algorithms",
         "oauth.clock_allowance_s",
+        "oauth.clock_behind_s",
+        "oauth.clock_ahead_s",
+        "oauth.proof_reuse",
+        "oauth.nonce",
+        "oauth.code_lifetime_s",
+        "oauth.failure_burns_code",
+        "oauth.status",
+        "oauth.token_type_value",
+        "oauth.expires_in",
+        "oauth.token_lifetime_s",
         "oauth.codes_single_use",
         "oauth.code_verifier",
         "oauth.code",
@@ -295,12 +312,18 @@ class RandomTarget:
     """The unit of a limit that is switched on for a burst; a steady limit counts by key."""
     retry_after: str = "seconds"
     nonce: bool = False
-    jti_tracked: bool = True
+    proof_reuse: str = "retry"
     failure_burns: bool = False
     clock_s: int = 60
+    """Maximum age of an accepted iat."""
+    clock_ahead_s: int = 30
+    code_lifetime_s: int = 600
+    token_lifetime_s: int = 3600
     algorithms: tuple[str, ...] = ("ES256", "ES384", "PS256", "Ed25519")
     grant_status: int = 400
+    client_status: int = 400
     proof_status: int = 401
+    missing_proof_status: int = 401
     nonce_status: int = 401
     token_type: str = "DPoP"  # noqa: S105 - a word of RFC 9449
     ticket_status: int = 404

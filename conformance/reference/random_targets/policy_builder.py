@@ -56,7 +56,9 @@ def _refusals(policy: Policy, target: RandomTarget, boundary: Boundary) -> Polic
     statuses = {
         "bad_grant": target.grant_status,
         "spent_grant": target.grant_status,
+        "unknown_client": target.client_status,
         "bad_proof": target.proof_status,
+        "missing_proof": target.missing_proof_status,
         "bad_ticket": target.ticket_status,
         "bad_id": target.id_status,
     }
@@ -141,8 +143,16 @@ def _tokens(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Policy
     def issue_with_type(call: Call, code: Any) -> JsonObject:
         return {**issue(call, code), "tokenType": target.token_type}
 
-    rules = {"algorithms": target.algorithms, "clock_s": float(target.clock_s), "remember_jti": target.jti_tracked}
-    return with_oauth(policy, issue=issue_with_type, **rules)
+    return with_oauth(
+        policy,
+        issue=issue_with_type,
+        algorithms=target.algorithms,
+        clock_behind_s=float(target.clock_s),
+        clock_ahead_s=float(target.clock_ahead_s),
+        proof_reuse=target.proof_reuse,
+        code_lifetime_s=float(target.code_lifetime_s),
+        token_lifetime_s=target.token_lifetime_s,
+    )
 
 
 _RETRY_HEADERS: dict[str, Callable[[float], tuple[tuple[str, str], ...]]] = {

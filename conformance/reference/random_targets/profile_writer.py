@@ -59,7 +59,10 @@ def profile_of(target: RandomTarget, document: Table) -> Patch:
         "identity": {"scopes": translate_pointer(names, document["identity"]["scopes"])},
         "search": _search(target, names, document["search"]),
         "transitions": _transitions(target, document["transitions"]),
-        "hosted": {"tickets_single_use": "consumeHostedCheckoutBrowserTicket.consumed" not in target.lenient},
+        "hosted": {
+            "tickets_single_use": "consumeHostedCheckoutBrowserTicket.consumed" not in target.lenient,
+            "unknown_ticket_status": target.ticket_status,
+        },
         "effects": _effects(target, names, document["effects"]),
         "webhooks": _webhooks(names, document["webhooks"]),
         "rate_limit": _rate_limit(target),
@@ -207,9 +210,41 @@ def _rate_limit(target: RandomTarget) -> Patch:
 
 
 def _oauth(target: RandomTarget, names: Table, oauth: Table) -> Patch:
-    places = ("code_verifier", "code", "client_id_member", "redirect_uri_member", "access_token", "token_type")
+    places = (
+        "code_verifier",
+        "code",
+        "client_id_member",
+        "redirect_uri_member",
+        "access_token",
+        "token_type",
+        "expires_in",
+    )
     pointers = {name: translate_pointer(names, oauth[name]) for name in places}
-    return {**pointers, "algorithms": list(target.algorithms), "clock_allowance_s": target.clock_s}
+    status = {
+        "missing_proof": target.missing_proof_status,
+        "bad_proof": target.proof_status,
+        "unknown_client": target.client_status,
+        "bad_grant": target.grant_status,
+    }
+    return {
+        **pointers,
+        **_clock(target),
+        "algorithms": list(target.algorithms),
+        "proof_reuse": target.proof_reuse,
+        "nonce": "required" if target.nonce else "never",
+        "code_lifetime_s": target.code_lifetime_s,
+        "failure_burns_code": target.failure_burns,
+        "status": status,
+        "token_type_value": target.token_type,
+        "token_lifetime_s": target.token_lifetime_s,
+    }
+
+
+def _clock(target: RandomTarget) -> Patch:
+    """The bounds of iat, in the short form where they are equal."""
+    if target.clock_s == target.clock_ahead_s:
+        return {"clock_allowance_s": target.clock_s, "clock_behind_s": None, "clock_ahead_s": None}
+    return {"clock_behind_s": target.clock_s, "clock_ahead_s": target.clock_ahead_s}
 
 
 def _omit_fact(patch: Patch, document: Table, fact: str) -> None:

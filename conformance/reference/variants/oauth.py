@@ -12,7 +12,12 @@ NONCE_S = 300
 """Lifetime of a nonce in seconds."""
 
 
-@variant("D28", requirement="OA-6", title="token endpoint demands a DPoP nonce first")
+@variant(
+    "D28",
+    requirement="OA-6",
+    title="token endpoint demands a DPoP nonce first",
+    profile={"oauth": {"nonce": "required"}},
+)
 def nonce_demanded(policy: Policy) -> Policy:
     """RFC 9449 section 8: 400 with error use_dpop_nonce and the nonce to use."""
 
@@ -22,12 +27,17 @@ def nonce_demanded(policy: Policy) -> Policy:
     return with_status(with_oauth(policy, nonce=nonce), "use_dpop_nonce", 400)
 
 
-@variant("D29", requirement="OA-7", title="jti not tracked")
+@variant("D29", requirement="OA-7", title="jti not tracked", profile={"oauth": {"proof_reuse": "accepted"}})
 def jti_not_tracked(policy: Policy) -> Policy:
-    return with_oauth(policy, remember_jti=False)
+    return with_oauth(policy, proof_reuse="accepted")
 
 
-@variant("D30", requirement="OA-2", title="failed verifier or proof burns the code / does not burn it")
+@variant(
+    "D30",
+    requirement="OA-2",
+    title="failed verifier or proof burns the code / does not burn it",
+    profile={"oauth": {"failure_burns_code": True}},
+)
 def failure_burns(policy: Policy) -> Policy:
     """The code is invalidated; the base policy keeps it."""
 

@@ -30,12 +30,11 @@ async def clock_facts(runtime: Runtime) -> list[Fact]:
     offset = target_time - time.time()
     if abs(offset) <= _MAX_OFFSET_S:
         return [proven("clock", f"within {_MAX_OFFSET_S:g} s of the target's Date")]
-    allowance = runtime.settings.profile.oauth.clock_allowance_s if runtime.settings.profile.oauth else None
+    oauth = runtime.settings.profile.oauth
+    allowance = (oauth.behind_s if offset > 0 else oauth.ahead_s) if oauth else None
     message = f"the target's Date is {offset:+.0f} s off"
     if allowance is not None and abs(offset) > allowance:
-        return [
-            wrong("clock", f"{message}, more than oauth.clock_allowance_s", "set this machine's clock, or the target's")
-        ]
+        return [wrong("clock", f"{message}, more than [oauth] allows", "set this machine's clock, or the target's")]
     return [unsure("clock", message, "DPoP proofs carry the time of this machine: set one of the clocks")]
 
 

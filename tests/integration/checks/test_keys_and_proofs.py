@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import email.utils
 import json
 import re
 import time
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.checks.check_dpop import a_proof_a_few_seconds_off_is_accepted, a_proof_from_another_hour_is_refused
+from conformance.checks.check_dpop import (
+    _EDGES,
+    a_proof_from_another_hour_is_refused,
+    a_proof_is_accepted_up_to_the_stated_age,
+)
 from conformance.checks.check_generated import keys_that_differ_are_different_calls
 from conformance.checks.check_idempotency_isolation import every_well_formed_key_is_accepted
 from conformance.checks.check_oauth import _DEFECTIVE_VERIFIERS
 from conformance.checks.check_oauth_binding import a_plain_challenge_is_of_no_use
+from conformance.checks.check_oauth_lifetimes import a_code_ends_when_stated
+from conformance.checks.check_proof_reuse import a_used_proof_is_treated_as_stated
 from conformance.checks.support.case import Case
 from conformance.client.dpop import new_verifier
 from conformance.client.request import is_well_formed, malformed_key, new_key
@@ -159,27 +167,123 @@ def test_an_allowance_of_nearly_an_hour_is_kept_to(judged: Any, answer: Any, age
     assert result.outcome is Outcome.PASSED, result
 
 
-@pytest.mark.parametrize("slow", [False, True], ids=["at once", "after 4 s"])
-def test_a_proof_that_was_long_under_way_may_be_too_old(
-    judged: Any, answer: Any, slow: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ten seconds off where fifteen are allowed: at once it must be good, after a slow request nobody knows."""
-    monkeypatch.undo()
+def _judging_age(answer: Any, behind_s: float, ahead_s: float, clock_s: float = 0.0, delay_s: float = 0.0) -> Any:
+    """A target with these bounds whose clock, which its Date shows, is `clock_s` ahead of this one."""
 
     async def script(arrived: Any) -> bytes:
         if arrived.target == "/codes":
             return bytes(answer(200, {"code": f"code-{time.perf_counter_ns()}"}))
-        if _age_s(arrived) < 5:
-            return bytes(answer(200, {"data": {}}))
-        if slow:
-            await asyncio.sleep(4)
-        return bytes(answer(401, {"error": "iat"}))
+        good = -ahead_s <= _age_s(arrived) + clock_s <= behind_s
+        if not good:
+            await asyncio.sleep(delay_s)
+        date = email.utils.formatdate(time.time() + clock_s, usegmt=True)
+        return bytes(answer(200 if good else 401, {"data": {}} if good else {"error": "iat"}, Date=date))
+
+    return script
+
+
+BOUNDS = {"clock_behind_s": 60, "clock_ahead_s": 20}
+
+
+@pytest.mark.parametrize("edge", _EDGES)
+@pytest.mark.parametrize(
+    ("behind_s", "ahead_s", "clock_s", "wrong"),
+    [
+        (60, 20, 0, ""),
+        (60, 20, 2.5, ""),
+        (60, 20, -2.5, ""),
+        (60, 20, 6, ""),
+        (70, 20, 0, "just-outside-behind"),
+        (50, 20, 0, "just-inside-behind"),
+        (60, 30, 0, "just-outside-ahead"),
+        (60, 10, 0, "just-inside-ahead"),
+    ],
+)
+def test_bounds_of_iat_are_judged_by_every_possible_clock(
+    judged: Any, answer: Any, edge: str, behind_s: float, ahead_s: float, clock_s: float, wrong: str
+) -> None:
+    """A target that keeps its bounds by a clock that differs is not failed; one with other bounds is."""
 
     async def law(case: Case) -> None:
-        await a_proof_a_few_seconds_off_is_accepted(case, 10.0)
+        await a_proof_is_accepted_up_to_the_stated_age(case, _EDGES[edge])
+
+    result, _ = _exchanging(judged, _judging_age(answer, behind_s, ahead_s, clock_s), law, **BOUNDS)
+    assert result.outcome is (Outcome.FAILED if edge == wrong else Outcome.PASSED), result
+
+
+@pytest.mark.parametrize("slow", [False, True], ids=["at once", "after 5 s"])
+def test_a_proof_that_was_long_under_way_may_be_too_old(
+    judged: Any, answer: Any, slow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refused a little before the stated age: at once that is wrong, after a slow request nobody knows."""
+    monkeypatch.undo()
+
+    async def law(case: Case) -> None:
+        await a_proof_is_accepted_up_to_the_stated_age(case, _EDGES["just-inside-behind"])
 
     def with_time(*given: Any, **more: Any) -> Any:
         return judged(*given, limits=Limits(timeout_s=9, patience_s=0.2), **more)
 
-    result, _ = _exchanging(with_time, script, law, clock_allowance_s=15)
+    script = _judging_age(answer, 1.9, 20, delay_s=5 if slow else 0)
+    result, _ = _exchanging(with_time, script, law, clock_behind_s=7, clock_ahead_s=20)
     assert result.outcome is (Outcome.INCONCLUSIVE if slow else Outcome.FAILED), result
+
+
+@pytest.mark.parametrize("reuse", ["refused", "retry", "accepted"])
+@pytest.mark.parametrize("kind", ["retry", "another-exchange"])
+@pytest.mark.parametrize("takes", [True, False])
+def test_a_used_proof_is_judged_by_what_is_stated(judged: Any, answer: Any, reuse: str, kind: str, takes: bool) -> None:
+    """The proof that comes again is the same text, and either answer is right for one of the words."""
+    seen: list[str] = []
+
+    def script(arrived: Any) -> bytes:
+        if arrived.target == "/codes":
+            return bytes(answer(200, {"code": f"code-{time.perf_counter_ns()}"}))
+        again = (text := "".join(arrived.all("dpop"))) in seen
+        seen.append(text)
+        good = takes or not again
+        return bytes(answer(200 if good else 401, {"data": {}} if good else {"error": "proof"}))
+
+    async def law(case: Case) -> None:
+        await a_used_proof_is_treated_as_stated(case, kind == "retry")
+
+    result, _ = _exchanging(judged, script, law, proof_reuse=reuse)
+    right = takes == (reuse == "accepted" or (reuse == "retry" and kind == "retry"))
+    assert result.outcome is (Outcome.PASSED if right else Outcome.FAILED), result
+
+
+@pytest.mark.parametrize(
+    ("lifetime_s", "outcomes"),
+    [(4.0, (Outcome.PASSED, Outcome.PASSED)), (2.0, (Outcome.FAILED, Outcome.PASSED)),
+     (9.0, (Outcome.PASSED, Outcome.FAILED))],
+    ids=["as stated", "shorter", "longer"],
+)  # fmt: skip
+def test_a_code_of_four_seconds_is_waited_for(
+    judged: Any, answer: Any, lifetime_s: float, outcomes: tuple[Outcome, Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source that makes no old codes is asked for one, which grows old."""
+    monkeypatch.undo()
+    codes: dict[str, float] = {}
+
+    def script(arrived: Any) -> bytes:
+        if arrived.target == "/codes":
+            codes[name := f"code-{len(codes):08}"] = time.monotonic()
+            return bytes(answer(200, {"code": name}))
+        good = time.monotonic() - codes[arrived.json["code"]] <= lifetime_s
+        return bytes(answer(200 if good else 400, {"data": {}} if good else {"error": "code"}))
+
+    async def law(case: Case, is_old: bool) -> None:
+        await a_code_ends_when_stated(case, is_old)
+
+    for is_old, outcome in zip((False, True), outcomes, strict=True):
+        result, _ = _exchanging(judged, script, partial(law, is_old=is_old), code_lifetime_s=4)
+        assert result.outcome is outcome, result
+
+
+def test_a_code_of_an_hour_is_not_waited_for(judged: Any, answer: Any) -> None:
+    async def law(case: Case) -> None:
+        await a_code_ends_when_stated(case, is_old=True)
+
+    result, _ = _exchanging(judged, lambda _: answer(200, {"code": "code-00000001", "data": {}}), law,
+                            code_lifetime_s=3600)  # fmt: skip
+    assert result.outcome is Outcome.INAPPLICABLE, result

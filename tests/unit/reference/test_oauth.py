@@ -79,7 +79,7 @@ def test_two_proofs_are_refused(api: Api, url: str) -> None:
     assert api.http.post(url, headers=headers, json=ready["body"]).status_code == 401
 
 
-@pytest.mark.parametrize("drift", [-50, -10, 10, 50])
+@pytest.mark.parametrize("drift", [-50, -10, 10, 25])
 def test_a_clock_may_be_off_a_little(api: Api, url: str, drift: int) -> None:
     assert api.status(TOKEN, dpop=proof(url, iat=int(time.time()) + drift)) == 200
 

@@ -188,10 +188,6 @@ def nonce_status(api: Api) -> int:
     return api.status(TOKEN)
 
 
-def members(api: Api) -> set[str]:
-    return set(api.send("getApiKeyIdentity").json()["data"])
-
-
 def header_of(name: str, operation: str = "getPublicRuntimeConfig", **changes: Any) -> Look:
     return lambda api: api.send(operation, **changes).headers.get(name)
 
@@ -239,11 +235,11 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     ("replay", {"replay": "latest"}, replayed, (True, False), (True, True)),
     *(("work_ms", {"work_ms": ms, "on_flight": "conflict"}, twice_at_once, {200}, {200, 409})
       for ms in CHOICES["work_ms"] if ms > 5),
-    *(("style", {"style": style}, lambda api, name=name: name in members(api), False, True)
+    *(("style", {"style": style}, lambda api, name=name: name in look.members(api), False, True)
       for style, name in (("snake", "key_id"), ("kebab", "key-id"), ("pascal", "KeyId"), ("dotted", "key.id"),
                           ("slashed", "key/id"))),
     ("vocabulary", {"vocabulary": "other"}, lambda api: "ref" in api.make("cart", "open"), False, True),
-    ("vocabulary", {"vocabulary": "opaque"}, lambda api: "keyId" in members(api), True, False),
+    ("vocabulary", {"vocabulary": "opaque"}, lambda api: "keyId" in look.members(api), True, False),
     *(("error", {"error": shape}, lambda api: set(api.send("getApiKeyIdentity", caller=None).json()),
        {"error", "requestId"}, names)
       for shape, names in (("flat", {"status", "code", "message", "servedAt"}), ("terse", {"error"}),
@@ -296,10 +292,17 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     ("retry_after", {"retry_after": "none"}, lambda api: bool(limited(api)), True, False),
     ("nonce", {"nonce": True}, nonce_status, 200, 401),
     ("nonce_status", {"nonce": True, "nonce_status": 400}, nonce_status, 200, 400),
-    ("jti_tracked", {"jti_tracked": False}, two_jti, 401, 200),
+    ("proof_reuse", {"proof_reuse": "accepted"}, two_jti, 401, 200),
+    ("proof_reuse", {"proof_reuse": "refused"}, look.retried_proof, 200, 401),
     ("failure_burns", {"failure_burns": True}, burnt, 200, 400),
     ("clock_s", {"clock_s": 5}, proof_aged(30), 200, 401),
     ("clock_s", {"clock_s": 300}, proof_aged(200), 401, 200),
+    *(("clock_ahead_s", {"clock_ahead_s": ahead_s}, proof_aged(age_s), one, other)
+      for ahead_s, age_s, one, other in ((3, -15, 200, 401), (300, -200, 401, 200))),
+    ("code_lifetime_s", {"code_lifetime_s": 60}, look.code_aged(100), 200, 400),
+    ("token_lifetime_s", {"token_lifetime_s": 900}, look.expires_in, 3600, 900),
+    ("client_status", {"client_status": 401}, look.token(clientId="nobody"), 400, 401),
+    ("missing_proof_status", {"missing_proof_status": 400}, look.status(TOKEN, dpop=None), 401, 400),
     ("grant_status", {"grant_status": 401}, code_statuses, 400, 401),
     ("proof_status", {"proof_status": 400}, look.status(TOKEN, dpop="none"), 401, 400),
     ("token_type", {"token_type": "dpop"}, lambda api: api.send(TOKEN).json()["data"]["tokenType"], "DPoP", "dpop"),

@@ -1,0 +1,133 @@
+"""Failures of the token exchange as the profile states them: their status, and the code afterwards (OA-13, OA-15)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP
+from conformance.checks.support.oauth_exchange import member_place, oauth_of, proof_of, with_member
+from conformance.checks.support.registry import check
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.request import Request
+from conformance.core import json_pointer as pointer
+
+Defect = Callable[[Case, Request], Request]
+
+
+class Failure(NamedTuple):
+    """One defect of an exchange. `fact` is its key in [oauth.status]."""
+
+    fact: str
+    defect: Defect
+    judged_by: str
+    """The requirement that it is refused at all."""
+
+
+def _proof(**changes: Any) -> Defect:
+    return lambda _case, request: request.with_proof(replace(proof_of(request), **changes))
+
+
+def _unknown_client(case: Case, request: Request) -> Request:
+    oauth = oauth_of(case)
+    bad = with_member(case, request, "client_id_member", MADE_UP["made-up"])
+    client_id = pointer.get(bad.body, oauth.client_id_member)
+    case.require_case(
+        client_id not in (oauth.client_id, oauth.other_client_id), "the changed client id is that of another client"
+    )
+    return bad
+
+
+def _other_client(case: Case, request: Request) -> Request:
+    other = oauth_of(case).other_client_id
+    case.need(other, "oauth.other_client_id", "another client is needed")
+    return with_member(case, request, "client_id_member", lambda _: other)
+
+
+def _other_redirect_uri(case: Case, request: Request) -> Request:
+    other = oauth_of(case).other_redirect_uri
+    return with_member(case, request, "redirect_uri_member", lambda uri: other or f"{uri}/more")
+
+
+def _wrong_verifier(case: Case, request: Request) -> Request:
+    return with_member(case, request, "code_verifier", lambda verifier: verifier[::-1])
+
+
+def _unknown_code(case: Case, request: Request) -> Request:
+    code = pointer.get(request.body, member_place(case, request, "code"))
+    long_enough = isinstance(code, str) and len(code) >= LEAST_MADE_UP
+    case.require_case(long_enough, "codes are so short that a forged one may be valid")
+    return with_member(case, request, "code", MADE_UP["made-up"])
+
+
+def _broken_body(change: Callable[[Any, str], Any]) -> Defect:
+    def break_body(case: Case, request: Request) -> Request:
+        schema = case.operation.request_schema
+        case.need(schema in case.profile.schemas.by_name, f"schemas.{schema}", "a schema of the body is needed")
+        bad = request.with_body(change(request.body, member_place(case, request, "code")))
+        is_broken = case.runtime.validators.problem(schema, bad.document)
+        case.require_case(is_broken, f"{schema} allows that body")
+        return bad
+
+    return break_body
+
+
+_FAILURES: Mapping[str, Failure] = {
+    "no-proof": Failure("missing_proof", lambda _case, request: request.with_proof(None), "OA-6"),
+    "other-signature": Failure("bad_proof", _proof(signing="other"), "OA-6"),
+    "other-method": Failure("bad_proof", _proof(claims={"htm": "GET"}), "OA-6"),
+    "other-url": Failure("bad_proof", _proof(claims={"htu": "https://other.example/api/v1/oauth/token"}), "OA-6"),
+    "no-jti": Failure("bad_proof", _proof(claims={"jti": None}), "OA-6"),
+    "unknown-client": Failure("unknown_client", _unknown_client, "OA-5"),
+    "other-client": Failure("bad_grant", _other_client, "OA-5"),
+    "other-redirect-uri": Failure("bad_grant", _other_redirect_uri, "OA-5"),
+    "wrong-verifier": Failure("bad_grant", _wrong_verifier, "OA-2"),
+    "unknown-code": Failure("bad_grant", _unknown_code, "OA-5"),
+    "no-code": Failure("bad_body", _broken_body(pointer.remove), "BODY-4"),
+    "code-is-a-number": Failure("bad_body", _broken_body(lambda body, at: pointer.replace(body, at, 7)), "BODY-4"),
+}
+
+
+@check("OA-13", cases=_FAILURES)
+async def a_failed_exchange_has_the_stated_status(case: Case, failure: Failure) -> None:
+    """An exchange with one defect is answered with the status that the profile states for it."""
+    status = getattr(oauth_of(case).status, failure.fact)
+    case.need(status is not None, f"oauth.status.{failure.fact}", "the status of the failure is needed")
+    request, control = await case.arrange(), await case.arrange()
+    purpose = failure.fact.replace("_", " ")
+    answer = await case.send_with_retry(failure.defect(case, request), purpose, control)
+    if answer.ok:
+        raise Inconclusive(f"an exchange with a {purpose} was answered 200", answer, cause=failure.judged_by)
+    await case.reprove_control(control, purpose, answer)
+    if answer.status != status:
+        message = f"a {purpose} was not answered as oauth.status.{failure.fact} states"
+        raise case.violation(message, answer, expected=str(status))
+
+
+_FAILED_BEFORE: Mapping[str, Defect] = {
+    "verifier": _wrong_verifier,
+    "redirect-uri": _other_redirect_uri,
+    "client": _other_client,
+    "proof": _proof(signing="other"),
+}
+
+
+@check("OA-15", cases=_FAILED_BEFORE)
+async def a_failed_exchange_uses_the_code_up_as_stated(case: Case, defect: Defect) -> None:
+    """After an exchange that failed, a good one of the same code is refused, or answered 200, as stated."""
+    burns = oauth_of(case).failure_burns_code
+    case.need(burns is not None, "oauth.failure_burns_code", "what a failure does to the code is needed")
+    only = "a code may be used up by a wrong verifier only"
+    case.require_case(not burns or defect is _FAILED_BEFORE["verifier"], only)
+    request = await case.arrange()
+    failed = await case.send_with_retry(defect(case, request), "a failing exchange", await case.arrange())
+    if not failed.is_refused:
+        raise Inconclusive(f"an exchange that must fail was answered {failed.summary}", failed, cause="OA-2")
+    answer = await case.send(request.with_fresh_key(), "the good exchange afterwards")
+    if answer.ok == (not burns):
+        return
+    await case.control(await case.arrange())
+    message = "a failed exchange did not use the code up" if burns else "a failed exchange used the code up"
+    raise case.violation(message, failed, answer, expected="400 or 401" if burns else "200")

@@ -1,0 +1,105 @@
+"""Lifetimes of codes and tokens as the profile states them (OA-14, OA-17)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, Final
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.oauth_exchange import oauth_of
+from conformance.checks.support.registry import check
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.request import Request
+from conformance.client.response import Answer
+from conformance.core import json_pointer as pointer
+
+_AGE: Final = "oauth.code_age_s"
+_LONGEST_WAIT_S: Final = 60.0
+_DISTANCE_S: Final = 3.0
+"""From the end of a code's lifetime: enough for whole seconds and for the way."""
+_ROUNDING_S: Final = 1.0
+
+
+@check("OA-14", cases={"just-before-its-end": False, "just-after-its-end": True}, chain=True)
+async def a_code_ends_when_stated(case: Case, is_old: bool) -> None:
+    """A code just younger than its stated lifetime is exchanged, one just older is refused."""
+    lifetime_s = oauth_of(case).code_lifetime_s
+    case.need(lifetime_s, "oauth.code_lifetime_s", "how long a code is good for is needed")
+    assert lifetime_s is not None
+    age_s = lifetime_s + _DISTANCE_S if is_old else max(lifetime_s - _DISTANCE_S, lifetime_s / 2)
+    await case.runtime.controls.prove(case.operation)
+    began = time.monotonic()
+    request = await _with_a_code_of_age(case, age_s, lifetime_s)
+    made_s = age_s if _takes_age(case) else 0.0
+    answer = await case.send(request, f"a code {age_s:g} s old")
+    oldest_s = made_s + time.monotonic() - began
+    if answer.ok != is_old:
+        return
+    await case.control(await case.arrange())
+    if not is_old and oldest_s > lifetime_s - _ROUNDING_S:
+        raise Inconclusive(f"the code may have been {oldest_s:.1f} s old", answer, cause="oauth.code_lifetime_s")
+    state = "younger" if answer.is_refused else "older"
+    message = f"a code {state} than oauth.code_lifetime_s = {lifetime_s:g} was answered {answer.summary}"
+    raise case.violation(message, answer, expected="400 or 401" if is_old else "200")
+
+
+def _takes_age(case: Case) -> bool:
+    source = next(iter(case.profile.fixtures.get("oauth", {}).values()), None)
+    return f"{{{_AGE}}}" in str(source)
+
+
+async def _with_a_code_of_age(case: Case, age_s: float, lifetime_s: float) -> Request:
+    """A request with a code that is made so old, or waited for."""
+    if _takes_age(case):
+        whole = int(age_s) if age_s == int(age_s) else age_s
+        return await case.runtime.arranger.arrange(case.operation, scope={_AGE: whole})
+    reason = f"codes live longer than {_LONGEST_WAIT_S:g} s, and no code source takes {{{_AGE}}}"
+    case.require_applicable(lifetime_s <= _LONGEST_WAIT_S, reason)
+    source = next(iter(case.profile.fixtures.get("oauth", {}).values()), None)
+    is_on_demand = source is not None and source.items is None and not source.values
+    case.require_applicable(is_on_demand, "codes are not made when they are needed, so that their age is not known")
+    remaining_s = case.runtime.settings.remaining_s
+    case.require_case(remaining_s is None or remaining_s > 2 * age_s, "the run ends before the code does")
+    request = await case.arrange()
+    await asyncio.sleep(age_s)
+    return request
+
+
+@check("OA-17")
+async def the_answer_states_the_lifetime_of_the_token(case: Case) -> None:
+    """The answer to an exchange says the lifetime that the profile states."""
+    oauth = oauth_of(case)
+    case.need(oauth.token_lifetime_s, "oauth.token_lifetime_s", "how long a token is good for is needed")
+    case.need(oauth.expires_in, "oauth.expires_in", "the place of the lifetime in the answer is needed")
+    assert oauth.token_lifetime_s is not None
+    answer = await case.control(await case.arrange())
+    found = _member(answer, oauth.expires_in)
+    seconds = float(found) if str(found).isdecimal() else found
+    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    earliest_s = oauth.token_lifetime_s - answer.duration_s - _ROUNDING_S
+    if not is_number or not earliest_s <= seconds <= oauth.token_lifetime_s:
+        message = f"the answer has another lifetime at {oauth.expires_in} than oauth.token_lifetime_s"
+        raise case.violation(message, answer, expected=f"{oauth.token_lifetime_s:g}", observed=str(found)[:100])
+
+
+@check("OA-17")
+async def the_answer_spells_the_token_type_as_stated(case: Case) -> None:
+    """The answer to an exchange has the token type in the spelling that the profile states."""
+    oauth = oauth_of(case)
+    case.need(oauth.token_type_value, "oauth.token_type_value", "the spelling of the type is needed")
+    case.need(oauth.token_type, "oauth.token_type", "the place of the type in the answer is needed")
+    answer = await case.control(await case.arrange())
+    found = str(_member(answer, oauth.token_type))
+    if found.lower() != oauth.token_type_value.lower():
+        raise Inconclusive("the token is of another type", answer, cause="OA-9")
+    if found != oauth.token_type_value:
+        message = "the answer spells the token type otherwise than oauth.token_type_value"
+        raise case.violation(message, answer, expected=oauth.token_type_value, observed=found)
+
+
+def _member(answer: Answer, where: str) -> Any:
+    """Inconclusive where there is no data at all."""
+    if not isinstance(answer.data, dict):
+        raise Inconclusive("the token is not in { data: object }", answer, cause="OA-1")
+    return pointer.get(answer.value, where) if pointer.has(answer.value, where) else None

@@ -1,0 +1,77 @@
+"""Proofs that were used, and nonces, as the profile states them (OA-16, OA-18)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Final
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.oauth_exchange import oauth_of, proof_of
+from conformance.checks.support.proof_age import sent_proof
+from conformance.checks.support.registry import check
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.dpop import Proof, ProofKey
+from conformance.client.response import Answer
+from conformance.client.sender import nonce_from
+
+_FRESH_S: Final = 10.0
+"""A used proof that is younger is not too old, where no bound is stated."""
+_ROUNDING_S: Final = 2.0
+
+
+@check("OA-16", cases={"retry": True, "another-exchange": False})
+async def a_used_proof_is_treated_as_stated(case: Case, is_retry: bool) -> None:
+    """The very same request, or an exchange of another code with a used proof, is accepted or refused as stated."""
+    reuse = oauth_of(case).proof_reuse
+    case.need(reuse, "oauth.proof_reuse", "what a used proof is good for is needed")
+    first = await case.control(await case.arrange())
+    request = first.request
+    if not is_retry:
+        await case.control(await case.arrange(), "an exchange in between")
+        request = await case.arrange()
+    text = sent_proof(first)
+    used = request.with_proof(replace(proof_of(request), alter=lambda _: text))
+    answer = await case.send(used, "the very same request" if is_retry else "a used proof, fresh code")
+    is_accepted = reuse == "accepted" or (reuse == "retry" and is_retry)
+    if is_accepted and not answer.ok:
+        await _expect_usable(case, first, answer)
+        raise case.violation(f"a used proof was refused, and reuse is {reuse!r}", first, answer, expected="200")
+    if not is_accepted and not answer.is_refused:
+        message = f"a used proof was accepted, and oauth.proof_reuse is {reuse!r}"
+        raise case.violation(message, first, answer, expected="400 or 401")
+
+
+async def _expect_usable(case: Case, first: Answer, answer: Answer) -> None:
+    """Inconclusive where the used proof may be refused for its age or its nonce."""
+    if nonce_from(answer) not in ("", first.nonce):
+        raise Inconclusive("the target demands another nonce", answer)
+    behind_s = oauth_of(case).behind_s
+    usable_s = _FRESH_S if behind_s is None else behind_s - _ROUNDING_S
+    if answer.at + answer.duration_s - first.at > usable_s:
+        raise Inconclusive("the used proof may be too old", answer, cause="oauth.clock_behind_s")
+    await case.control(await case.arrange())
+
+
+@check("OA-18")
+async def a_nonce_is_demanded_as_stated(case: Case) -> None:
+    """A proof of a new key without a nonce is refused with a DPoP-Nonce header, or accepted, as stated."""
+    oauth = oauth_of(case)
+    case.need(oauth.nonce, "oauth.nonce", "whether nonces are demanded is needed")
+    await case.runtime.controls.prove(case.operation)
+    key = await asyncio.to_thread(ProofKey.new, oauth.algorithms[0])
+    request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
+    answer = await case.send(request.with_proof(Proof(key, claims={"nonce": None})), "a proof without a nonce")
+    challenge = nonce_from(answer)
+    if answer.ok:
+        if oauth.nonce == "required":
+            raise case.violation("a proof without a nonce was accepted", answer, expected="400 or 401")
+        return
+    await case.control(await case.arrange())
+    if oauth.nonce == "never" and challenge:
+        raise case.violation("a nonce was demanded", answer, expected="200")
+    if oauth.nonce == "never":
+        raise Inconclusive(f"a proof of a new key was answered {answer.summary}", answer, cause="OA-1")
+    if not challenge:
+        message = "a proof without a nonce was refused, and no nonce was given"
+        raise case.violation(message, answer, expected="a DPoP-Nonce header")
