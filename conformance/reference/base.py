@@ -203,4 +203,9 @@ BASE = Policy(
     media_type="application/json",
     error_media_type="application/json",
     merge=webhooks.merge,
+    counters={
+        "removePublicCartPromotion": "absent",
+        "consumeHostedCheckoutBrowserTicket": "not_found",
+        "cancelHostedCheckoutBrowser": "log",
+    },
 )
