@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
+from conformance.checks.support.effects import read_change
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import are_alike, drop_volatile
 from conformance.checks.support.sign_reader import fixtures_of
@@ -189,10 +190,8 @@ async def a_key_on_a_read_changes_nothing(case: Case) -> None:
     keyed_answer = _with_key(read_request, idempotency)
     first = await case.control(keyed_answer, "a read with a key")
     await case.control(write, "a change")
-    fresh, repeat = (
-        await case.control(read_request, "a read without a key"),
-        await case.control(keyed_answer, "the keyed read again"),
-    )
+    fresh = await read_change(case, write, read_request, first)
+    repeat = await case.control(keyed_answer, "the keyed read again")
     values = [drop_volatile(answer.value, case.volatile) for answer in (first, fresh, repeat)]
     if not strictjson.is_equal(values[0], values[1]) and strictjson.is_equal(values[0], values[2]):
         raise case.violation(

@@ -19,6 +19,7 @@ from conformance.checks.support.signals import Inconclusive, Signal
 from conformance.checks.support.signs import LADDER_S, sign_key
 from conformance.client.request import Request
 from conformance.client.response import Answer
+from conformance.core import strict_json as strictjson
 
 
 class Oracle:
@@ -192,6 +193,23 @@ def missing_effect(case: Case, message: str, *answers: Answer, expected: str) ->
     if not case.runtime.signs.has_moved(name):
         return Inconclusive(f"the sign of {name} was not seen to move in this run", *answers, cause=f"effects.{name}")
     return case.violation(message, *answers, expected=expected, observed="0")
+
+
+async def read_change(case: Case, write: Request, read: Request, before: Answer) -> Answer:
+    """The answer to a read after a write, once it differs from the one before; the last one where it does not in time.
+
+    It waits for as long as the signs of the write may lag.
+    """
+    signs = case.profile.effects[write.operation.id]
+    keys = [sign_key(write.operation.id, index, len(signs)) for index in range(len(signs))]
+    lags = [SignWatch(case, write, sign, key).lag_s for sign, key in zip(signs, keys, strict=True)]
+    answer = await case.control(read, "a read after the change")
+    for pause_s in pauses(max(lags)):
+        if not strictjson.is_equal(answer.value, before.value):
+            break
+        await asyncio.sleep(pause_s)
+        answer = await case.control(read, "a read after the change")
+    return answer
 
 
 async def control_with_effect(case: Case, request: Request, purpose: str) -> Answer:

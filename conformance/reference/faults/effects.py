@@ -12,6 +12,7 @@ from conformance.reference.idempotency import Record, address, find, perform, re
 from conformance.reference.policy import Handler, Policy, evolve, with_idempotency
 from conformance.reference.registry import fault
 from conformance.reference.tables import effects, records
+from conformance.reference.variants.reads import lagging
 
 _CREATE = "createInstallationWebhook"
 _CANCEL = "cancelHostedCheckoutBrowser"
@@ -171,3 +172,30 @@ def replayed_quote_is_billed(policy: Policy) -> Policy:
 )
 def refused_quote_is_billed(policy: Policy) -> Policy:
     return _event_on_refusal(policy, _QUOTE, "state_conflict")
+
+
+@fault(
+    "F438",
+    requirement="IDEM-2",
+    title="a replayed checkout is billed again, which reads show 300 ms later",
+    operations=("checkoutPublicCart",),
+    source="a ledger behind a queue: the consumer forgets the idempotency key of the producer",
+)
+def replayed_checkout_is_billed_late(policy: Policy) -> Policy:
+    def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+        if call.operation == "checkoutPublicCart":
+            _write_event(call, db)
+        return policy.idempotency.replay(call, record, db, handler)
+
+    return lagging(with_idempotency(policy, replay=replay))
+
+
+@fault(
+    "F439",
+    requirement="IDEM-4",
+    title="a refused second payload removes the promotion's record, which a counter shows 300 ms later",
+    operations=("removePublicCartPromotion",),
+    source="a write-behind cache: the entry is queued before the transaction is decided",
+)
+def mismatch_queues_a_removal(policy: Policy) -> Policy:
+    return lagging(_event_on_refusal(policy, "removePublicCartPromotion", "mismatch"))

@@ -60,18 +60,18 @@ async def _transition_fact(runtime: Runtime, transition: Transition) -> Fact | N
 async def body_facts(runtime: Runtime, names: Collection[str]) -> list[Fact]:
     """Whether each further body of these operations is answered 200."""
     operations = [runtime.settings.contract.operations[name] for name in names]
-    tried = [
+    further_bodies = [
         (operation, index, body)
         for operation in operations
         for index, body in enumerate(runtime.arranger.facts(operation).bodies)
     ]
-    keys = [f"operations.{operation.id}.bodies[{index}]" for operation, index, _ in tried]
+    keys = [f"operations.{operation.id}.bodies[{index}]" for operation, index, _ in further_bodies]
     trials = [
         _attempt(key, _body_fact(runtime, operation, key, body))
-        for key, (operation, _, body) in zip(keys, tried, strict=True)
+        for key, (operation, _, body) in zip(keys, further_bodies, strict=True)
     ]
     facts = [fact for fact in await asyncio.gather(*trials) if fact is not None]
-    return _summary("operations.bodies", facts, len(tried), "answered 200")
+    return _summary("operations.bodies", facts, len(further_bodies), "answered 200")
 
 
 async def _body_fact(runtime: Runtime, operation: Operation, key: str, body: Any) -> Fact | None:

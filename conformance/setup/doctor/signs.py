@@ -67,7 +67,7 @@ class _Trial:
         await case.control(request, "a change")
         began = time.monotonic()
         if not await until_moved(watch):
-            return await self._unmoved(watch, began)
+            return await self._late_fact(watch, began)
         wrong_step = self._step_fact(watch)
         await asyncio.sleep(watch.lag_s)
         await watch.look()
@@ -81,7 +81,7 @@ class _Trial:
             raise watch.problem
         return proven(self._key, "moved with one call, and stayed with an unrelated one")
 
-    async def _unmoved(self, watch: SignWatch, began: float) -> Fact:
+    async def _late_fact(self, watch: SignWatch, began: float) -> Fact:
         if watch.problem is not None:
             raise watch.problem
         for pause_s in pauses(_LATE_S):
