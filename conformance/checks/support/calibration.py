@@ -46,7 +46,7 @@ async def _unit(case: Case, watch: SignWatch) -> int | None:
 
 async def _single_effect(case: Case, watch: SignWatch, *, pause_s: float = 0.0) -> SignWatch | None:
     """The sign of another request after its one effect has shown; None where it was not answered 200, or did not."""
-    request = await case.arrange()
+    request = await case.arrange(watch.operation)
     single = SignWatch(case, request, watch.effect, watch.key)
     await single.start()
     await asyncio.sleep(pause_s)

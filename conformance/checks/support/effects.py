@@ -113,7 +113,9 @@ class Oracle:
 
     def _waits(self) -> Iterable[float]:
         stated = [watch.effect.within_s for watch in self._watches if watch.effect.within_s is not None]
-        return pauses(max(stated)) if len(stated) == len(self._watches) else LADDER_S
+        longest_s = max(stated, default=0.0)
+        all_stated = len(stated) == len(self._watches)
+        return pauses(longest_s) if all_stated or longest_s > sum(LADDER_S) else LADDER_S
 
     def _overdue(self, pending: list[SignWatch], elapsed_s: float) -> list[SignWatch]:
         """The signs to wait for: where one shows the effect already, only those that may be later by their lag."""

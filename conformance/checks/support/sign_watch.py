@@ -10,6 +10,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.sign_reader import Blind, SignReader, Unobservable, is_number
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
+from conformance.contract import Operation
 from conformance.core import strict_json as strictjson
 from conformance.core.errors import FixtureError
 from conformance.profile.behavior import Effect
@@ -53,6 +54,11 @@ class SignWatch:
             return Unobservable(message, cause=self.key)
         doubt = self._signs.doubts.get(self.key)
         return self._blind(doubt) if doubt else None
+
+    @property
+    def operation(self) -> Operation:
+        """The operation whose effect it shows."""
+        return self._request.operation
 
     @property
     def awaits_answer(self) -> bool:
