@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
-from conformance.checks.support.effects import fixtures_of
+from conformance.checks.support.effects import read_change
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import are_alike, drop_volatile
+from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request, is_well_formed, malformed_key, new_key
 from conformance.contract import Operation
@@ -179,17 +180,19 @@ async def a_key_on_a_read_changes_nothing(case: Case) -> None:
     assert idempotency is not None
     case.require_applicable(idempotency.carrier != "body", "a read has no body to carry a key")
     case.need(case.profile.effects, "effects", "a way to see an effect is needed")
-    writers = [name for name, effect in case.profile.effects.items() if effect.operation == case.operation.id]
+    writers = [
+        name
+        for name, signs in case.profile.effects.items()
+        if any(sign.operation == case.operation.id and not sign.path for sign in signs)
+    ]
     case.require_applicable(writers, "no effect that the profile names is seen through this read")
     write = await case.arrange(case.contract.operations[writers[0]])
     read_request = await case.arrange(preset=fixtures_of(write), prove_control=False)
     keyed_answer = _with_key(read_request, idempotency)
     first = await case.control(keyed_answer, "a read with a key")
     await case.control(write, "a change")
-    fresh, repeat = (
-        await case.control(read_request, "a read without a key"),
-        await case.control(keyed_answer, "the keyed read again"),
-    )
+    fresh = await read_change(case, write, read_request, first)
+    repeat = await case.control(keyed_answer, "the keyed read again")
     values = [drop_volatile(answer.value, case.volatile) for answer in (first, fresh, repeat)]
     if not strictjson.is_equal(values[0], values[1]) and strictjson.is_equal(values[0], values[2]):
         raise case.violation(

@@ -35,6 +35,8 @@ COMMAND_TIMEOUT_S: Final = 30.0
 HTTP_TIMEOUT_S: Final = 15.0
 _ATTEMPTS: Final = 4
 
+_NOT_THERE: Final = (404, 410)
+
 Members = Mapping[str, Any]
 Call = Callable[[str, Mapping[str, Members], Mapping[str, Any]], Awaitable[Any]]
 """Sends an operation on fixtures (kind -> members) and returns the body of its 200. Raises FixtureError otherwise."""
@@ -42,6 +44,10 @@ Call = Callable[[str, Mapping[str, Members], Mapping[str, Any]], Awaitable[Any]]
 
 class NotSent(Exception):
     """The request or fixture may change state, and the run is read-only; the message names it."""
+
+
+class ResourceMissing(FixtureError):
+    """The test API answers that there is nothing at the address."""
 
 
 class Fixtures:
@@ -185,7 +191,10 @@ class Fixtures:
         return await self._call(operation, preset, scope)
 
     async def http(self, call: HttpCall, scope: Mapping[str, Any], location: str) -> Any:
-        """The JSON answer of a test API. Raises FixtureError unless the answer is a 2xx with JSON, or 204."""
+        """The JSON answer of a test API. Raises FixtureError unless the answer is a 2xx with JSON, or 204.
+
+        A 404 raises ResourceMissing.
+        """
         import aiohttp  # imported late: commands that only list checks do not need it
 
         if self._http is None:
@@ -211,6 +220,8 @@ class Fixtures:
             if 200 <= status < 300:
                 return _json(text, f"{call.method} {url}", location) if text else {}
             problem = f"{call.method} {url} answered {status}"
+            if status in _NOT_THERE:
+                raise ResourceMissing(problem, where=location)
             if status < 500 and status != 429:
                 break
         raise FixtureError(problem, where=location)

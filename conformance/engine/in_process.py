@@ -68,13 +68,18 @@ def document_profile(options: RunOptions, document: Mapping[str, Any]) -> Profil
 
 
 def merge_patch(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with a patch: tables are merged recursively, lists and exclusions replaced; None removes a key."""
+    """The document with a patch: tables are merged recursively, lists and exclusions replaced; None removes a key.
+
+    A table is merged into each table of an array.
+    """
     patched = dict(document)
     for name, value in patch.items():
         if value is None:
             patched.pop(name, None)
         elif isinstance(value, Mapping) and isinstance(patched.get(name), Mapping) and not _is_exclusion(value):
             patched[name] = merge_patch(patched[name], value)
+        elif isinstance(value, Mapping) and isinstance(patched.get(name), list) and not _is_exclusion(value):
+            patched[name] = [merge_patch(table, value) for table in patched[name]]
         else:
             patched[name] = value
     return patched

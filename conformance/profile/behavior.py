@@ -18,6 +18,7 @@ from conformance.profile.facts import (
     Factor,
     FixtureName,
     InFlight,
+    JsonValue,
     KeptStatuses,
     KeyCase,
     KeyFormat,
@@ -34,12 +35,14 @@ from conformance.profile.facts import (
     Positive,
     ProofReuse,
     Seconds,
+    Templates,
     TemplateTable,
     Text,
     TicketStatus,
     UnknownFilter,
     UnknownValue,
     fact,
+    one_or_several,
 )
 from conformance.profile.resources import HttpCall
 
@@ -166,13 +169,34 @@ class Hosted:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The value at `pointer`, in the answer of another operation on the same fixture or of a call to a test API."""
+    """The value at `pointer`, in the answer of another operation on the same fixture or of a call to a test API.
+
+    `{answer:/data/id}` is the value at that pointer in the answer of the call whose effect is observed.
+    """
 
     pointer: Annotated[Pointer, fact("The value that changes.")]
     operation: Annotated[OperationId, fact("By operationId.")] = ""
+    path: Annotated[Templates, fact("Path values of that operation that do not come from the same fixture.")] = field(
+        default_factory=dict
+    )
     http: Annotated[HttpCall | None, fact("The call.")] = None
     step: Annotated[int | None, fact("The increment of a number with every effect.")] = None
-    within_s: Annotated[Seconds | None, fact("Maximum time until an effect is visible, in seconds.")] = None
+    absent: Annotated[
+        JsonValue, fact("The value that counts before the first effect, where the answer is 404 or has none.")
+    ] = None
+    """None where not stated."""
+    within_s: Annotated[
+        Seconds | None, fact("Maximum time until an effect, or the object of a call, is visible, in seconds.")
+    ] = None
+
+    @property
+    def templates(self) -> tuple[JsonValue, ...]:
+        call = self.http
+        return (dict(self.path), *((call.url, call.json, dict(call.headers)) if call else ()))
+
+
+Signs = Annotated[tuple[Effect, ...], one_or_several()]
+"""The signs of one operation: in the file one table, or an array of tables."""
 
 
 @dataclass(frozen=True, slots=True)

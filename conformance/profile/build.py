@@ -12,6 +12,7 @@ from conformance.profile.exclusions import Exclusions
 from conformance.profile.facts import attributes_of
 from conformance.profile.model import Credential, Profile
 from conformance.profile.resources import Fixture
+from conformance.profile.structure import as_list
 
 Table = Mapping[str, Any]
 
@@ -45,6 +46,8 @@ def build(
         "path": path,
         "directory": directory,
     }
+    if "effects" in attributes:
+        attributes["effects"] = {name: as_list(stated) for name, stated in attributes["effects"].items()}
     if "idempotency" in attributes:
         attributes["idempotency"] = _idempotency(attributes["idempotency"])
     return msgspec.convert(attributes, Profile, dec_hook=lambda _, name: directory / name)

@@ -55,6 +55,16 @@ def _file_schema(**schema: Any) -> Meta:
     return Meta(extra_json_schema={"x-schema": schema})
 
 
+def one_or_several() -> Meta:
+    """For an array of tables that may be a single table in the file."""
+    return Meta(
+        min_length=1,
+        extra_json_schema={
+            "x-schema": {"type": ["object", "array"], "x-expected": "at least one table", "x-table": True}
+        },
+    )
+
+
 def _one_of(*options: str) -> Meta:
     return Meta(extra_json_schema={"enum": list(options)})
 

@@ -15,13 +15,13 @@ from msgspec import Meta
 
 from conformance.core.model import Waiver
 from conformance.profile.behavior import (
-    Effect,
     Hosted,
     Idempotency,
     Identity,
     OAuth,
     RateLimit,
     Search,
+    Signs,
     Transition,
     Webhooks,
 )
@@ -180,7 +180,8 @@ class Profile:
     ] = ()
     hosted: Annotated[Hosted, fact("Facts about hosted checkout.")] = field(default_factory=Hosted)
     effects: Annotated[
-        Mapping[str, Excludable[Effect]], fact("How to observe the effect of an operation, by operationId.")
+        Mapping[str, Excludable[Signs]],
+        fact("How to observe the effect of an operation, by operationId: one sign, or several."),
     ] = field(default_factory=dict)
     webhooks: Annotated[Webhooks, fact("Facts about webhook endpoints.")] = field(default_factory=Webhooks)
     cleanup: Annotated[Mapping[str, Excludable[Cleanup]], fact("How to remove created resources, by fixture kind.")] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from conformance.profile.render import MalformedPlaceholder, placeholders
+from conformance.profile.render import ANSWER, MalformedPlaceholder, placeholders
 from conformance.profile.resources import FOREIGN, default_state
 from conformance.profile.schema import facts_schema, walk
 from conformance.profile.source import Key, Problem, did_you_mean, nearest
@@ -71,7 +71,7 @@ def _placeholder_problem(key: Key, name: str, document: Mapping[str, Any]) -> Pr
     fixtures, oauth = document.get("fixtures", {}), document.get("oauth", {})
     if name in SUITE_NAMES and space in ("pkce", "dpop", "oauth") and "oauth" not in document:
         return Problem(key, f"{{{name}}} needs the table [oauth]")
-    if name in SUITE_NAMES or space in ("var", "env"):
+    if name in SUITE_NAMES or space in ("var", "env") or name.startswith(ANSWER):
         return None
     if space == "oauth" and len(rest) == 1 and rest[0] in _OAUTH_MEMBERS:
         if oauth.get(rest[0]):
@@ -89,6 +89,9 @@ def _placement_problem(key: Key, name: str) -> Problem | None:
     kind = name.partition(".")[0]
     if kind in ("var", "env"):
         return None
+    if name.startswith(ANSWER):
+        hint = "only [effects] observes a call after its answer"
+        return None if key[0] == "effects" else Problem(key, f"{{{name}}} is not known here", hint)
     if key[0] == "rate_limit":
         hint = "only {var.NAME} and {env.NAME} can be used here"
         return Problem(key, f"{{{name}}} is not known when limits are prepared and restored", hint)

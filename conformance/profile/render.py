@@ -1,4 +1,7 @@
-"""Placeholders in strings: `{cart.id}` is replaced by its value, `{{` and `}}` are literal braces."""
+"""Placeholders in strings: `{cart.id}` is replaced by its value, `{{` and `}}` are literal braces.
+
+`{answer:/data/id}` is the value at a JSON pointer in an answer.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ JsonValue = Any
 Scope = Callable[[str], JsonValue] | Mapping[str, JsonValue]
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-_NAME = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)*")
+ANSWER = "answer:"
+"""The beginning of a placeholder for a value of an answer; a JSON pointer follows it."""
+_NAME = re.compile(rf"[A-Za-z_][\w-]*(\.[\w-]+)*|{ANSWER}(/([^~/{{}}]|~[01])*)*")
 
 
 class UnknownPlaceholder(KeyError):

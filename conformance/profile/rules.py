@@ -8,14 +8,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from conformance.contract import Contract
 from conformance.profile.names import fixture_problems, placeholder_problems
+from conformance.profile.render import ANSWER, MalformedPlaceholder, placeholders
 from conformance.profile.schema import facts_schema, walk
 from conformance.profile.source import Key, Problem, nearest
+from conformance.profile.structure import as_list
 from conformance.profile.waivers import waiver_problems
 
 Document = Mapping[str, Any]
@@ -102,8 +105,8 @@ def _urls(document: Document) -> Iterator[Problem]:
 def _http_calls(document: Document) -> Iterator[tuple[Key, Mapping[str, Any]]]:
     for kind, states in document.get("fixtures", {}).items():
         yield from ((("fixtures", kind, s, "http"), t["http"]) for s, t in states.items() if "http" in t)
-    for part in ("effects", "cleanup"):
-        yield from (((part, o, "http"), t["http"]) for o, t in document.get(part, {}).items() if "http" in t)
+    yield from (((*key, "http"), t["http"]) for _, key, t in _signs(document) if "http" in t)
+    yield from ((("cleanup", k, "http"), t["http"]) for k, t in document.get("cleanup", {}).items() if "http" in t)
     rate_limit = document.get("rate_limit", {})
     yield from ((("rate_limit", name), rate_limit[name]) for name in ("prepare", "restore") if name in rate_limit)
 
@@ -227,15 +230,49 @@ def _transitions(document: Document) -> Iterator[Problem]:
                 yield Problem((*key, member), f"{name} is of another kind than {table['fixture']}")
 
 
-def _effects(document: Document, contract: Contract) -> Iterator[Problem]:
-    for name, table in document.get("effects", {}).items():
+def _signs(document: Document) -> Iterator[tuple[str, Key, Mapping[str, Any]]]:
+    """The operation, key and table of each sign."""
+    for name, stated in document.get("effects", {}).items():
         key: Key = ("effects", name)
+        for index, table in enumerate(as_list(stated)):
+            yield name, key if isinstance(stated, Mapping) else (*key, index), table
+
+
+def _effects(document: Document, contract: Contract) -> Iterator[Problem]:
+    for name, key, table in _signs(document):
         if name not in contract.operations:
             yield Problem(key, "unknown operation", nearest(name, contract.operations))
         if ("operation" in table) == ("http" in table):
             yield Problem(key, "needs exactly one of operation and http")
-        if table.get("step") == 0:
-            yield Problem((*key, "step"), "must not be 0", "leave it out where the value only changes")
+        yield from _sign_values(key, table)
+        yield from _sign_path(key, table, contract)
+
+
+def _sign_values(key: Key, table: Mapping[str, Any]) -> Iterator[Problem]:
+    absent = table.get("absent")
+    if table.get("step") == 0:
+        yield Problem((*key, "step"), "must not be 0", "leave it out where the value only changes")
+    if "step" in table and absent is not None and (isinstance(absent, bool) or not isinstance(absent, int | float)):
+        yield Problem((*key, "absent"), f"{absent!r} is no number that grows by step", "state the number before it")
+    if any(name.startswith(ANSWER) for name in _names_in(table)) and absent is None:
+        message = "before the call there is no answer to read the sign by"
+        yield Problem(key, "lacks the key absent", message)
+
+
+def _sign_path(key: Key, table: Mapping[str, Any], contract: Contract) -> Iterator[Problem]:
+    read = contract.operations.get(table.get("operation", ""))
+    known = read.path_parameters if read else ()
+    for parameter in table.get("path", {}):
+        if parameter not in known:
+            of = read.id if read else "no operation: the URL of http holds its own"
+            yield Problem((*key, "path", parameter), f"no path parameter of {of}", nearest(parameter, known))
+
+
+def _names_in(table: Mapping[str, Any]) -> frozenset[str]:
+    """The placeholders of a sign. Malformed ones are reported by `Substitution`."""
+    with suppress(MalformedPlaceholder):
+        return placeholders([table.get("path", {}), table.get("http", {})])
+    return frozenset()
 
 
 def _cleanup(document: Document) -> Iterator[Problem]:

@@ -34,6 +34,7 @@ def document_schema(kind: type) -> Schema:
     _, parts = msgspec.json.schema_components([kind, StatedWaiver], schema_hook=_path)
     kinds = {name: _TYPES.get(name, kind) for name in parts} | {Waiver.__name__: StatedWaiver}
     tables = {name: _table(kinds[name], parts) for name in parts if name != StatedWaiver.__name__}
+    tables = {name: _with_single_tables(table, tables) for name, table in tables.items()}
     return {"$schema": DIALECT, **tables.pop(kind.__name__), "$defs": tables}
 
 
@@ -54,6 +55,19 @@ def _table(kind: type, parts: Mapping[str, Any]) -> Schema:
         place["required"] += [declaration.path[-1]] if declaration.required else []
         place["properties"][declaration.path[-1]] = fact
     return table
+
+
+def _with_single_tables(schema: Any, tables: Mapping[str, Schema]) -> Any:
+    """A schema in which each array of tables that may be a single table also describes that table.
+
+    Keywords of objects do not restrict arrays, nor the reverse: one schema describes both.
+    """
+    if not isinstance(schema, dict):
+        return schema
+    members = {name: _with_single_tables(item, tables) for name, item in schema.items() if name != "x-table"}
+    if "x-table" not in schema:
+        return members
+    return {**tables[schema["items"]["$ref"].rpartition("/")[2]], **members}
 
 
 def _empty_table() -> Schema:

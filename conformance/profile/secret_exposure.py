@@ -13,7 +13,7 @@ from conformance.profile.source import Key, Problem
 _SECRET_NAMES: Final = ("pkce.verifier", "oauth.code")
 _ENV: Final = re.compile(r"\{env\.([^{}]*)\}")
 _REQUEST_PLACES: Final = re.compile(
-    r"(fixtures/[^/]+/[^/]+|effects/[^/]+)/http/.*|rate_limit/(prepare|restore)/.*|operations/.*"
+    r"(fixtures/[^/]+/[^/]+|effects/[^/]+(/[0-9]+)?)/http/.*|rate_limit/(prepare|restore)/.*|operations/.*"
 )
 """Where a credential's variable is allowed: in requests to the target, or to its owner's test API."""
 

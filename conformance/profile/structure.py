@@ -83,6 +83,11 @@ def _problems(
             yield Problem(key, f"does not fit the schema ({kind.name})")
 
 
+def as_list(stated: Any) -> list[Any]:
+    """The tables of a fact that may be one table or an array of tables."""
+    return [stated] if isinstance(stated, Mapping) else list(stated)
+
+
 def _quote(value: Any) -> str:
     """The value, shortened where it may be a misplaced API key."""
     text = repr(value)

@@ -207,4 +207,9 @@ BASE = Policy(
     media_type="application/json",
     error_media_type="application/json",
     merge=webhooks.merge,
+    counters={
+        "removePublicCartPromotion": "absent",
+        "consumeHostedCheckoutBrowserTicket": "not_found",
+        "cancelHostedCheckoutBrowser": "log",
+    },
 )

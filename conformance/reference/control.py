@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, select
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -24,6 +24,8 @@ from conformance.reference.hub import Hub, Target
 from conformance.reference.random_targets.choices import target_from
 from conformance.reference.tables import effects, objects
 
+_CREATED_BY = {"createInstallationWebhook": "updateInstallationWebhook"}
+"""For operations that create: one whose path names what they created."""
 MAX_FIXTURES = 100
 """Maximum number of fixtures in one request."""
 
@@ -115,26 +117,39 @@ async def _respond(work: Callable[[JsonObject], JsonObject], request: Request) -
 
 
 async def _effects(request: Request) -> Response:
-    """How often an operation took effect: overall, on one path id, or with a text somewhere in its body."""
-    query = select(func.count()).where(effects.c.operation == request.path_params["operation"])
-    if lag_s := _target(request).policy.reads_lag_s:
-        query = query.where(effects.c.at <= time.time() - lag_s)
-    if "id" in request.query_params:
-        query = query.where(effects.c.resource == _own_id(request))
-    if "marker" in request.query_params:
-        query = query.where(effects.c.detail.contains(request.query_params["marker"], autoescape=True))
+    """The effects of an operation: overall, on one path id, or with a text somewhere in its body."""
+    operation, policy = request.path_params["operation"], _target(request).policy
+    form = policy.counters.get(operation, "count")
+    query = select(effects.c.at).order_by(effects.c.number)
+    if policy.reads_lag_s:
+        query = query.where(effects.c.at <= time.time() - policy.reads_lag_s)
+    if form != "shared":
+        query = query.where(effects.c.operation == operation)
+        if "id" in request.query_params:
+            query = query.where(effects.c.resource == _own_id(request))
+        if "marker" in request.query_params:
+            query = query.where(effects.c.detail.contains(request.query_params["marker"], autoescape=True))
 
-    def count() -> int:
+    def times() -> list[float]:
         with _target(request).store.read() as db:
-            return int(db.execute(query).scalar_one())
+            return [float(at) for at in db.execute(query).scalars()]
 
-    return JSONResponse({"count": await _target(request).run(count)})
+    return _counter_answer(form, await _target(request).run(times))
+
+
+def _counter_answer(form: str, times: list[float]) -> Response:
+    if form == "log":
+        return JSONResponse({"events": times})
+    if times or form not in ("absent", "not_found"):
+        return JSONResponse({"count": len(times)})
+    return JSONResponse({}) if form == "absent" else JSONResponse({"error": "no such counter"}, 404)
 
 
 def _own_id(request: Request) -> str:
     """The requested id in the reference's own format."""
     public_id, target = request.query_params["id"], _target(request)
-    route = target.policy.routes.get(request.path_params["operation"])
+    operation = request.path_params["operation"]
+    route = target.policy.routes.get(_CREATED_BY.get(operation, operation))
     if target.boundary is None or route is None:
         return public_id
     path_values = {part[1:-1]: public_id for part in route.segments if part.startswith("{")}

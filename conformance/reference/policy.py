@@ -214,6 +214,12 @@ class Policy:
     shape: tuple[Shaper, ...] = ()
     wire: tuple[WireHook, ...] = ()
     transport: Transport = Transport()
+    counters: Mapping[str, str] = field(default_factory=dict)
+    """By operationId, the form in which the control app shows its effects. No entry: a `count` from 0.
+
+    `absent`: no `count` before the first effect; `not_found`: 404 until then; `log`: the array `events` of times;
+    `shared`: a `count` of the effects of all operations.
+    """
     reads_lag_s: float = 0.0
     """Seconds by which effect counts, here and in the control app, lag behind writes."""
     overlap: bool = False

@@ -407,3 +407,8 @@ def created_then_changed(api: Api) -> int:
 def events_kept(api: Api) -> bool:
     made = api.send("createInstallationWebhook").json()["data"]
     return bool(api.send("updateInstallationWebhook", id=made["id"]).json()["data"]["events"] == made["events"])
+
+
+def effects_of(operation: str) -> Look:
+    """The text with which the control app shows the effects of an operation."""
+    return lambda api: api.http.get(f"{api.control}/effects/{operation}").text

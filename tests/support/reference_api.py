@@ -161,7 +161,8 @@ class Api:
         return dict(answer.json())
 
     def effects(self, operation: str, **query: str) -> int:
-        return int(self.http.get(f"{self.control}/effects/{operation}", params=query).json()["count"])
+        shown = self.http.get(f"{self.control}/effects/{operation}", params=query).json()
+        return len(shown["events"]) if "events" in shown else int(shown.get("count", 0))
 
     def code(self, **options: str) -> str:
         given = {**CLIENT, "code_challenge": s256(VERIFIER), "code_challenge_method": "S256", **options}

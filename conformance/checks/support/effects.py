@@ -1,169 +1,185 @@
 """Observation of effects (`[effects]` of the profile).
 
-No check fails on a sign that was not seen to move for its operation in this run. `Oracle` and `missing_effect` hold
-that rule.
+No check fails on a sign that was not seen to move for its operation in this run, nor on one that moves with other
+calls. `Oracle` and `missing_effect` hold that rule.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterable
+from contextlib import suppress
 
+from conformance.checks.support.calibration import calibrate, expect_private
 from conformance.checks.support.case import Case
+from conformance.checks.support.sign_reader import Unobservable
+from conformance.checks.support.sign_watch import SignWatch, pauses
 from conformance.checks.support.signals import Inconclusive, Signal
-from conformance.checks.support.signs import LADDER_S
-from conformance.client.fixtures import Members
+from conformance.checks.support.signs import LADDER_S, sign_key
 from conformance.client.request import Request
 from conformance.client.response import Answer
-from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
-from conformance.profile.behavior import Effect
-from conformance.profile.render import placeholders
-
-_PAUSE_S: Final = 0.1
-
-
-def _is_number(value: Any) -> bool:
-    """Whether a value is a finite number; `2.0` is one."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return isinstance(value, int) or math.isfinite(value)
-
-
-def fixtures_of(request: Request) -> dict[str, Members]:
-    """The fixtures of a request, by kind."""
-    found: dict[str, dict[str, Any]] = {kind: dict(members) for kind, members in request.fixtures.preset.items()}
-    for name, members in request.fixtures.members.items():
-        found.setdefault(name.partition(".")[0], dict(members))
-    for name, value in request.scope.items():
-        kind, _, member = name.partition(".")
-        if member and kind not in ("pkce", "dpop"):
-            found.setdefault(kind, {})[member.rpartition(".")[2]] = value
-    return dict(found)
 
 
 class Oracle:
-    """Observes the effect of one request: whether and how often it happened since the last observation."""
+    """Observes the effects of one request: whether and how often it happened since the last observation.
 
-    def __init__(self, case: Case, request: Request, effect: Effect) -> None:
+    All signs of the operation are read, and each counts from its own baseline: an effect is one that any of them
+    shows, whichever shows it first.
+    """
+
+    def __init__(self, case: Case, request: Request, watches: Iterable[SignWatch]) -> None:
         self._case = case
         self._request = request
-        self._effect = effect
-        self._signs = case.runtime.signs
-        self._last: Any = None
+        self._watches = list(watches)
+        self._known = 0
+        """The effects since the baseline that were reported."""
 
     @classmethod
     async def watch(cls, case: Case, request: Request) -> Oracle:
         """An oracle with a baseline that includes earlier writes of the suite on the same object.
 
-        Unstated where the profile does not say how to see the effect.
+        Unstated where the profile does not say how to see the effect. Raises Inconclusive where no sign can be read.
         """
-        effect = case.profile.effects.get(request.operation.id)
-        key = f"effects.{request.operation.id}"
-        case.need(effect, key, "a way to see the effect is needed")
-        assert effect is not None
-        oracle = cls(case, request, effect)
-        oracle._last = await oracle._observe()
-        for pause_s in _pauses(oracle._signs.unsettled_s(request, effect.within_s)):
-            await asyncio.sleep(pause_s)
-            if not await oracle._is_unchanged():
-                break
-        return oracle
+        name = request.operation.id
+        signs = case.profile.effects.get(name, ())
+        case.need(signs, f"effects.{name}", "a way to see the effect is needed")
+        keys = [sign_key(name, index, len(signs)) for index in range(len(signs))]
+        watches = [SignWatch(case, request, sign, key) for sign, key in zip(signs, keys, strict=True)]
+        await asyncio.gather(*(watch.start() for watch in watches))
+        problems = [watch.problem for watch in watches]
+        if problems and problems[0] is not None and None not in problems:
+            raise problems[0]
+        return cls(case, request, watches)
+
+    @classmethod
+    async def watch_if_visible(cls, case: Case, request: Request) -> Oracle | None:
+        """An oracle for a check that has another question; None where no effect can be seen in this state."""
+        if request.operation.id not in case.profile.effects:
+            return None
+        try:
+            return await cls.watch(case, request)
+        except Unobservable as blind:
+            case.note(blind.message)
+            return None
 
     @property
-    def counts(self) -> bool:
-        """Whether effects are counted, or only visible as a change."""
-        return self._effect.step is not None
+    def sees_refused_calls(self) -> bool:
+        """Whether any sign can show an effect of a call that is not answered 200."""
+        return not all(watch.awaits_answer for watch in self._watches)
 
     async def count_effects(self) -> int:
         """Counts effects since the last observation where none is expected; without a step, 1 means a change.
 
-        Where the sign is known to lag, by the profile or by this run, it waits for that time before it returns 0.
+        Where a sign is known to lag, by the profile or by this run, it waits for that time before it returns 0.
+        Raises Inconclusive where no sign can be read, or where each that moved also moves with other calls.
         """
-        count = await self._count_since_last()
-        within_s = self._effect.within_s
-        lag_s = self._signs.observed_lag_s(self._request.operation.id) if within_s is None else within_s
-        for pause_s in _pauses(lag_s if not count else 0.0):
+        await self._look()
+        lag_s = max(watch.lag_s for watch in self._watches)
+        for pause_s in pauses(lag_s if not self._new_count else 0.0):
             await asyncio.sleep(pause_s)
-            if count := await self._count_since_last():
+            await self._look()
+            if self._new_count:
                 break
-        return count
+        await self._examine_new_effects()
+        return self._report()
+
+    async def count_visible_effects(self) -> int:
+        """Like `count_effects`, for a check that has another question: 0 where no sign can be read."""
+        try:
+            return await self.count_effects()
+        except Unobservable as blind:
+            self._case.note(blind.message)
+            return 0
 
     async def effects_within(self) -> int:
-        """Counts effects where one is expected, and waits for a sign that lags."""
-        began = time.monotonic()
-        count, lag_s = await self._count_since_last(), 0.0
-        within_s = self._effect.within_s
-        for pause_s in () if count else LADDER_S if within_s is None else _pauses(within_s):
-            await asyncio.sleep(pause_s)
-            lag_s = time.monotonic() - began
-            if count := await self._count_since_last():
+        """Counts effects where one is expected, and waits for signs that lag. Inconclusive where none can be read.
+
+        A sign that does not show what another one shows is left out for the rest of the run.
+        """
+        began, pending = time.monotonic(), [watch for watch in self._watches if watch.obstacle is None]
+        pending += [watch for watch in self._watches if watch.awaits_answer]
+        for pause_s in (0.0, *self._waits()):
+            if pause_s and not (pending := self._overdue(pending, time.monotonic() - began)):
                 break
-        if count:
-            self._signs.note_move(self._request.operation.id, lag_s)
-        return count
+            await asyncio.sleep(pause_s)
+            lag_s = time.monotonic() - began if pause_s else 0.0
+            moved = await self._look(lag_s)
+            pending = [watch for watch in pending if watch not in moved]
+        if self._new_count:
+            self._doubt_others()
+        return self._report()
+
+    def _waits(self) -> Iterable[float]:
+        stated = [watch.effect.within_s for watch in self._watches if watch.effect.within_s is not None]
+        longest_s = max(stated, default=0.0)
+        all_stated = len(stated) == len(self._watches)
+        return pauses(longest_s) if all_stated or longest_s > sum(LADDER_S) else LADDER_S
+
+    def _overdue(self, pending: list[SignWatch], elapsed_s: float) -> list[SignWatch]:
+        """The signs to wait for: where one shows the effect already, only those that may be later by their lag."""
+        readable = [watch for watch in pending if watch.problem is None]
+        if not self._new_count:
+            return readable or pending
+        return [watch for watch in readable if not watch.has_moved or watch.lag_s > elapsed_s]
+
+    def _doubt_others(self) -> None:
+        """Leaves out each sign that has never moved in this run, and not with this effect either."""
+        for watch in self._watches:
+            if watch.obstacle is None and not watch.has_moved:
+                self._case.runtime.signs.doubts[watch.key] = "did not move with an effect that another sign showed"
 
     async def expect_one_effect(self, case: Case, description: str, *answers: Answer) -> None:
-        """Violated unless there was one effect since the last observation."""
-        count = await self.effects_within()
-        count += await self.count_effects() if count == 1 else 0
+        """Violated unless there was one effect since the last observation. Without a count nothing is decided."""
+        await asyncio.gather(*(calibrate(case, watch) for watch in self._watches if watch.unit is None))
+        self._watches = [watch for watch in self._watches if watch.unit is not None]
+        if not self._watches:
+            case.note(f"effects.{self._request.operation.id} shows a change, and not how often")
+            return
+        try:
+            count = await self.effects_within()
+            count += await self.count_effects() if count == 1 else 0
+            if count > 1:
+                self._known -= count
+                count = await self.count_effects()
+        except Unobservable as blind:
+            case.note(blind.message)
+            return
         if count != 1:
             raise wrong_count(case, description, count, *answers)
 
-    async def _count_since_last(self) -> int:
-        before, self._last = self._last, await self._observe()
-        if self._effect.step is None:
-            count = int(not strictjson.is_equal(before, self._last))
-        else:
-            count = self._steps(before, self._last, self._effect.step)
-        if count:
-            self._signs.note_move(self._request.operation.id, 0.0)
+    async def _look(self, lag_s: float = 0.0) -> list[SignWatch]:
+        """Reads all signs; those that moved."""
+        counts = await asyncio.gather(*(watch.look() for watch in self._watches))
+        moved = [watch for watch, count in zip(self._watches, counts, strict=True) if count > 0]
+        for watch in moved:
+            watch.note_move(lag_s)
+        return moved
+
+    @property
+    def _new_count(self) -> int:
+        """The effects that were not reported yet, by the signs that decide."""
+        return max((watch.effects - self._known for watch in self._watches if watch.obstacle is None), default=0)
+
+    async def _examine_new_effects(self) -> None:
+        """Examines each sign that shows an unexpected effect."""
+        for watch in self._watches:
+            if watch.obstacle is None and watch.effects > self._known:
+                await expect_private(self._case, watch)
+
+    def _report(self) -> int:
+        """The effects that were not reported yet. Raises the reason where no sign decides."""
+        obstacles = [watch.obstacle for watch in self._watches]
+        if obstacles and None not in obstacles:
+            raise next(problem for problem in obstacles if problem is not None)
+        count = max(0, self._new_count)
+        proven = any(watch.has_moved for watch in self._watches if watch.obstacle is None)
+        blind = next((problem for problem in obstacles if problem is not None), None)
+        if not count and not proven and blind is not None:
+            raise blind
+        self._known += count
         return count
-
-    def _steps(self, before: Any, after: Any, step: int) -> int:
-        key = f"effects.{self._request.operation.id}"
-        if not (_is_number(before) and _is_number(after)):
-            raise Inconclusive(f"{key} shows no number at {self._effect.pointer}", cause=key)
-        try:
-            count = int((after - before) // step)
-        except (OverflowError, ValueError):  # a float that is infinite now, or an integer that no float holds
-            raise Inconclusive(f"{key} shows numbers that cannot be compared", cause=key) from None
-        if count < 0:
-            raise Inconclusive(f"{key} went backwards: it is no count of effects", cause=key)
-        return count
-
-    async def _is_unchanged(self) -> bool:
-        """Whether the sign is unchanged; its present value is the new baseline."""
-        before, self._last = self._last, await self._observe()
-        return strictjson.is_equal(before, self._last)
-
-    async def _observe(self) -> Any:
-        value = await self._answer()
-        if not pointer.has(value, self._effect.pointer):
-            key = f"effects.{self._request.operation.id}"
-            raise Inconclusive(f"{key} shows nothing at {self._effect.pointer}", cause=key)
-        return pointer.get(value, self._effect.pointer)
-
-    async def _answer(self) -> Any:
-        if (call := self._effect.http) is not None:
-            names = placeholders([call.url, call.json, dict(call.headers)])
-            scope = await self._case.runtime.arranger.extend_scope(self._request, names, own_fixtures=True)
-            key = f"effects.{self._request.operation.id}"
-            return await self._case.runtime.fixtures.http(call, scope, key)
-        operation = self._case.contract.operations[self._effect.operation]
-        look = await self._case.arrange(operation, preset=fixtures_of(self._request), prove_control=False)
-        return (await self._case.control(look, "effect observation")).value
-
-
-def _pauses(within_s: float) -> Iterator[float]:
-    """Growing pauses with `within_s` as their sum."""
-    pause_s = _PAUSE_S
-    while within_s > 0:
-        yield min(pause_s, within_s)
-        within_s, pause_s = within_s - pause_s, 1.5 * pause_s
 
 
 def wrong_count(case: Case, description: str, count: int, *answers: Answer) -> Signal:
@@ -174,26 +190,44 @@ def wrong_count(case: Case, description: str, count: int, *answers: Answer) -> S
 
 
 def missing_effect(case: Case, message: str, *answers: Answer, expected: str) -> Signal:
-    """The signal to raise where no effect was seen: Violation only if the sign has moved in this run."""
+    """The signal to raise where no effect was seen: Violation only if a sign of the operation has moved in this run."""
     name = case.operation.id
     if not case.runtime.signs.has_moved(name):
         return Inconclusive(f"the sign of {name} was not seen to move in this run", *answers, cause=f"effects.{name}")
     return case.violation(message, *answers, expected=expected, observed="0")
 
 
+async def read_change(case: Case, write: Request, read: Request, before: Answer) -> Answer:
+    """The answer to a read after a write, once it differs from the one before; the last one where it does not in time.
+
+    It waits for as long as the signs of the write may lag.
+    """
+    signs = case.profile.effects[write.operation.id]
+    keys = [sign_key(write.operation.id, index, len(signs)) for index in range(len(signs))]
+    lags = [SignWatch(case, write, sign, key).lag_s for sign, key in zip(signs, keys, strict=True)]
+    answer = await case.control(read, "a read after the change")
+    for pause_s in pauses(max(lags)):
+        if not strictjson.is_equal(answer.value, before.value):
+            break
+        await asyncio.sleep(pause_s)
+        answer = await case.control(read, "a read after the change")
+    return answer
+
+
 async def control_with_effect(case: Case, request: Request, purpose: str) -> Answer:
     """Sends a control, and waits until its effect shows where the profile says how to see it."""
-    has_sign = request.operation.id in case.profile.effects
-    oracle = await Oracle.watch(case, request) if has_sign else None
+    oracle = await Oracle.watch_if_visible(case, request)
     answer = await case.control(request, purpose)
     if oracle is not None:
-        await oracle.effects_within()
+        with suppress(Unobservable):
+            await oracle.effects_within()
     return answer
 
 
 async def expect_no_effect(case: Case, request: Request, defective: Request, purpose: str) -> None:
     """Violated if the defective request takes effect although it is refused."""
     oracle = await Oracle.watch(case, request)
+    case.require_case(oracle.sees_refused_calls, "every sign is read by the answer of a call that is carried out")
     answer = await case.send(defective, purpose)
     if answer.ok:
         raise Inconclusive(f"{purpose} was not refused", answer, cause=f"control:{case.operation.id}")

@@ -85,8 +85,7 @@ class _Preparation:
 
     async def find_spare(self) -> None:
         self.spare = _with_spare_credential(self.case, await self.case.arrange())
-        if self.case.operation.id in self.case.profile.effects:
-            self.oracle = await Oracle.watch(self.case, self.spare)
+        self.oracle = await Oracle.watch_if_visible(self.case, self.spare)
 
 
 _Outcomes = dict[str, Provocation | Failure]
@@ -342,7 +341,7 @@ async def _repeat(prep: _Preparation, provocation: Provocation | None) -> Provoc
         return provocation
     effects = provocation.effects_while_limited
     if provocation.retry is None:
-        effects = await prep.oracle.count_effects() if prep.oracle else None
+        effects = await prep.oracle.count_visible_effects() if prep.oracle else None
     retry = await prep.case.send(prep.spare, "after the limit", accept_statuses=LIMITED_STATUSES)
     effects_after = await prep.oracle.effects_within() if prep.oracle and retry.ok else None
     return replace(provocation, effects_while_limited=effects, retry=retry, effects_after_retry=effects_after)

@@ -103,12 +103,12 @@ async def expect_conflict(case: Case, transition: Transition | None) -> None:
     case.need(transition, f"transitions.{case.operation.id}", description)
     assert transition is not None
     request = await into_conflict(case, transition)
-    oracle = await Oracle.watch(case, request) if case.operation.id in case.profile.effects else None
+    oracle = await Oracle.watch_if_visible(case, request)
     answer = await case.send(request, f"in the state {transition.fixture}")
     if answer.status == 404:
         case.warn("the state conflict was answered 404", answer, expected="409")
     elif answer.status != 409:
         raise case.violation("the state conflict was not answered 409", answer, expected="409")
-    if oracle is not None and (effects := await oracle.count_effects()):
+    if oracle is not None and (effects := await oracle.count_visible_effects()):
         description = f"the state conflict was answered {answer.summary} and yet took effect"
         raise case.violation(description, answer, expected="no effect", observed=str(effects))

@@ -107,7 +107,7 @@ def secrets_of(profile: Profile, contract: Contract, keys: Mapping[str, str]) ->
 
 def secret_header_values(profile: Profile) -> Iterator[str]:
     """The values of the profile's headers whose names mark them as secrets."""
-    calls = [effect.http for effect in profile.effects.values()]
+    calls = [sign.http for signs in profile.effects.values() for sign in signs]
     calls += [fixture.http for states in profile.fixtures.values() for fixture in states.values()]
     calls += [profile.rate_limit.prepare, profile.rate_limit.restore]
     header_sets = [call.headers for call in calls if isinstance(call, HttpCall)]

@@ -119,6 +119,8 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     "missing_proof_status": (401, 400),
     "nonce_status": (401, 400),
     "token_type": ("DPoP", "dpop"),
+    "counters": ("each its own", "count", "absent", "not_found", "log"),
+    "signs": ("several", "first", "last"),
     "ticket_status": (404, 400, 401, 403),
     "id_status": (400, 404),
     "chunked": (False, True),
@@ -325,6 +327,8 @@ class RandomTarget:
     proof_status: int = 401
     missing_proof_status: int = 401
     nonce_status: int = 401
+    counters: str = "each its own"
+    signs: str = "several"
     token_type: str = "DPoP"  # noqa: S105 - a word of RFC 9449
     ticket_status: int = 404
     id_status: int = 400

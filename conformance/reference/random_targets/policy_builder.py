@@ -47,7 +47,19 @@ _STAGES: dict[str, Stage] = {
 def policy_of(target: RandomTarget, boundary: Boundary) -> Policy:
     """The policy of a random target. All its state is in the boundary."""
     policy = evolve(BASE, stages=(*(_STAGES[name] for name in target.stages), idempotency.reserve, pipeline.execute))
-    for reading in (_refusals, _callers, _bodies, _keys, _resources, _search, _tokens, _limits, _answers, _transport):
+    for reading in (
+        _refusals,
+        _callers,
+        _bodies,
+        _keys,
+        _resources,
+        _search,
+        _tokens,
+        _limits,
+        _answers,
+        _counters,
+        _transport,
+    ):
         policy = reading(policy, target, boundary)
     return evolve(policy, stages=(boundary.translate_request, *policy.stages))
 
@@ -202,6 +214,12 @@ def _answers(policy: Policy, target: RandomTarget, boundary: Boundary) -> Policy
 def _without_meta(_call: Call, answer: Answer) -> Answer:
     members = {name: item for name, item in answer.value.items() if name != "meta"}
     return evolve(answer, value=members) if answer.status == 200 else answer
+
+
+def _counters(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Policy:
+    if target.counters == "each its own":
+        return policy
+    return evolve(policy, counters=dict.fromkeys(policy.idempotency.operations, target.counters))
 
 
 def _transport(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Policy:

@@ -44,6 +44,13 @@ _LEADS_TO = {
     "consumeHostedCheckoutBrowserTicket": "consumed",
     "cancelHostedCheckoutBrowser": "cancelled",
 }
+COUNTERS: Mapping[str, Patch] = {
+    "count": {"pointer": "/count", "step": 1, "absent": None},
+    "absent": {"pointer": "/count", "step": 1, "absent": 0},
+    "not_found": {"pointer": "/count", "step": 1, "absent": 0},
+    "log": {"pointer": "/events", "step": None, "absent": None},
+}
+"""By form of the counters of effects: the facts of a sign that reads one."""
 _ID_PATTERN = re.compile(r"\^(cart|order|wh|session|asr|del)_\[0-9a-f\]\{20\}\$")
 
 
@@ -180,17 +187,33 @@ def _transitions(target: RandomTarget, transitions: Sequence[Table]) -> list[Tab
 
 
 def _effects(target: RandomTarget, names: Table, effects: Table) -> Patch:
-    patch: Patch = {
-        operation: {"pointer": translate_pointer(names, table["pointer"]) if "operation" in table else table["pointer"]}
-        for operation, table in effects.items()
-    }
-    for operation, table in effects.items():
-        if "effects.step" in target.omitted_facts:
-            patch[operation]["step"] = None
-        has_no_marker = f"body.{operation}" in target.omitted_facts and "{unique}" in str(table.get("http"))
-        if has_no_marker or ("effects.http" in target.omitted_facts and "http" in table):
-            patch[operation] = None
+    patch: Patch = {}
+    for operation, stated in effects.items():
+        signs = [stated] if isinstance(stated, Mapping) else list(stated)
+        usable = [_sign(target, names, sign) for sign in signs if _is_usable(target, operation, sign)]
+        part = {"several": slice(None), "first": slice(1), "last": slice(-1, None)}[target.signs]
+        patch[operation] = usable[part] or None
     return patch
+
+
+def _is_usable(target: RandomTarget, operation: str, sign: Table) -> bool:
+    has_no_marker = f"body.{operation}" in target.omitted_facts and "{unique}" in str(sign.get("http"))
+    return not has_no_marker and not ("effects.http" in target.omitted_facts and "http" in sign)
+
+
+def _sign(target: RandomTarget, names: Table, sign: Table) -> Patch:
+    facts = dict(sign)
+    if "http" not in sign:
+        facts["pointer"] = translate_pointer(names, sign["pointer"])
+    else:
+        url = sign["http"]["url"].replace("/data/id", translate_pointer(names, "/data/id"))
+        facts["http"] = {"url": url}
+        if target.counters in COUNTERS:
+            facts |= COUNTERS[target.counters]
+        if "{answer:" in url:
+            facts["absent"] = [] if target.counters == "log" else 0
+    omitted = ("step",) if "effects.step" in target.omitted_facts else ()
+    return {name: value for name, value in facts.items() if value is not None and name not in omitted}
 
 
 def _webhooks(names: Table, webhooks: Table) -> Patch:

@@ -27,7 +27,21 @@ from conformance.setup.plan.plan import Plan, plan
 
 StageCallback = Callable[[str], None]
 Stage = Callable[[Runtime], Awaitable[list[Fact]]]
-_STAGES = ("clock", "credentials", "fixtures", "controls", "idempotency", "errors", "search", "pointers", "effects")
+_STAGES = (
+    "clock",
+    "credentials",
+    "fixtures",
+    "controls",
+    "idempotency",
+    "errors",
+    "search",
+    "pointers",
+    "effects",
+    "transitions",
+    "bodies",
+    "order",
+    "limit_switch",
+)
 _LIMIT_HEADERS = ("ratelimit", "x-ratelimit", "x-rate-limit", "retry-after")
 
 
@@ -85,7 +99,7 @@ def _host_facts(session: Session) -> Iterator[Fact]:
     """All hosts that requests are sent to."""
     profile = session.profile
     urls = [fixture.http.url for states in profile.fixtures.values() for fixture in states.values() if fixture.http]
-    urls += [effect.http.url for effect in profile.effects.values() if effect.http]
+    urls += [sign.http.url for signs in profile.effects.values() for sign in signs if sign.http]
     urls += [call.url for call in (profile.rate_limit.prepare, profile.rate_limit.restore) if call]
     urls += [cleanup.http.url for cleanup in profile.cleanup.values()]
     other_hosts = sorted({urlsplit(url).netloc for url in urls} - {urlsplit(profile.base_url).netloc})

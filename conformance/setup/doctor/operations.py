@@ -8,7 +8,6 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime
-from conformance.checks.support.effects import Oracle
 from conformance.checks.support.replays import drop_volatile, fix_proof_id
 from conformance.checks.support.signals import Inconclusive, Signal
 from conformance.client.fixtures import NotSent
@@ -23,7 +22,9 @@ from conformance.profile.behavior import Idempotency
 from conformance.profile.render import placeholders
 from conformance.profile.resources import Fixture
 from conformance.setup.conventions import IDEMPOTENCY_KEY_NAMES
+from conformance.setup.doctor.behavior import body_facts, limit_switch_facts, order_facts, transition_facts
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
+from conformance.setup.doctor.signs import sign_facts
 
 _CREATE: Final = "createInstallationWebhook"
 _EXCERPT: Final = 160
@@ -183,19 +184,27 @@ class OperationStages:
         return [proven(key, f"found in {operation}'s answer")]
 
     async def effects(self) -> list[Fact]:
-        """Whether each stated observation yields a value."""
-        names = [operation for operation in self.runtime.settings.profile.effects if operation in self.proven]
-        return list(await asyncio.gather(*(self._effect_fact(name) for name in names)))
+        """Whether each stated sign shows one effect, and only that."""
+        return await sign_facts(self.runtime, [self._operation(name) for name in self._proven_names("effects")])
 
-    async def _effect_fact(self, name: str) -> Fact:
-        case, key = Case(self.runtime, self._operation(name)), f"effects.{name}"
-        try:
-            await Oracle.watch(case, await case.arrange())
-        except (FixtureError, Signal) as error:
-            return wrong(key, str(error), "how can the effect be observed?")
-        except (MissingFact, NotSent) as missing:
-            return unsure(key, str(missing))
-        return proven(key, "shows a value")
+    def _proven_names(self, table: str) -> list[str]:
+        return [name for name in getattr(self.runtime.settings.profile, table) if name in self.proven]
+
+    async def transitions(self) -> list[Fact]:
+        """Whether each stated transition is answered as stated."""
+        return await transition_facts(self.runtime, self.proven, spend=self.spend)
+
+    async def bodies(self) -> list[Fact]:
+        """Whether each further body is answered 200."""
+        return await body_facts(self.runtime, self._proven_names("operations"))
+
+    async def order(self) -> list[Fact]:
+        """Whether the order of a search is stable, as stated."""
+        return await order_facts(self.runtime, self.proven)
+
+    async def limit_switch(self) -> list[Fact]:
+        """Whether the limit can be set and reset. This is last: nothing may be limited meanwhile."""
+        return await limit_switch_facts(self.runtime)
 
     async def search(self) -> list[Fact]:
         """Whether the search accepts each stated bound and value."""

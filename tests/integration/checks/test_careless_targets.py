@@ -186,7 +186,7 @@ def test_a_conflict_leaves_everything_as_it_was(judged: Any, answer: Any, *, lea
 
     async def law(case: Case) -> None:
         url = case.profile.base_url + "/effects/{cart.id}"
-        case.profile.effects[QUOTE.id] = Effect("/count", http=HttpCall(url), step=1)  # type: ignore[index]
+        case.profile.effects[QUOTE.id] = (Effect("/count", http=HttpCall(url), step=1),)  # type: ignore[index]
         await a_state_conflict_is_answered_409(case, told)
 
     result, _ = judged(script, law, QUOTE, fixtures=CARTS, operations={QUOTE.id: BOTH}, transitions=(told,), effects={})

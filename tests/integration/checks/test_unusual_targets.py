@@ -127,7 +127,7 @@ def test_one_effect_is_one_however_it_is_shown(
 
     async def law(case: Case) -> None:
         url = case.profile.base_url + "/count"
-        case.profile.effects[QUOTE.id] = Effect("/count", http=HttpCall(url), step=1)  # type: ignore[index]
+        case.profile.effects[QUOTE.id] = (Effect("/count", http=HttpCall(url), step=1),)  # type: ignore[index]
         await a_call_left_unanswered_can_be_repeated(case, "after-last-byte")
 
     result, _ = judged(script, law, QUOTE, fixtures=CARTS, effects={})

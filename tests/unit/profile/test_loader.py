@@ -44,7 +44,7 @@ def test_the_template_loads_whole() -> None:
     assert profile.fixtures["merchant"]["stocked"].reusable
     assert profile.operations["updateInstallationWebhook"].path == {"id": "{webhook.id}"}
     assert profile.transitions[1].after == ("checkoutPublicCart",)
-    assert profile.effects["createInstallationWebhook"].step == 1
+    assert [sign.step for sign in profile.effects["createInstallationWebhook"]] == [1, 1]
     assert profile.oauth is not None
     assert profile.oauth.algorithms == ("ES256",)
     assert profile.idempotency is not None
@@ -102,7 +102,7 @@ def test_known_placeholders_are_filled_when_loading(monkeypatch: pytest.MonkeyPa
     assert profile.base_url == "http://h.example/o{v}r"
     assert profile.variables == {"a": "o{v}r", "b": "o{v}r2"}
     call = HttpCall("http://h.example/{{x}}/o{{v}}r2/{unique}", json=["o{{v}}r"])
-    assert profile.effects["quotePublicCart"].http == call
+    assert profile.effects["quotePublicCart"][0].http == call
 
 
 @pytest.mark.parametrize(

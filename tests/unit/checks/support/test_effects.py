@@ -26,7 +26,7 @@ def watched(case: Case, **more: Any) -> None:
     """Gives the profile of a case a sign at the target itself."""
     call = HttpCall(case.profile.base_url + "/count?id={cart.id}")
     effects: Any = case.profile.effects
-    effects[QUOTE.id] = Effect("/count", http=call, step=1, **more)
+    effects[QUOTE.id] = (Effect("/count", http=call, step=1, **more),)
 
 
 @pytest.mark.parametrize("blind", [False, True], ids=["it was seen to move", "it was never seen to move"])

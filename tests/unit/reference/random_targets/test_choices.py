@@ -306,6 +306,8 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     ("grant_status", {"grant_status": 401}, code_statuses, 400, 401),
     ("proof_status", {"proof_status": 400}, look.status(TOKEN, dpop="none"), 401, 400),
     ("token_type", {"token_type": "dpop"}, lambda api: api.send(TOKEN).json()["data"]["tokenType"], "DPoP", "dpop"),
+    *(("counters", {"counters": form}, look.effects_of(TOKEN), '{"count":0}', text)
+      for form, text in (("absent", "{}"), ("not_found", '{"error":"no such counter"}'), ("log", '{"events":[]}'))),
     ("algorithms", {"algorithms": ["Ed25519"]}, look.status(TOKEN), 200, 401),
     *(("ticket_status", {"ticket_status": status}, spent, 404, status) for status in CHOICES["ticket_status"][1:]),
     ("chunked", {"chunked": True}, header_of("transfer-encoding"), None, "chunked"),
@@ -347,6 +349,7 @@ def test_a_choice_shows_in_an_answer(
 TOLD: list[tuple[str, dict[str, Any]]] = [
     ("key_in_schema", {**WITH_BODY_KEY, "key_in_schema": True}),
     ("closed_schemas", {"unknown_members": "refused", "closed_schemas": True}),
+    *((name, {name: value}) for name, value in (("counters", "count"), ("signs", "first"), ("signs", "last"))),
     *(("omitted_facts", {"omitted_facts": [fact]}) for fact in SUBSETS["omitted_facts"]),
     *(("omitted_schemas", {"omitted_schemas": [name]}) for name in SUBSETS["omitted_schemas"]),
 ]
