@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.effects import fixtures_of
 from conformance.checks.support.invalid_bodies import contract_breaks
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import drop_volatile, expect_same, other_body, replay
+from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.state_walk import kind_of
 from conformance.checks.support.transitions import ALLOWED, CONFLICT, Place, States, declared_transitions, into_conflict

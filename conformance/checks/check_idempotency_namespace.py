@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.effects import fixtures_of
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import are_alike, other_body
+from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
