@@ -219,6 +219,11 @@ def other_lifetime(policy: Policy) -> Policy:
     return with_oauth(policy, token_lifetime_s=policy.oauth.token_lifetime_s // 2)
 
 
+@_off("F389", "OA-17", "the token type is in lower case", "a library that folds every token type")
+def type_in_lower_case(policy: Policy) -> Policy:
+    return _with_answer(policy, tokenType="dpop")
+
+
 # Nonces
 
 
