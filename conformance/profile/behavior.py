@@ -8,6 +8,7 @@ from typing import Annotated
 
 from conformance.profile.facts import (
     Algorithms,
+    BadCredential,
     Carrier,
     Count,
     CountedBy,
@@ -24,6 +25,8 @@ from conformance.profile.facts import (
     Pointer,
     Pointers,
     Positive,
+    SchemeCase,
+    SchemeUse,
     Seconds,
     TemplateTable,
     Text,
@@ -32,6 +35,40 @@ from conformance.profile.facts import (
     fact,
 )
 from conformance.profile.resources import HttpCall
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization:
+    """How an API key is written in the Authorization header."""
+
+    format: Annotated[Text, fact("The header's value, with {key} in the key's place.", exclusion=False)]
+    scheme: Annotated[
+        SchemeUse,
+        fact(
+            "Whether the key needs the scheme: another one, or none, is 401; or the key alone is accepted.",
+            exclusion=True,
+        ),
+    ] = ""
+    scheme_case: Annotated[SchemeCase, fact("Whether the case of the scheme's letters counts.", exclusion=True)] = ""
+    public: Annotated[
+        BadCredential,
+        fact("What a public operation does with the header of an unknown key: nothing, or 401.", exclusion=True),
+    ] = ""
+
+    @property
+    def scheme_name(self) -> str:
+        """The scheme (RFC 9110 section 11.4) of the format: what a blank separates from the key; empty without one."""
+        return scheme_of(self.format)
+
+    def header(self, key: str) -> str:
+        """The header's value for a key."""
+        return self.format.replace("{key}", key)
+
+
+def scheme_of(form: str) -> str:
+    """The scheme of a format; empty where the key, or what is joined to it, comes first."""
+    scheme, blank, _ = form.partition("{key}")[0].lstrip().partition(" ")
+    return scheme if blank else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from conformance.core.model import Waiver
 from conformance.profile.behavior import (
+    Authorization,
     Effect,
     Hosted,
     Idempotency,
@@ -128,14 +129,8 @@ class Profile:
     ]
     """Without a trailing slash."""
     authorization: Annotated[
-        Text,
-        fact(
-            "The header's value, with {key} in the key's place.",
-            key="authorization.format",
-            table="How an API key is written in the Authorization header.",
-            placeholders="never",
-            exclusion=False,
-        ),
+        Authorization,
+        fact("How an API key is written in the Authorization header.", placeholders="never", exclusion=False),
     ]
     digest: str = ""
     """sha256 of the profile file, its schema file and the overrides, so that equal digests mean equal judgements."""

@@ -24,6 +24,8 @@ def authenticate(call: Call) -> None:
         call.caller = call.policy.authenticate(call)
     elif access == "dpop":
         call.proof = authentication.authenticate_proof(call)
+    elif call.policy.public_credentials == "checked" and call.request.header_values(b"authorization"):
+        call.policy.authenticate(call)
 
 
 def authorize(call: Call) -> None:

@@ -176,6 +176,12 @@ class Policy:
     access: Mapping[str, str]
     """By operationId: `key`, `dpop` or `public`."""
     authenticate: Callable[[Call], Caller]
+    scheme: str
+    """Whether a key needs its scheme: `required` or `optional`."""
+    scheme_case: str
+    """Whether the case of the scheme counts: `exact` or `any`."""
+    public_credentials: str
+    """What public operations do with an Authorization header: `ignored` or `checked`."""
     scopes: Mapping[str, str]
     """The scope that an operation needs; no entry: none."""
     permits: Callable[[Call, Caller], bool]

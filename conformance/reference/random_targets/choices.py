@@ -36,6 +36,7 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
         'Key key="{key}", v=2',
         "apikey:{key}",
     ),
+    "scheme": ("required", "optional"),
     "any_case_scheme": (True, False),
     "challenge": (True, False),
     "public_strict": (False, True),
@@ -130,6 +131,9 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
         "cancelHostedCheckoutBrowser.cancelled",
     ),
     "omitted_facts": (
+        "authorization.scheme",
+        "authorization.scheme_case",
+        "authorization.public",
         "idempotency.missing_key",
         "idempotency.format",
         "errors.volatile",
@@ -222,6 +226,7 @@ class RandomTarget:
     """One target. `CHOICES` and `SUBSETS` list the values, `policy_builder` and `profile_writer` give them effect."""
 
     authorization: str = "Bearer {key}"
+    scheme: str = "required"
     any_case_scheme: bool = True
     challenge: bool = True
     """Whether a 401 carries WWW-Authenticate."""

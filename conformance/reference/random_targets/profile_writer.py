@@ -20,7 +20,7 @@ from conformance.reference.random_targets.boundary import (
     unknown_id,
 )
 from conformance.reference.random_targets.choices import RandomTarget
-from conformance.reference.random_targets.credentials import key_schema
+from conformance.reference.random_targets.credentials import has_scheme, key_schema
 from conformance.reference.random_targets.errors import SHAPES, volatile_of
 from conformance.reference.random_targets.policy_builder import STEADY
 
@@ -51,7 +51,7 @@ def profile_of(target: RandomTarget, document: Table) -> Patch:
     """The patch that turns the reference's profile (`document`) into that of a random target."""
     names = names_of(target)
     patch: Patch = {
-        "authorization": {"format": target.authorization},
+        "authorization": _authorization(target),
         "idempotency": _idempotency(target, names),
         "errors": {"volatile": volatile_of(target, names)},
         "fixtures": _fixtures(document["fixtures"], names),
@@ -88,6 +88,16 @@ def _replacement(new: Table, old: Table) -> Patch:
         if isinstance(value, Mapping) and isinstance(old.get(name), Mapping)
         else value
         for name, value in new.items()
+    }
+
+
+def _authorization(target: RandomTarget) -> Patch:
+    scheme_case = "any" if target.any_case_scheme else "exact"
+    return {
+        "format": target.authorization,
+        "scheme": target.scheme if has_scheme(target) else None,
+        "scheme_case": scheme_case if has_scheme(target) else None,
+        "public": "checked" if target.public_strict else "ignored",
     }
 
 

@@ -185,6 +185,7 @@ WITH_BODY_KEY = {"carrier": "body"}
 SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     # the choice, what it needs beside itself, where to look, what the reference shows, what the choice shows
     *(("authorization", {"authorization": form}, authorized(form), 401, 200) for form in CHOICES["authorization"][1:]),
+    ("scheme", {"scheme": "optional"}, authorized("{key}"), 401, 200),
     ("any_case_scheme", {"any_case_scheme": False}, authorized("bearer {key}"), 200, 401),
     ("challenge", {"challenge": False}, header_of("www-authenticate", "getApiKeyIdentity", caller=None),
      'Bearer realm="shop"', None),
