@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from conformance.profile.facts import (
+    Acceptance,
     Algorithms,
     BadCredential,
     Carrier,
@@ -17,6 +18,7 @@ from conformance.profile.facts import (
     Factor,
     FixtureName,
     KeyFormat,
+    MediaRange,
     MissingKey,
     OperationId,
     Order,
@@ -31,6 +33,7 @@ from conformance.profile.facts import (
     TemplateTable,
     Text,
     UnknownFilter,
+    UnknownMembers,
     UnknownValue,
     fact,
 )
@@ -69,6 +72,24 @@ def scheme_of(form: str) -> str:
     """The scheme of a format; empty where the key, or what is joined to it, comes first."""
     scheme, blank, _ = form.partition("{key}")[0].lstrip().partition(" ")
     return scheme if blank else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bodies:
+    """Facts about request bodies besides their schemas."""
+
+    unknown_members: Annotated[
+        UnknownMembers,
+        fact("What an unknown member is: 400, nothing, or a part of the endpoint that create and PATCH answer."),
+    ] = ""
+    media_types: Annotated[
+        tuple[MediaRange, ...], fact("Every Content-Type that is accepted; any other is answered 400.")
+    ] = ()
+    absent_media_type: Annotated[Acceptance, fact("What a body without Content-Type is.")] = ""
+    max_bytes: Annotated[Count | None, fact("The largest body in bytes; a larger one is answered 400.")] = None
+    max_depth: Annotated[
+        Count | None, fact("How many objects and arrays may be within each other, the body included; more is 400.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

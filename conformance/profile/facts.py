@@ -136,6 +136,13 @@ Order = Annotated[str, _one_of("ascending", "descending")]
 CountedBy = Annotated[str, _one_of("key", "installation", "operation", "address")]
 SchemeUse = Annotated[str, _one_of("required", "optional")]
 SchemeCase = Annotated[str, _one_of("exact", "any")]
+UnknownMembers = Annotated[str, _one_of("refused", "ignored", "kept")]
+MediaRange = Annotated[
+    str,
+    Meta(pattern=r"^[!-)+-.0-~]+/([!-)+-.0-~]+|\*\+[!-)+-.0-~]+)$"),
+    describe_values('a media type, or one suffix, as in "application/*+json"'),
+]
+Acceptance = Annotated[str, _one_of("accepted", "refused")]
 BadCredential = Annotated[str, _one_of("ignored", "checked")]
 Status = Annotated[str, _one_of("active", "revoked", "expired")]
 Scopes = frozenset[Annotated[str, _one_of("webhooks:write", "webhooks:read", "catalog:read", "checkout:quote")]]

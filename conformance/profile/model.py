@@ -16,6 +16,7 @@ from msgspec import Meta
 from conformance.core.model import Waiver
 from conformance.profile.behavior import (
     Authorization,
+    Bodies,
     Effect,
     Hosted,
     Idempotency,
@@ -148,6 +149,7 @@ class Profile:
         fact("API keys, by a name of your choice.", placeholders="never", exclusion=False),
     ] = field(default_factory=dict)
     idempotency: Annotated[Idempotency | None, fact("How a call is made idempotent.", placeholders="never")] = None
+    bodies: Annotated[Bodies, fact("Facts about request bodies.", placeholders="never")] = field(default_factory=Bodies)
     errors_volatile: Annotated[
         Pointers,
         fact(

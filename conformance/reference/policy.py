@@ -48,7 +48,11 @@ class Reading:
     """Request schemas by operation."""
     validate: Callable[[Call, Schema, JsonValue], JsonObject]
     """Validates and returns the body; raises Refusal of kind `invalid`."""
-    max_bytes: int = 4 * 1024 * 1024
+    max_bytes: int = 1024 * 1024
+    max_depth: int = 64
+    """How many objects and arrays may be within each other, the body included."""
+    keeps_unknown: bool = False
+    """Whether an endpoint keeps unknown members, and its answers show them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,10 +78,13 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     ),
     "id_start": (1, 1042, 9_999_990),
     "id_grammar": (False, True),
-    "unknown_members": ("ignored", "refused"),
+    "unknown_members": ("ignored", "refused", "kept"),
     "closed_schemas": (False, True),
     "json_edges": ("strict", "lenient"),
     "untyped_body": ("accepted", "refused"),
+    "body_types": ("any +json", "json"),
+    "max_bytes": (1_048_576, 100_000),
+    "max_depth": (64, 20, 101),
     "page_base": (1, 0),
     "page_size_min": (1, 5),
     "page_size_max": (50, 10, 200),
@@ -136,6 +139,11 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
         "authorization.public",
         "idempotency.missing_key",
         "idempotency.format",
+        "bodies.unknown_members",
+        "bodies.media_types",
+        "bodies.absent_media_type",
+        "bodies.max_bytes",
+        "bodies.max_depth",
         "errors.volatile",
         "bodies",
         "unknown",
@@ -264,6 +272,10 @@ class RandomTarget:
     closed_schemas: bool = False
     json_edges: str = "strict"
     untyped_body: str = "accepted"
+    body_types: str = "any +json"
+    """Whether application/*+json is accepted beside application/json."""
+    max_bytes: int = 1_048_576
+    max_depth: int = 64
     page_base: int = 1
     page_size_min: int = 1
     page_size_max: int = 50

@@ -52,6 +52,7 @@ def profile_of(target: RandomTarget, document: Table) -> Patch:
     names = names_of(target)
     patch: Patch = {
         "authorization": _authorization(target),
+        "bodies": _bodies(target),
         "idempotency": _idempotency(target, names),
         "errors": {"volatile": volatile_of(target, names)},
         "fixtures": _fixtures(document["fixtures"], names),
@@ -101,6 +102,16 @@ def _authorization(target: RandomTarget) -> Patch:
     }
 
 
+def _bodies(target: RandomTarget) -> Patch:
+    return {
+        "unknown_members": target.unknown_members,
+        "media_types": ["application/json", *([] if target.body_types == "json" else ["application/*+json"])],
+        "absent_media_type": target.untyped_body,
+        "max_bytes": target.max_bytes,
+        "max_depth": target.max_depth,
+    }
+
+
 def _idempotency(target: RandomTarget, names: Table) -> Patch:
     volatile = {"stored": (), "rewritten": ("/requestId", "/servedAt"), "latest": ("/data/state", "/data/version")}
     in_body = target.carrier == "body"
@@ -146,7 +157,7 @@ def _search(target: RandomTarget, names: Table, search: Table) -> Patch:
         **{name: getattr(target, name) for name in stated},
         "page_size_above": target.page_size_out,
         "page_size_below": target.page_size_out,
-        "unknown_parameter": target.unknown_members,
+        "unknown_parameter": "refused" if target.unknown_members == "refused" else "ignored",
         "sorts": {
             name: {"by": translate_pointer(names, order["by"])}
             for name, order in search["sorts"].items()
@@ -254,6 +265,8 @@ def schemas_of(target: RandomTarget, document: Table) -> Patch:
         patch["ApiKeyIdentityResponse"] = _schema(
             target, names, document["components"]["schemas"]["OtherIdentityResponse"]
         )
+    if "OperationResponse" in patch and target.unknown_members == "kept":
+        patch["OperationResponse"] = patch["OpenOperationResponse"]
     if "OAuthTokenResponse" in patch:
         patch["OAuthTokenResponse"] = _with_token_type(target, patch["OAuthTokenResponse"], names)
     return {"components": {"schemas": patch}}

@@ -158,6 +158,8 @@ SHOWN: dict[str, tuple[Callable[[Api], Any], Any, Any]] = {
     "D34": (look.after("checkoutPublicCart", "checkoutPublicCart", "quoted"), 409, 404),
     "V330": (key_alone, 401, 200),
     "V331": (key_alone, 401, 200),
+    "V332": (look.status("quotePublicCart", content=b"{}" + b" " * 65_536), 200, 400),
+    "V333": (look.status("quotePublicCart", media="application/x+json"), 200, 400),
     "V250": (version_at_once, 2, 1),
     "V251": (version_at_once, 2, 1),
     "V252": (challenge, 'Bearer realm="commerce"', 'Commerce-Key realm="commerce-public-interface"'),

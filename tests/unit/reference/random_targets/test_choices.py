@@ -247,6 +247,13 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     ("unknown_members", {"unknown_members": "refused"}, look.status(QUOTE, body={"actor": {"other": 1}}), 200, 400),
     ("json_edges", {"json_edges": "lenient"}, look.status(QUOTE, content=b'\xef\xbb\xbf{"a":1e400}'), 400, 200),
     ("untyped_body", {"untyped_body": "refused"}, look.status(QUOTE, media=None), 200, 400),
+    ("body_types", {"body_types": "json"}, look.status(QUOTE, media="application/x+json"), 200, 400),
+    ("max_bytes", {"max_bytes": 100_000}, look.status(QUOTE, content=b"{}" + b" " * 100_000), 200, 400),
+    *(("max_depth", {"max_depth": depth}, look.status(QUOTE, content=b'{"x":' + b"[" * levels + b"]" * levels + b"}"),
+       one, two) for depth, levels, one, two in ((20, 30, 200, 400), (101, 90, 400, 200))),
+    ("unknown_members", {"unknown_members": "kept"},
+     lambda api: "colour" in api.send(CREATE, body={"url": "https://a.example", "events": ["x"], "colour": 1}).text,
+     False, True),
     ("page_base", {"page_base": 0}, look.searched(page="0"), 400, 200),
     *(("scopes_form", {"scopes_form": form}, look.scopes_type, "list of str", shown)
       for form, shown in (("objects", "list of dict"), ("text", "str"), ("flags", "list of dict"),
