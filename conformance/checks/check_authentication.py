@@ -53,7 +53,7 @@ NEAR_MISSES: Mapping[str, Change] = {
 
 def _defects(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, ...] | Change]:
     """An absent and an empty header, near misses of the key, and the bare scheme where the profile's format has one."""
-    scheme = profile.authorization.replace("{key}", "").strip()
+    scheme = profile.authorization.header("").strip()
     bare: dict[str, tuple[str, ...] | Change] = {"absent": (), "empty": ("",)}
     if scheme:
         bare["scheme-only"] = (scheme,)
@@ -73,7 +73,7 @@ async def a_defective_credential_is_answered_401(case: Case, defect: tuple[str, 
         elif wrong in arranger.keys:
             case.note("it would be the key of another credential")
         else:
-            defect = (case.profile.authorization.replace("{key}", wrong),)
+            defect = (case.profile.authorization.header(wrong),)
     values = () if callable(defect) else defect
     await case.negative(request, request.with_authorization(*values), {401}, "a defective credential")
 

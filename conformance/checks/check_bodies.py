@@ -104,6 +104,8 @@ _MEDIA_TYPES = {
 @check("BODY-6", cases=_MEDIA_TYPES)
 async def other_media_types_are_recorded(case: Case, media_type: str | None) -> None:
     """The answer to valid JSON under another media type is recorded."""
+    stated = {"text/plain": case.profile.bodies.media_types, None: case.profile.bodies.absent_media_type}
+    case.require_case(not stated.get(media_type), "the profile states it, and BODY-9 judges it")
     request = await case.arrange()
     as_sent = (
         request.with_raw_body(_text(request), media_type)
@@ -117,6 +119,7 @@ async def other_media_types_are_recorded(case: Case, media_type: str | None) -> 
 @check("BODY-7")
 async def unknown_members_are_recorded(case: Case) -> None:
     """Whether an unknown member is ignored or refused is recorded."""
+    case.require_case(not case.profile.bodies.unknown_members, "the profile states it, and BODY-9 judges it")
     request = await case.arrange()
     case.require_applicable(isinstance(request.body, dict), "the profile's body is no JSON object")
     answer = await case.send(request.with_body({**request.body, "xConformanceProbe": True}), "unknown member")

@@ -233,7 +233,7 @@ async def no_neighbour_of_a_key_is_accepted(case: Case) -> None:
         other = apply_edit(key, edit)
         if any(_spelled_alike(other, existing_key) for existing_key in arranger.keys):
             return
-        bad = request.with_authorization(case.profile.authorization.replace("{key}", other)).with_fresh_key()
+        bad = request.with_authorization(case.profile.authorization.header(other)).with_fresh_key()
         await case.refusal(bad, {401}, "a neighbour of the key")
 
     await explore(

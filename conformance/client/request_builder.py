@@ -96,7 +96,7 @@ class Arranger:
 
     def authorization(self, credential: str) -> str:
         """The Authorization header's value for a credential of the profile."""
-        return self.profile.authorization.replace("{key}", self._keys[credential])
+        return self.profile.authorization.header(self._keys[credential])
 
     def as_credential(self, request: Request, credential: str) -> Request:
         return request.with_authorization(self.authorization(credential), credential=credential)

@@ -44,7 +44,7 @@ class Invariants:
     def __init__(self, profile: Profile, validators: Validators) -> None:
         self._validators = validators
         self._meta_null = profile.schemas.meta_null
-        self._authorization_form = AuthorizationForm(profile.authorization)
+        self._authorization_form = AuthorizationForm(profile.authorization.format)
         self._invariants: tuple[tuple[str, Callable[[Answer], bool], Callable[[Answer], Findings]], ...] = (
             ("STA-1", _has_answer, self._status_declared),
             ("STA-2", _is_success, self._success_is_200),

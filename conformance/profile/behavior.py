@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from conformance.profile.facts import (
+    Acceptance,
     Algorithms,
+    BadCredential,
     Carrier,
     Count,
     CountedBy,
@@ -23,6 +25,7 @@ from conformance.profile.facts import (
     KeyCase,
     KeyFormat,
     KeyParts,
+    MediaRange,
     MissingKey,
     NonceUse,
     OperationId,
@@ -34,17 +37,72 @@ from conformance.profile.facts import (
     Pointers,
     Positive,
     ProofReuse,
+    SchemeCase,
+    SchemeUse,
     Seconds,
     Templates,
     TemplateTable,
     Text,
     TicketStatus,
     UnknownFilter,
+    UnknownMembers,
     UnknownValue,
     fact,
     one_or_several,
 )
 from conformance.profile.resources import HttpCall
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization:
+    """How an API key is written in the Authorization header."""
+
+    format: Annotated[Text, fact("The header's value, with {key} in the key's place.", exclusion=False)]
+    scheme: Annotated[
+        SchemeUse,
+        fact(
+            "Whether the key needs the scheme: another one, or none, is 401; or the key alone is accepted.",
+            exclusion=True,
+        ),
+    ] = ""
+    scheme_case: Annotated[SchemeCase, fact("Whether the case of the scheme's letters counts.", exclusion=True)] = ""
+    public: Annotated[
+        BadCredential,
+        fact("What a public operation does with the header of an unknown key: nothing, or 401.", exclusion=True),
+    ] = ""
+
+    @property
+    def scheme_name(self) -> str:
+        """The scheme (RFC 9110 section 11.4) of the format: what a blank separates from the key; empty without one."""
+        return scheme_of(self.format)
+
+    def header(self, key: str) -> str:
+        """The header's value for a key."""
+        return self.format.replace("{key}", key)
+
+
+def scheme_of(form: str) -> str:
+    """The scheme of a format; empty where the key, or what is joined to it, comes first."""
+    scheme, blank, _ = form.partition("{key}")[0].lstrip().partition(" ")
+    return scheme if blank else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bodies:
+    """Facts about request bodies besides their schemas."""
+
+    unknown_members: Annotated[
+        UnknownMembers,
+        fact("What an unknown member is: 400, nothing, or a part of the endpoint that create and PATCH answer."),
+    ] = ""
+    media_types: Annotated[
+        tuple[MediaRange, ...], fact("Every Content-Type that is accepted; any other is answered 400.")
+    ] = ()
+    absent_media_type: Annotated[Acceptance, fact("What a body without Content-Type is.")] = ""
+    max_bytes: Annotated[Count | None, fact("The largest body in bytes; a larger one is answered 400.")] = None
+    max_depth: Annotated[
+        Count | None, fact("How many objects and arrays may be within each other, the body included; more is 400.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,6 +157,16 @@ NonceUse = Annotated[str, _one_of("required", "never")]
 ExchangeStatus = Annotated[int, _one_of_statuses(400, 401)]
 TicketStatus = Annotated[int, _one_of_statuses(400, 401, 403, 404)]
 CountedBy = Annotated[str, _one_of("key", "installation", "operation", "address")]
+SchemeUse = Annotated[str, _one_of("required", "optional")]
+SchemeCase = Annotated[str, _one_of("exact", "any")]
+UnknownMembers = Annotated[str, _one_of("refused", "ignored", "kept")]
+MediaRange = Annotated[
+    str,
+    Meta(pattern=r"^[!-)+-.0-~]+/([!-)+-.0-~]+|\*\+[!-)+-.0-~]+)$"),
+    describe_values('a media type, or one suffix, as in "application/*+json"'),
+]
+Acceptance = Annotated[str, _one_of("accepted", "refused")]
+BadCredential = Annotated[str, _one_of("ignored", "checked")]
 Status = Annotated[str, _one_of("active", "revoked", "expired")]
 Scopes = frozenset[Annotated[str, _one_of("webhooks:write", "webhooks:read", "catalog:read", "checkout:quote")]]
 Algorithm = Annotated[

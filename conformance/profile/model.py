@@ -15,6 +15,8 @@ from msgspec import Meta
 
 from conformance.core.model import Waiver
 from conformance.profile.behavior import (
+    Authorization,
+    Bodies,
     Hosted,
     Idempotency,
     Identity,
@@ -128,14 +130,8 @@ class Profile:
     ]
     """Without a trailing slash."""
     authorization: Annotated[
-        Text,
-        fact(
-            "The header's value, with {key} in the key's place.",
-            key="authorization.format",
-            table="How an API key is written in the Authorization header.",
-            placeholders="never",
-            exclusion=False,
-        ),
+        Authorization,
+        fact("How an API key is written in the Authorization header.", placeholders="never", exclusion=False),
     ]
     digest: str = ""
     """sha256 of the profile file, its schema file and the overrides, so that equal digests mean equal judgements."""
@@ -153,6 +149,7 @@ class Profile:
         fact("API keys, by a name of your choice.", placeholders="never", exclusion=False),
     ] = field(default_factory=dict)
     idempotency: Annotated[Idempotency | None, fact("How a call is made idempotent.", placeholders="never")] = None
+    bodies: Annotated[Bodies, fact("Facts about request bodies.", placeholders="never")] = field(default_factory=Bodies)
     errors_volatile: Annotated[
         Pointers,
         fact(

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from conformance.contract import Contract
+from conformance.profile.behavior import scheme_of
 from conformance.profile.names import fixture_problems, placeholder_problems
 from conformance.profile.render import ANSWER, MalformedPlaceholder, placeholders
 from conformance.profile.schema import facts_schema, walk
@@ -136,6 +137,10 @@ def _authorization(document: Document) -> Iterator[Problem]:
         yield Problem(("authorization", "format"), "must hold {key} once, and no other brace")
     elif not rest.isascii() or not rest.isprintable():
         yield Problem(("authorization", "format"), "is not valid in a header")
+    for name in ("scheme", "scheme_case"):
+        if name in document["authorization"] and not scheme_of(form):
+            hint = "leave it out: nothing can be asked about it"
+            yield Problem(("authorization", name), f"{form!r} has no scheme before the key", hint)
 
 
 def _idempotency(document: Document) -> Iterator[Problem]:

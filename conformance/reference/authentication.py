@@ -9,7 +9,8 @@ from conformance.reference.dpop import Proof
 from conformance.reference.oauth import remember_proof
 
 CHALLENGE = (("WWW-Authenticate", 'Bearer realm="commerce"'),)
-_BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/=-]+) *")
+_SCHEME = "Bearer"
+_CREDENTIALS = re.compile(r"(?:(?P<scheme>[!-~]+) +)?(?P<key>[A-Za-z0-9._~+/=-]+) *")
 
 
 def bearer(call: Call) -> str:
@@ -17,10 +18,16 @@ def bearer(call: Call) -> str:
     values = call.request.header_values(b"authorization")
     if not values or not values[0].strip():
         raise Refusal("no_credential", "An API key is required.", headers=CHALLENGE)
-    found = _BEARER.fullmatch(values[0]) if len(values) == 1 else None
-    if not found:
+    found = _CREDENTIALS.fullmatch(values[0]) if len(values) == 1 else None
+    if not found or not _suits(call, found["scheme"]):
         raise Refusal("bad_credential", "The API key is not valid.", headers=CHALLENGE)
-    return found[1]
+    return found["key"]
+
+
+def _suits(call: Call, scheme: str | None) -> bool:
+    if scheme is None:
+        return call.policy.scheme == "optional"
+    return scheme == _SCHEME or (call.policy.scheme_case == "any" and scheme.casefold() == _SCHEME.casefold())
 
 
 def authenticate_key(call: Call) -> Caller:

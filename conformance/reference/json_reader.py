@@ -1,8 +1,8 @@
 """A JSON parser for untrusted input (RFC 8259).
 
 Refused: anything but one UTF-8 text without BOM, numbers beyond a double or a reasonable integer, NUL and lone
-surrogates in strings (text columns cannot store them), nesting beyond `MAX_DEPTH`. Duplicate members: the last one
-wins.
+surrogates in strings (text columns cannot store them), nesting beyond the depth of the policy. Duplicate
+members: the last one wins.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import NoReturn
 
 from conformance.reference.call import Call, JsonValue, Refusal
 
-MAX_DEPTH = 64
 MAX_DIGITS = 400
 _ESCAPED_TROUBLE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 
@@ -46,13 +45,13 @@ def _constant(text: str) -> NoReturn:
 DECODER = json.JSONDecoder(parse_float=_number, parse_int=_integer, parse_constant=_constant)
 
 
-def read(_call: Call, body: bytes) -> JsonValue:
+def read(call: Call, body: bytes) -> JsonValue:
     """The JSON value of a body.
 
     Raises Refusal of kind `malformed` (no JSON), `not_text` (no UTF-8, or a BOM), `too_deep`, `out_of_range` or
     `unstorable`.
     """
-    return read_text(text_of(body), body, DECODER)
+    return read_text(text_of(body), body, DECODER, call.policy.reading.max_depth)
 
 
 def text_of(body: bytes) -> str:
@@ -66,10 +65,10 @@ def text_of(body: bytes) -> str:
     return text
 
 
-def read_text(text: str, body: bytes, decoder: json.JSONDecoder) -> JsonValue:
+def read_text(text: str, body: bytes, decoder: json.JSONDecoder, max_depth: int) -> JsonValue:
     """The same for a text; `decoder` may differ from `DECODER`."""
     try:
-        value = _decode(text, decoder)
+        value = _decode(text, decoder, max_depth)
     except _RangeError:
         raise Refusal("out_of_range", "The request body holds a number that is out of range.") from None
     except (RecursionError, _DepthError):
@@ -80,9 +79,9 @@ def read_text(text: str, body: bytes, decoder: json.JSONDecoder) -> JsonValue:
     return value
 
 
-def _decode(text: str, decoder: json.JSONDecoder) -> JsonValue:
+def _decode(text: str, decoder: json.JSONDecoder, max_depth: int) -> JsonValue:
     value = decoder.decode(text)
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+    if text.count("[") + text.count("{") > max_depth and _is_deeper(value, max_depth):
         raise _DepthError
     return value
 
@@ -93,12 +92,13 @@ def check_texts(body: bytes, value: JsonValue) -> None:
         raise Refusal("unstorable", "The request body holds text that cannot be stored.")
 
 
-def _depth(value: JsonValue) -> int:
+def _is_deeper(value: JsonValue, max_depth: int) -> bool:
+    """Whether more objects and arrays than that are within each other."""
     depth, level = 0, [value]
-    while level and depth <= MAX_DEPTH:
+    while level and depth <= max_depth:
         depth += 1
-        level = [item for node in level for item in _children(node)]
-    return depth
+        level = [item for node in level for item in _children(node) if isinstance(item, (dict, list))]
+    return depth > max_depth
 
 
 def _children(node: JsonValue) -> list[JsonValue]:

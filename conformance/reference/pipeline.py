@@ -24,6 +24,8 @@ def authenticate(call: Call) -> None:
         call.caller = call.policy.authenticate(call)
     elif access == "dpop":
         call.proof = authentication.authenticate_proof(call)
+    elif call.policy.public_credentials == "checked" and call.request.header_values(b"authorization"):
+        call.policy.authenticate(call)
 
 
 def authorize(call: Call) -> None:
@@ -142,9 +144,14 @@ def answer_unrouted(_call: Call, _methods: tuple[str, ...]) -> Answer:
     raise Refusal("no_route", "There is no such operation.")
 
 
+def media_type(header: str) -> str:
+    """The media type of a Content-Type, without its parameters."""
+    return header.partition(";")[0].strip().lower()
+
+
 def accepts_json(media: str | None) -> bool:
     """application/json or any +json type, with any parameters; no Content-Type at all counts as JSON."""
     if media is None:
         return True
-    kind = media.partition(";")[0].strip().lower()
+    kind = media_type(media)
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))

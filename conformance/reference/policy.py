@@ -48,7 +48,11 @@ class Reading:
     """Request schemas by operation."""
     validate: Callable[[Call, Schema, JsonValue], JsonObject]
     """Validates and returns the body; raises Refusal of kind `invalid`."""
-    max_bytes: int = 4 * 1024 * 1024
+    max_bytes: int = 1024 * 1024
+    max_depth: int = 64
+    """How many objects and arrays may be within each other, the body included."""
+    keeps_unknown: bool = False
+    """Whether an endpoint keeps unknown members, and its answers show them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +190,12 @@ class Policy:
     access: Mapping[str, str]
     """By operationId: `key`, `dpop` or `public`."""
     authenticate: Callable[[Call], Caller]
+    scheme: str
+    """Whether a key needs its scheme: `required` or `optional`."""
+    scheme_case: str
+    """Whether the case of the scheme counts: `exact` or `any`."""
+    public_credentials: str
+    """What public operations do with an Authorization header: `ignored` or `checked`."""
     scopes: Mapping[str, str]
     """The scope that an operation needs; no entry: none."""
     permits: Callable[[Call, Caller], bool]

@@ -37,14 +37,21 @@ _DELIVERIES = (
 _ADD = insert(deliveries)
 
 
-def new_endpoint(body: JsonObject) -> JsonObject:
-    """An endpoint's members, with defaults for what the body omits."""
+def new_endpoint(members: JsonObject) -> JsonObject:
+    """An endpoint's members, with defaults for what is omitted."""
     plain = {"events": [], "description": "", "active": True, "metadata": {}}
     return {
         **plain,
-        **{name: body[name] for name in _MEMBERS if name in body},
+        **members,
         "secret": "whsec_" + secrets.token_hex(16),
     }
+
+
+def _stored(call: Call) -> JsonObject:
+    """The members of a body that an endpoint keeps."""
+    own = ("id", "version", "secret")
+    is_kept = call.policy.reading.keeps_unknown
+    return {n: item for n, item in call.body.items() if n in _MEMBERS or (is_kept and n not in own)}
 
 
 _MEMBERS = ("url", "events", "description", "active", "metadata")
@@ -61,13 +68,13 @@ def _state(data: JsonObject) -> str:
 
 def create(call: Call, db: Connection) -> Answer:
     """Creates an endpoint; only this answer shows its signing secret."""
-    data = new_endpoint(call.body)
+    data = new_endpoint(_stored(call))
     return success(_to_json(add(db, "wh", call.installation, _state(data), data), secret=True))
 
 
 def update(call: Call, db: Connection) -> Answer:
     endpoint = find(call, db, "wh")
-    data = call.policy.merge(endpoint.data, {name: call.body[name] for name in _MEMBERS if name in call.body})
+    data = call.policy.merge(endpoint.data, _stored(call))
     return success(_to_json(change(db, endpoint, _state(data), data), secret=False))
 
 

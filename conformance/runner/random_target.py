@@ -24,7 +24,17 @@ _PARTIAL_TABLES = ("fixtures", "operations", "search", "effects", "rate_limit", 
 """Tables that a profile may state in part. Any other is stated whole: half of it may mean something else."""
 
 
-_FACT_TABLES = ("idempotency", "identity", "search", "webhooks", "hosted", "rate_limit", "oauth")
+_FACT_TABLES = (
+    "authorization",
+    "bodies",
+    "idempotency",
+    "identity",
+    "search",
+    "webhooks",
+    "hosted",
+    "rate_limit",
+    "oauth",
+)
 """Tables whose facts can be excluded one by one."""
 
 

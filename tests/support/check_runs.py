@@ -18,7 +18,7 @@ from conformance.core.model import Result
 from conformance.engine import check_runner as runner
 from conformance.engine.open_context import open_context
 from conformance.journal.journal import Journal
-from conformance.profile.behavior import Idempotency
+from conformance.profile.behavior import Authorization, Idempotency
 from conformance.profile.model import Credential, Limits, Profile, SecretSource
 from conformance.profile.resources import Fixture, OperationFacts
 
@@ -30,7 +30,7 @@ def profile(url: str, **changes: Any) -> Profile:
     facts: dict[str, Any] = {
         "name": "p",
         "base_url": url,
-        "authorization": "Bearer {key}",
+        "authorization": Authorization("Bearer {key}"),
         "limits": Limits(timeout_s=2, patience_s=0.2),
         "credentials": {"full": Credential("full", SecretSource(env="X"), frozenset({"catalog:read"}))},
         "idempotency": Idempotency("header", name="Idempotency-Key", volatile=("/data/at", "/data/lines/*/at")),

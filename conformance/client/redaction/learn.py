@@ -38,7 +38,7 @@ class Guard:
 
     def __init__(self, profile: Profile, secrets: Secrets) -> None:
         self._secrets = secrets
-        self._authorization_form = AuthorizationForm(profile.authorization)
+        self._authorization_form = AuthorizationForm(profile.authorization.format)
         oauth = profile.oauth
         self._pointers = tuple(filter(None, (oauth.code_verifier, oauth.code))) if oauth else ()
         self._token = oauth.access_token if oauth else ""

@@ -34,9 +34,13 @@ class _Lenient(json.JSONDecoder):
         return value
 
 
+def _parse_first_value(call: Call, body: bytes) -> JsonValue:
+    return read_text(text_of(body), body, _Lenient(), call.policy.reading.max_depth)
+
+
 @fault("F115", requirement="BODY-2", title="trailing garbage accepted")
 def trailing_garbage(policy: Policy) -> Policy:
-    return with_reading(policy, parse=lambda _call, body: read_text(text_of(body), body, _Lenient()))
+    return with_reading(policy, parse=_parse_first_value)
 
 
 @fault("F116", requirement="BODY-2", title="form body accepted")

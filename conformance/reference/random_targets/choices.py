@@ -45,6 +45,7 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
         'Key key="{key}", v=2',
         "apikey:{key}",
     ),
+    "scheme": ("required", "optional"),
     "any_case_scheme": (True, False),
     "challenge": (True, False),
     "public_strict": (False, True),
@@ -88,10 +89,13 @@ CHOICES: Mapping[str, tuple[Any, ...]] = {
     ),
     "id_start": (1, 1042, 9_999_990),
     "id_grammar": (False, True),
-    "unknown_members": ("ignored", "refused"),
+    "unknown_members": ("ignored", "refused", "kept"),
     "closed_schemas": (False, True),
     "json_edges": ("strict", "lenient"),
     "untyped_body": ("accepted", "refused"),
+    "body_types": ("any +json", "json"),
+    "max_bytes": (1_048_576, 100_000),
+    "max_depth": (64, 20, 101),
     "page_base": (1, 0),
     "page_size_min": (1, 5),
     "page_size_max": (50, 10, 200),
@@ -148,6 +152,9 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
         "cancelHostedCheckoutBrowser.cancelled",
     ),
     "omitted_facts": (
+        "authorization.scheme",
+        "authorization.scheme_case",
+        "authorization.public",
         "idempotency.missing_key",
         "idempotency.format",
         "idempotency.kept",
@@ -155,6 +162,11 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
         "idempotency.in_flight",
         "idempotency.other_format",
         "idempotency.case",
+        "bodies.unknown_members",
+        "bodies.media_types",
+        "bodies.absent_media_type",
+        "bodies.max_bytes",
+        "bodies.max_depth",
         "errors.volatile",
         "bodies",
         "unknown",
@@ -257,6 +269,7 @@ class RandomTarget:
     """One target. `CHOICES` and `SUBSETS` list the values, `policy_builder` and `profile_writer` give them effect."""
 
     authorization: str = "Bearer {key}"
+    scheme: str = "required"
     any_case_scheme: bool = True
     challenge: bool = True
     """Whether a 401 carries WWW-Authenticate."""
@@ -297,6 +310,10 @@ class RandomTarget:
     closed_schemas: bool = False
     json_edges: str = "strict"
     untyped_body: str = "accepted"
+    body_types: str = "any +json"
+    """Whether application/*+json is accepted beside application/json."""
+    max_bytes: int = 1_048_576
+    max_depth: int = 64
     page_base: int = 1
     page_size_min: int = 1
     page_size_max: int = 50

@@ -71,19 +71,26 @@ def key_schema(target: RandomTarget) -> tuple[str, Mapping[str, Any]]:
     return first, schema
 
 
+def has_scheme(target: RandomTarget) -> bool:
+    """Whether a blank separates a scheme from the key in the Authorization header."""
+    return " " in target.authorization.partition("{key}")[0]
+
+
 def authenticator(target: RandomTarget) -> Callable[[Call], Caller]:
     """Builds `Policy.authenticate` for one format of the Authorization header."""
     prefix, _, suffix = target.authorization.partition("{key}")
     scheme, blank, parameters = prefix.partition(" ")
     word = f"(?i:{re.escape(scheme)})" if target.any_case_scheme and blank else re.escape(scheme)
     form = re.compile(word + re.escape(blank + parameters) + _VALUE + re.escape(suffix))
+    bare = re.compile(_VALUE if target.scheme == "optional" and has_scheme(target) else "(?!)")
     headers: Headers = (("WWW-Authenticate", f'{scheme or "Key"} realm="shop"'),) if target.challenge else ()
 
     def authenticate(call: Call) -> Caller:
         values = call.request.header_values(b"authorization")
         if not values:
             raise Refusal("no_credential", "An API key is required.", headers=headers)
-        match = form.fullmatch(values[0].strip()) if len(values) == 1 else None
+        value = values[0].strip() if len(values) == 1 else ""
+        match = form.fullmatch(value) or bare.fullmatch(value)
         try:
             return require_active(call.keys.by_secret(match[1]) if match else None)
         except Refusal as refusal:

@@ -89,9 +89,13 @@ def _bodies(policy: Policy, target: RandomTarget, boundary: Boundary) -> Policy:
         policy = requests.edges_of_json(policy)
     if target.unknown_members == "refused":
         policy = requests.known_members_only(policy)
+    if target.body_types == "json":
+        policy = with_reading(policy, accepts=lambda m: m is None or pipeline.media_type(m) == "application/json")
     if target.untyped_body == "refused":
         accepts = policy.reading.accepts
         policy = with_reading(policy, accepts=lambda media: media is not None and accepts(media))
+    is_kept = target.unknown_members == "kept"
+    policy = with_reading(policy, max_bytes=target.max_bytes, max_depth=target.max_depth, keeps_unknown=is_kept)
     parse = policy.reading.parse
 
     def parse_body(call: Call, body: bytes) -> JsonValue:

@@ -20,7 +20,7 @@ from conformance.reference.random_targets.boundary import (
     unknown_id,
 )
 from conformance.reference.random_targets.choices import NAMESPACES, RandomTarget
-from conformance.reference.random_targets.credentials import key_schema
+from conformance.reference.random_targets.credentials import has_scheme, key_schema
 from conformance.reference.random_targets.errors import SHAPES, volatile_of
 from conformance.reference.random_targets.policy_builder import STEADY
 
@@ -58,7 +58,8 @@ def profile_of(target: RandomTarget, document: Table) -> Patch:
     """The patch that turns the reference's profile (`document`) into that of a random target."""
     names = names_of(target)
     patch: Patch = {
-        "authorization": {"format": target.authorization},
+        "authorization": _authorization(target),
+        "bodies": _bodies(target),
         "idempotency": _idempotency(target, names),
         "errors": {"volatile": volatile_of(target, names)},
         "fixtures": _fixtures(document["fixtures"], names),
@@ -98,6 +99,26 @@ def _replacement(new: Table, old: Table) -> Patch:
         if isinstance(value, Mapping) and isinstance(old.get(name), Mapping)
         else value
         for name, value in new.items()
+    }
+
+
+def _authorization(target: RandomTarget) -> Patch:
+    scheme_case = "any" if target.any_case_scheme else "exact"
+    return {
+        "format": target.authorization,
+        "scheme": target.scheme if has_scheme(target) else None,
+        "scheme_case": scheme_case if has_scheme(target) else None,
+        "public": "checked" if target.public_strict else "ignored",
+    }
+
+
+def _bodies(target: RandomTarget) -> Patch:
+    return {
+        "unknown_members": target.unknown_members,
+        "media_types": ["application/json", *([] if target.body_types == "json" else ["application/*+json"])],
+        "absent_media_type": target.untyped_body,
+        "max_bytes": target.max_bytes,
+        "max_depth": target.max_depth,
     }
 
 
@@ -152,7 +173,7 @@ def _search(target: RandomTarget, names: Table, search: Table) -> Patch:
         **{name: getattr(target, name) for name in stated},
         "page_size_above": target.page_size_out,
         "page_size_below": target.page_size_out,
-        "unknown_parameter": target.unknown_members,
+        "unknown_parameter": "refused" if target.unknown_members == "refused" else "ignored",
         "sorts": {
             name: {"by": translate_pointer(names, order["by"])}
             for name, order in search["sorts"].items()
@@ -308,6 +329,8 @@ def schemas_of(target: RandomTarget, document: Table) -> Patch:
         patch["ApiKeyIdentityResponse"] = _schema(
             target, names, document["components"]["schemas"]["OtherIdentityResponse"]
         )
+    if "OperationResponse" in patch and target.unknown_members == "kept":
+        patch["OperationResponse"] = patch["OpenOperationResponse"]
     if "OAuthTokenResponse" in patch:
         patch["OAuthTokenResponse"] = _with_token_type(target, patch["OAuthTokenResponse"], names)
     return {"components": {"schemas": patch}}

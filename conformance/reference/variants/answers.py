@@ -85,7 +85,13 @@ _CREDENTIALS = re.compile(f"(?:{_SCHEME}|Bearer) ([A-Za-z0-9._~+/=-]+)")
     "V252",
     requirement="ERR-2",
     title="a custom scheme beside Bearer, which each 401 repeats with a realm",
-    profile={"authorization": {"format": f"{_SCHEME} {{key}}"}},
+    profile={
+        "authorization": {
+            "format": f"{_SCHEME} {{key}}",
+            "scheme": {"none": "Bearer is accepted beside it"},
+            "scheme_case": "exact",
+        }
+    },
 )
 def own_scheme(policy: Policy) -> Policy:
     """RFC 9110 section 11.6.1: the challenge names the scheme even if a client sent only that."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance.reference.authentication import require_active
 from conformance.reference.call import Call, Caller, Refusal
 from conformance.reference.idempotency import reserve
 from conformance.reference.limiter import admit
@@ -58,24 +59,48 @@ def no_retry_after(policy: Policy) -> Policy:
     return with_limits(policy, headers=lambda _seconds: ())
 
 
-@variant("D22", requirement="PUB-2", title="public operation answers 401 to a malformed Authorization")
+@variant(
+    "D22",
+    requirement="PUB-2",
+    title="public operation answers 401 to a malformed Authorization",
+    profile={"authorization": {"public": "checked"}},
+)
 def public_but_strict(policy: Policy) -> Policy:
     """A key that is sent must be valid, even where none is needed."""
-
-    def authenticate_all(call: Call) -> None:
-        authenticate(call)
-        if policy.access[call.operation] == "public" and call.request.header_values(b"authorization"):
-            policy.authenticate(call)
-
-    return evolve(policy, stages=tuple(authenticate_all if stage is authenticate else stage for stage in policy.stages))
+    return evolve(policy, public_credentials="checked")
 
 
-@variant("D32", requirement="AUTH-1", title="Authorization scheme case-sensitive / insensitive")
+@variant(
+    "D32",
+    requirement="AUTH-1",
+    title="Authorization scheme case-sensitive / insensitive",
+    profile={"authorization": {"scheme_case": "exact"}},
+)
 def case_sensitive_scheme(policy: Policy) -> Policy:
-    def authenticate_strictly(call: Call) -> Caller:
-        header = call.request.header(b"authorization")
-        if header is not None and header.strip() and not header.startswith("Bearer "):
-            raise Refusal("bad_credential", "The API key is not valid.")
-        return policy.authenticate(call)
+    return evolve(policy, scheme_case="exact")
 
-    return evolve(policy, authenticate=authenticate_strictly)
+
+@variant(
+    "V330",
+    requirement="AUTH-5",
+    title="the key is accepted with its scheme and alone",
+    profile={"authorization": {"scheme": "optional"}},
+)
+def optional_scheme(policy: Policy) -> Policy:
+    return evolve(policy, scheme="optional")
+
+
+@variant(
+    "V331",
+    requirement="AUTH-5",
+    title="the key is the whole value of the header, without a scheme",
+    profile={"authorization": {"format": "{key}", "scheme": None, "scheme_case": None}},
+)
+def no_scheme(policy: Policy) -> Policy:
+    def authenticate_key(call: Call) -> Caller:
+        values = call.request.header_values(b"authorization")
+        if not values or not values[0]:
+            raise Refusal("no_credential", "An API key is required.")
+        return require_active(call.keys.by_secret(values[0]) if len(values) == 1 else None)
+
+    return evolve(policy, authenticate=authenticate_key)

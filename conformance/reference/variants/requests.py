@@ -9,6 +9,7 @@ from typing import Any
 
 from conformance.reference.call import Call, JsonObject, JsonValue, Refusal, Reply
 from conformance.reference.json_reader import read_text
+from conformance.reference.pipeline import media_type
 from conformance.reference.policy import Policy, Schema, evolve, with_reading, with_search, with_wire
 from conformance.reference.registry import variant
 
@@ -73,7 +74,7 @@ def broken_queries_refused(policy: Policy) -> Policy:
     "D21",
     requirement="BODY-7",
     title="unknown members and query parameters refused with 400 / ignored",
-    profile={"search": {"unknown_parameter": "refused"}},
+    profile={"search": {"unknown_parameter": "refused"}, "bodies": {"unknown_members": "refused"}},
 )
 def known_members_only(policy: Policy) -> Policy:
     """Unknown members are refused at every depth; the base policy ignores them."""
@@ -89,6 +90,29 @@ def known_members_only(policy: Policy) -> Policy:
 
     schemas = {name: close_schema(schema) for name, schema in policy.reading.schemas.items()}
     return with_search(with_reading(policy, schemas=schemas), known_only=True)
+
+
+@variant(
+    "V332",
+    requirement="BODY-9",
+    title="an endpoint keeps unknown members; bodies of 64 KiB and 20 levels",
+    profile={
+        "bodies": {"unknown_members": "kept", "max_bytes": 65_536, "max_depth": 20},
+        "schemas": {"names": {"OperationResponse": "OpenOperationResponse"}},
+    },
+)
+def unknown_members_kept(policy: Policy) -> Policy:
+    return with_reading(policy, keeps_unknown=True, max_bytes=65_536, max_depth=20)
+
+
+@variant(
+    "V333",
+    requirement="BODY-9",
+    title="application/json alone, and always stated",
+    profile={"bodies": {"media_types": ["application/json"], "absent_media_type": "refused"}},
+)
+def json_alone(policy: Policy) -> Policy:
+    return with_reading(policy, accepts=lambda media: media_type(media or "") == "application/json")
 
 
 @variant("D23", requirement="PUB-3", title="unknown slug answers 404; known slug with nothing answers empty array")
@@ -128,12 +152,12 @@ def edges_of_json(policy: Policy) -> Policy:
     """Duplicate members are refused, a BOM and huge numbers accepted; the base policy does the opposite."""
     decoder = json.JSONDecoder(object_pairs_hook=_unique_members, parse_float=_clip, parse_constant=_no_constant)
 
-    def parse(_call: Call, body: bytes) -> JsonValue:
+    def parse(call: Call, body: bytes) -> JsonValue:
         try:
             text = body.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise Refusal("not_text", "The request body is not UTF-8.") from None
-        return read_text(text, body, decoder)
+        return read_text(text, body, decoder, call.policy.reading.max_depth)
 
     return with_reading(policy, parse=parse)
 

@@ -52,7 +52,7 @@ async def credential_facts(runtime: Runtime) -> list[Fact]:
     refused = [name for name in active if answers[name].status == 401]
     if active and len(refused) == len(active):
         return [await _format_fact(runtime, active[0], answers[active[0]])]
-    facts = [proven("authorization.format", f"accepted: {profile.authorization}")] if active else []
+    facts = [proven("authorization.format", f"accepted: {profile.authorization.format}")] if active else []
     identities = {name: _KeyIdentity(answers[name]) for name in active if answers[name].ok}
     for name, credential in profile.credentials.items():
         facts += _acceptance_facts(credential, answers[name])
@@ -71,7 +71,7 @@ def _identity_call(runtime: Runtime) -> Any:
 
 async def _format_fact(runtime: Runtime, name: str, answer: Answer) -> Fact:
     """The fact for keys that are all refused: whether the target accepts them in another format."""
-    stated = runtime.settings.profile.authorization
+    stated = runtime.settings.profile.authorization.format
     problem = f"every active key is answered 401 as {stated!r}"
     for candidate in (candidate for candidate in AUTHORIZATION_FORMATS if candidate != stated):
         header = candidate.replace("{key}", runtime.arranger.key_of(name))

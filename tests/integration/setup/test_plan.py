@@ -12,6 +12,7 @@ import pytest
 from conformance.checks.support.costs import Cost, known_costs
 from conformance.checks.support.registry import all_checks
 from conformance.contract import load_contract
+from conformance.profile.behavior import Authorization
 from conformance.profile.model import Profile
 from conformance.profile.resources import Fixture, OperationFacts
 from conformance.reference.registry import variants
@@ -94,7 +95,7 @@ def test_fixtures_are_told_by_the_profiles_names() -> None:
     own = Profile(
         name="own",
         base_url="http://127.0.0.1:9",
-        authorization="{key}",
+        authorization=Authorization("{key}"),
         fixtures={"basket": {"full": origin, "priced": Fixture("basket", "priced", origin="full")}},
         operations={"quotePublicCart": OperationFacts(path={"cartId": "{basket.id}"})},
     )

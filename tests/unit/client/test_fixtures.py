@@ -15,6 +15,7 @@ import pytest
 from conformance.client import fixtures as module
 from conformance.client.fixtures import Fixtures
 from conformance.core.errors import FixtureError
+from conformance.profile.behavior import Authorization
 from conformance.profile.model import Profile
 from conformance.profile.resources import Fixture, HttpCall
 
@@ -25,7 +26,7 @@ def with_fixtures(*fixtures: Fixture, directory: Path = Path()) -> Profile:
     kinds: dict[str, dict[str, Fixture]] = {}
     for fixture in fixtures:
         kinds.setdefault(fixture.kind, {})[fixture.state] = fixture
-    return Profile("p", "http://127.0.0.1:1", "Bearer {key}", directory=directory, fixtures=kinds)
+    return Profile("p", "http://127.0.0.1:1", Authorization("Bearer {key}"), directory=directory, fixtures=kinds)
 
 
 def provide(

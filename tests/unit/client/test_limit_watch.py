@@ -21,7 +21,7 @@ from conformance.client.sender import LimitPersists, Sender
 from conformance.client.transport import Transport
 from conformance.contract import load_contract
 from conformance.journal.journal import Journal
-from conformance.profile.behavior import Idempotency, RateLimit
+from conformance.profile.behavior import Authorization, Idempotency, RateLimit
 from conformance.profile.model import Credential, Limits, Profile, SecretSource
 
 OPERATIONS = load_contract().operations
@@ -37,7 +37,7 @@ CREATE = replace(
 PROFILE = Profile(
     "p",
     "http://127.0.0.1:1",
-    "Bearer {key}",
+    Authorization("Bearer {key}"),
     limits=Limits(patience_s=20),
     credentials={"full": Credential("full", SecretSource(env="X"))},
     rate_limit=RateLimit(recovery_s=0.3),

@@ -15,7 +15,7 @@ from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import NO_BODY, Request
 from conformance.client.request_builder import Arranger, MissingFact
 from conformance.contract import load_contract
-from conformance.profile.behavior import Idempotency, OAuth, RateLimit, Search
+from conformance.profile.behavior import Authorization, Idempotency, OAuth, RateLimit, Search
 from conformance.profile.model import Credential, Profile, Schemas, SecretSource
 from conformance.profile.resources import Fixture, OperationFacts
 
@@ -51,7 +51,7 @@ FIXTURES = {
 PROFILE = Profile(
     name="p",
     base_url="http://127.0.0.1:1",
-    authorization="ApiKey {key}!",
+    authorization=Authorization("ApiKey {key}!"),
     credentials=CREDENTIALS,
     idempotency=Idempotency("header", name="Idempotency-Key"),
     fixtures=FIXTURES,

@@ -17,6 +17,7 @@ from conformance.judge.invariant_results import INVARIANTS
 from conformance.judge.invariants import Invariants
 from conformance.judge.leaks import find_leaks
 from conformance.judge.validators import Validators
+from conformance.profile.behavior import Authorization
 from conformance.profile.model import Profile, Schemas
 
 OPERATIONS = load_contract().operations
@@ -56,7 +57,7 @@ def judge(
         "x1", request, url, (), changes.pop("sent_body", b""), status, tuple(told.items()), content, **changes
     )
     declared = Schemas(schemas or {}, meta_null)
-    profile = Profile("p", "http://t", "Bearer {key}", schemas=declared)
+    profile = Profile("p", "http://t", Authorization("Bearer {key}"), schemas=declared)
     judged, findings = Invariants(profile, Validators(declared)).judge(answer)
     assert {finding.requirement for finding in findings} <= set(judged) <= set(INVARIANTS)
     assert len({f.requirement for f in findings}) == len(findings)

@@ -26,7 +26,7 @@ def _profile(directory: Path = Path(), **tables: Any) -> Profile:
 def test_name_base_url_and_authorization_are_enough() -> None:
     """A profile that states nothing else loads, and every fact is unstated."""
     profile = _profile()
-    assert (profile.name, profile.base_url, profile.authorization) == ("x", "http://h", "{key}")
+    assert (profile.name, profile.base_url, profile.authorization.format) == ("x", "http://h", "{key}")
     assert (profile.limits, profile.schemas, profile.search) == (Limits(), Schemas(), Search())
     assert (profile.rate_limit, profile.idempotency, profile.oauth) == (RateLimit(), None, None)
     unstated = (profile.credentials, profile.fixtures, profile.operations, profile.transitions, profile.waivers)

@@ -59,6 +59,8 @@ def test_a_wrong_profile_gives_this_line(message: str, toml: str, tmp_path: Path
         (HEAD.replace('"x"', "1"), "p.toml:1: name: must be a string, not an integer"),
         (HEAD.replace("{key}", "key"), "p.toml:5: authorization.format: must hold {key} once, and no other brace"),
         (HEAD.replace("{key}", "{key} {key}"), "p.toml:5: authorization.format: must hold {key} once"),
+        (HEAD.replace("Bearer ", "") + 'scheme = "required"', "p.toml:6: authorization.scheme: '{key}' has no scheme"),
+        (HEAD.replace("Bearer ", "k:") + 'scheme_case = "any"', "authorization.scheme_case: 'k:{key}' has no scheme"),
         (HEAD.replace("format =", "fromat ="), "p.toml:5: authorization.fromat: unknown key (did you mean format?)"),
         (HEAD + "x = {\n a = 1\n}", "p.toml:6: is not valid TOML"),
     ],

@@ -20,6 +20,7 @@ from conformance.contract import load_contract
 from conformance.core.errors import FixtureError, ProfileError
 from conformance.journal.journal import MemoryJournal
 from conformance.profile import loader
+from conformance.profile.behavior import Authorization
 from conformance.profile.model import Profile
 from conformance.profile.resources import Cleanup, Fixture, HttpCall, OperationFacts
 from conformance.profile.urls import render_url
@@ -47,7 +48,7 @@ def called(scripted: Any, url: str, scope: dict[str, Any]) -> str:
 
     async def main() -> str:
         async with scripted() as target:
-            fixtures = Fixtures(Profile("p", target.url, "Bearer {key}"))
+            fixtures = Fixtures(Profile("p", target.url, Authorization("Bearer {key}")))
             try:
                 await fixtures.http(HttpCall(url.replace("HOST", target.url)), scope, "effects.x")
             finally:
@@ -94,7 +95,12 @@ def test_a_cleanup_call_names_what_was_made(scripted: Any) -> None:
             cart = Fixture("cart", "open", python="module:made", members={"id": "/key"})
             facts = {"quotePublicCart": OperationFacts(path={"cartId": "{cart.id}"})}
             profile = Profile(
-                "p", target.url, "{key}", fixtures={"cart": {"open": cart}}, operations=facts, cleanup=how
+                "p",
+                target.url,
+                Authorization("{key}"),
+                fixtures={"cart": {"open": cart}},
+                operations=facts,
+                cleanup=how,
             )
             ledger, fixtures = CreatedResources(profile, MemoryJournal(), Secrets()), Fixtures(profile)
             ledger.note_provided(cart, [{"key": "+00Ti3+p/w=="}])

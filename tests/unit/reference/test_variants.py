@@ -111,6 +111,11 @@ def lower_case_scheme(api: Api) -> int:
     return api.status("getApiKeyIdentity", caller=None, headers=headers)
 
 
+def key_alone(api: Api) -> int:
+    headers = {"Authorization": api.server.credentials["full"]}
+    return api.status("getApiKeyIdentity", caller=None, headers=headers)
+
+
 def after_wrong_verifier(api: Api) -> int:
     body = api.grant()
     assert api.status(T, body={**body, "codeVerifier": "x" * 50}) == 400
@@ -151,6 +156,10 @@ SHOWN: dict[str, tuple[Callable[[Api], Any], Any, Any]] = {
     "D30": (after_wrong_verifier, 200, 400),
     "D32": (lower_case_scheme, 200, 401),
     "D34": (look.after("checkoutPublicCart", "checkoutPublicCart", "quoted"), 409, 404),
+    "V330": (key_alone, 401, 200),
+    "V331": (key_alone, 401, 200),
+    "V332": (look.status("quotePublicCart", content=b"{}" + b" " * 65_536), 200, 400),
+    "V333": (look.status("quotePublicCart", media="application/x+json"), 200, 400),
     "V250": (version_at_once, 2, 1),
     "V251": (version_at_once, 2, 1),
     "V252": (challenge, 'Bearer realm="commerce"', 'Commerce-Key realm="commerce-public-interface"'),

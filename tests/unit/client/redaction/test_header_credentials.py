@@ -12,7 +12,7 @@ from conformance.client.response import Answer
 from conformance.contract import load_contract
 from conformance.judge.invariants import Invariants
 from conformance.judge.validators import Validators
-from conformance.profile.behavior import RateLimit
+from conformance.profile.behavior import Authorization, RateLimit
 from conformance.profile.model import Profile, Schemas
 from conformance.profile.resources import HttpCall
 
@@ -46,7 +46,7 @@ def test_the_secret_of_a_value(form: str, value: str, secret: str) -> None:
 
 def refused(value: str, *headers: tuple[str, str], body: bytes = b'{"error": "no"}') -> tuple[list[str], str]:
     """The ERR-2 findings of a 401 to such a value, and its headers and body as they are written."""
-    profile, secrets = Profile("p", "http://127.0.0.1:1", FORM), Secrets()
+    profile, secrets = Profile("p", "http://127.0.0.1:1", Authorization(FORM)), Secrets()
     guard = Guard(profile, secrets)
     request = IDENTITY.with_authorization(value)
     answer = Answer("x1", request, "http://127.0.0.1:1/", (), b"", 401, headers, body)
@@ -86,5 +86,5 @@ def test_a_leak_is_said_with_its_place_and_without_its_value(
 def test_a_scheme_in_a_stated_header_is_no_secret() -> None:
     """Of a test API's own Authorization header the key is one, with its scheme and without."""
     call = HttpCall("http://127.0.0.1:1/", headers={"Authorization": f"Commerce-Secret {KEY}"})
-    profile = Profile("p", "http://127.0.0.1:1", FORM, rate_limit=RateLimit(prepare=call))
+    profile = Profile("p", "http://127.0.0.1:1", Authorization(FORM), rate_limit=RateLimit(prepare=call))
     assert set(secret_header_values(profile)) == {KEY, f"Commerce-Secret {KEY}"}

@@ -13,12 +13,14 @@ from conformance.client.redaction.secrets import Secrets, clean_with_all
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import load_contract
-from conformance.profile.behavior import OAuth, RateLimit
+from conformance.profile.behavior import Authorization, OAuth, RateLimit
 from conformance.profile.model import Profile
 from conformance.profile.resources import HttpCall, OperationFacts
 
 OPERATIONS = load_contract().operations
-PROFILE = Profile("x", "http://127.0.0.1:1", "Token t={key}!", oauth=OAuth(code="/code", access_token="/data/at"))
+PROFILE = Profile(
+    "x", "http://127.0.0.1:1", Authorization("Token t={key}!"), oauth=OAuth(code="/code", access_token="/data/at")
+)
 IDENTITY = Request(OPERATIONS["getApiKeyIdentity"])
 TOKEN = Request(OPERATIONS["exchangeOAuthToken"], body={})
 VALUE = "a1b2c3d4-e5f6-a7b8-c9d0"

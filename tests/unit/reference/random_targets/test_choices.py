@@ -196,6 +196,7 @@ WITH_BODY_KEY = {"carrier": "body"}
 SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     # the choice, what it needs beside itself, where to look, what the reference shows, what the choice shows
     *(("authorization", {"authorization": form}, authorized(form), 401, 200) for form in CHOICES["authorization"][1:]),
+    ("scheme", {"scheme": "optional"}, authorized("{key}"), 401, 200),
     ("any_case_scheme", {"any_case_scheme": False}, authorized("bearer {key}"), 200, 401),
     ("challenge", {"challenge": False}, header_of("www-authenticate", "getApiKeyIdentity", caller=None),
      'Bearer realm="shop"', None),
@@ -263,6 +264,13 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     ("unknown_members", {"unknown_members": "refused"}, look.status(QUOTE, body={"actor": {"other": 1}}), 200, 400),
     ("json_edges", {"json_edges": "lenient"}, look.status(QUOTE, content=b'\xef\xbb\xbf{"a":1e400}'), 400, 200),
     ("untyped_body", {"untyped_body": "refused"}, look.status(QUOTE, media=None), 200, 400),
+    ("body_types", {"body_types": "json"}, look.status(QUOTE, media="application/x+json"), 200, 400),
+    ("max_bytes", {"max_bytes": 100_000}, look.status(QUOTE, content=b"{}" + b" " * 100_000), 200, 400),
+    *(("max_depth", {"max_depth": depth}, look.status(QUOTE, content=b'{"x":' + b"[" * levels + b"]" * levels + b"}"),
+       one, two) for depth, levels, one, two in ((20, 30, 200, 400), (101, 90, 400, 200))),
+    ("unknown_members", {"unknown_members": "kept"},
+     lambda api: "colour" in api.send(CREATE, body={"url": "https://a.example", "events": ["x"], "colour": 1}).text,
+     False, True),
     ("page_base", {"page_base": 0}, look.searched(page="0"), 400, 200),
     *(("scopes_form", {"scopes_form": form}, look.scopes_type, "list of str", shown)
       for form, shown in (("objects", "list of dict"), ("text", "str"), ("flags", "list of dict"),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from conformance.contract import load_contract
 from conformance.core.errors import ProfileError, UsageError
+from conformance.profile.behavior import Authorization
 from conformance.profile.model import Profile
 from conformance.profile.schemas import load_schemas
 from conformance.setup.probe.answers import generalize_pointer
@@ -219,7 +220,7 @@ def test_a_document_is_read_by_its_operations_and_then_by_names(suffix: str, tmp
     path = tmp_path / f"shop.{suffix}"
     path.write_text(json.dumps(OPENAPI) if suffix == "json" else yaml.safe_dump(OPENAPI))
     contract = load_contract()
-    said = read_openapi(str(path), Profile("p", URL, "Bearer {key}"), contract)
+    said = read_openapi(str(path), Profile("p", URL, Authorization("Bearer {key}")), contract)
     assert said.schema_names["PublicWebhookCreateRequest"] == "NewHook"
     assert said.schema_names["PublicErrorResponse"] == "Oops"
     assert said.schema_names["PublicCartResponse"] == "public_cart_response"
@@ -239,7 +240,9 @@ def test_a_document_on_another_host_is_not_fetched() -> None:
     """No request leaves for anywhere but the target's host and this machine."""
     with pytest.raises(UsageError, match="not the host of the base URL"):
         read_openapi(
-            "https://docs.example/openapi.json", Profile("p", "https://shop.example", "Bearer {key}"), load_contract()
+            "https://docs.example/openapi.json",
+            Profile("p", "https://shop.example", Authorization("Bearer {key}")),
+            load_contract(),
         )
 
 
@@ -248,4 +251,4 @@ def test_what_is_no_document_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "shop.yaml"
     path.write_text(text)
     with pytest.raises(ProfileError):
-        read_openapi(str(path), Profile("p", URL, "Bearer {key}"), load_contract())
+        read_openapi(str(path), Profile("p", URL, Authorization("Bearer {key}")), load_contract())

@@ -1,0 +1,210 @@
+"""Request bodies: what the profile states of further members, media types, size and depth (BODY-9)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, Final
+from uuid import uuid4
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.request import Request
+from conformance.client.response import Answer
+
+_SUBTYPE: Final = "vnd.conformance.v1"
+_STORING: Final = ("createInstallationWebhook", "updateInstallationWebhook")
+"""The operations whose answers show the body that they store."""
+_TAKING: Final = ("ignored", "kept")
+
+
+def _require_object(case: Case, request: Request) -> dict[str, Any]:
+    case.require_applicable(isinstance(request.body, dict), "the profile's body is no JSON object")
+    return dict(request.body)
+
+
+def _is_against_schema(case: Case, request: Request) -> bool:
+    schema, validators = case.operation.request_schema, case.runtime.validators
+    return validators.knows(schema) and bool(validators.problem(schema, request.document))
+
+
+def _with_unknown_members(case: Case, request: Request, text: str) -> Request:
+    """With an unknown member at the top, and another in the first object within, where the schema lets it."""
+    body = {**_require_object(case, request), f"x{text}": text}
+    changed = request.with_body(body)
+    if _is_against_schema(case, changed):
+        raise Inconclusive(f"{case.operation.request_schema} refuses members that bodies.unknown_members accepts")
+    for name, value in request.body.items():
+        if isinstance(value, dict) and case.runtime.validators.knows(case.operation.request_schema):
+            deeper = request.with_body({**body, name: {**value, f"y{text}": "within"}})
+            return changed if _is_against_schema(case, deeper) else deeper
+    return changed
+
+
+@check("BODY-9")
+async def an_unknown_member_is_treated_as_stated(case: Case) -> None:
+    """A body with an unknown member is answered 400, or 200 as if it were not there, or shown by the answer."""
+    stated = case.profile.bodies.unknown_members
+    case.need(stated, "bodies.unknown_members", "what an unknown member is, is needed")
+    request = await case.arrange()
+    text = f"Conformance{uuid4().hex[:12]}"
+    if stated == "refused":
+        bad = request.with_body({**_require_object(case, request), f"x{text}": text})
+        await case.negative(request, bad, {400}, "an unknown member")
+        return
+    answer = await case.send_with_retry(_with_unknown_members(case, request, text), "unknown members")
+    if not answer.ok:
+        message = f"an unknown member was refused, and bodies.unknown_members is {stated!r}"
+        raise case.violation(message, answer, expected="200")
+    is_shown = f'"{text}"' in answer.body.decode("utf-8", "replace")
+    if stated == "ignored" and is_shown:
+        raise case.violation("the answer shows an unknown member, which is ignored as stated", answer, expected="none")
+    if stated == "kept" and not is_shown and case.operation.id in _STORING:
+        raise case.violation("the answer does not show an unknown member, which is kept as stated", answer)
+
+
+def _with_media_type(request: Request, media_type: str | None) -> Request:
+    if media_type is not None:
+        return replace(request, media_type=media_type)
+    return request.with_raw_body(json.dumps(request.document).encode(), None)
+
+
+async def _expect_accepted(case: Case, media_type: str | None, fact: str) -> None:
+    request, text = await case.arrange(), f"Content-Type {media_type or 'absent'}"
+    answer = await case.send_with_retry(_with_media_type(request, media_type), text, request)
+    if not answer.ok:
+        raise case.violation(f"a body with {text} was refused, and {fact} names it", answer, expected="200")
+
+
+@check("BODY-9")
+async def a_stated_media_type_is_accepted(case: Case) -> None:
+    """A valid body under each media type of the profile is answered 200."""
+    media_types = case.profile.bodies.media_types
+    case.need(media_types, "bodies.media_types", "the accepted media types are needed")
+    for media_type in media_types:
+        await _expect_accepted(case, media_type.replace("*", _SUBTYPE), "bodies.media_types")
+
+
+def _unlisted(media_types: tuple[str, ...]) -> list[str]:
+    """Media types just outside the list: a longer name, and a name of another kind."""
+    listed = {name.replace("*", _SUBTYPE).casefold() for name in media_types}
+    has_suffix = any("*" in name for name in media_types)
+    near = f"text/{_SUBTYPE}+json" if has_suffix else f"application/{_SUBTYPE}+json"
+    return [name for name in ("application/json-seq", near) if name not in listed]
+
+
+@check("BODY-9")
+async def another_media_type_is_refused(case: Case) -> None:
+    """A valid body under a media type that the profile does not name is answered 400."""
+    media_types = case.profile.bodies.media_types
+    case.need(media_types, "bodies.media_types", "the accepted media types are needed")
+    request = await case.arrange()
+    for media_type in _unlisted(media_types):
+        bad = _with_media_type(request, media_type).with_fresh_key()
+        await case.refusal(bad, {400}, f"Content-Type {media_type}", any_refusal=True, control=request)
+    await case.reprove_control(request)
+
+
+@check("BODY-9")
+async def an_absent_media_type_is_treated_as_stated(case: Case) -> None:
+    """A valid body without Content-Type is answered 200 or 400, as stated."""
+    stated = case.profile.bodies.absent_media_type
+    case.need(stated, "bodies.absent_media_type", "whether a body needs a Content-Type is needed")
+    if stated == "accepted":
+        await _expect_accepted(case, None, "bodies.absent_media_type")
+    else:
+        request = await case.arrange()
+        await case.negative(request, _with_media_type(request, None), {400}, "no Content-Type", any_refusal=True)
+
+
+def _padded(request: Request, size: int) -> Request:
+    """The body, with white space before its end so that it has `size` bytes."""
+    text = json.dumps(request.document, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return request.with_raw_body(text[:-1] + b" " * (size - len(text)) + text[-1:])
+
+
+def _filled(request: Request, size: int) -> Request:
+    """The body with a further member of letters of two bytes each: over `size` bytes, about half as many letters."""
+    return request.with_body({**request.body, "xConformanceText": "é" * (size // 2)})
+
+
+async def _expect_200(case: Case, request: Request, text: str) -> None:
+    answer = await case.send_with_retry(request.with_fresh_key(), text)
+    if not answer.ok:
+        raise case.violation(f"a body of {text} was refused", answer, expected="200")
+
+
+async def _expect_400(case: Case, request: Request, changed: Request, text: str) -> None:
+    """A closed connection and a gateway's refusal are recorded: no status of the interface says them."""
+    answer: Answer = await case.send_with_retry(changed.with_fresh_key(), text, request.with_fresh_key())
+    is_undeclared_refusal = answer.is_refused and not answer.has_declared_status
+    if answer.gateway_trouble or is_undeclared_refusal:
+        case.note(f"a body of {text} was answered {answer.summary}")
+    elif answer.status is not None and answer.status >= 500:
+        raise Inconclusive(f"a body of {text} was answered {answer.summary}", answer, cause="BODY-5")
+    elif answer.status != 400:
+        raise case.violation(f"a body of {text} was not answered 400", answer, expected="400")
+
+
+def _need_room(case: Case, request: Request, limit: int) -> None:
+    """The case needs a limit that the profile's own body is far from."""
+    case.require_case(len(json.dumps(request.document)) + 100 < limit, f"the profile's body fills {limit} bytes")
+
+
+@check("BODY-9")
+async def a_body_ends_at_the_stated_size(case: Case) -> None:
+    """A body of the stated size is answered 200, one of a byte more 400."""
+    limit = case.profile.bodies.max_bytes
+    case.need(limit, "bodies.max_bytes", "the largest body is needed")
+    assert limit is not None
+    request = await case.arrange()
+    _need_room(case, request, limit)
+    await _expect_200(case, _padded(request, limit), f"{limit} bytes")
+    request = await case.arrange()
+    await _expect_400(case, request, _padded(request, limit + 1), f"{limit + 1} bytes")
+    await case.reprove_control(request)
+
+
+@check("BODY-9", on="createInstallationWebhook")
+async def the_size_of_a_body_is_counted_in_bytes(case: Case) -> None:
+    """A body of more bytes than stated, and fewer letters, is answered 400."""
+    bodies = case.profile.bodies
+    case.need(bodies.max_bytes, "bodies.max_bytes", "the largest body is needed")
+    case.require_case(bodies.unknown_members in _TAKING, "no member is known that takes a text of any length")
+    assert bodies.max_bytes is not None
+    request = await case.arrange()
+    _need_room(case, request, bodies.max_bytes // 2)
+    text = f"more than {bodies.max_bytes} bytes, in letters of two bytes"
+    await _expect_400(case, request, _filled(request, bodies.max_bytes), text)
+    await case.reprove_control(request)
+
+
+def _nested(request: Request, depth: int, innermost: bytes) -> Request:
+    """The body with a further member, so that `depth` objects and arrays are within each other, by turns.
+
+    `innermost` is the content of the innermost array. Some services count a scalar as a level of its own.
+    """
+    marker = json.dumps(f"x{uuid4().hex}")
+    distances = range(depth - 1)  # of each level from the innermost one
+    opening = b"".join(b'{"a":' if distance % 2 else b"[" for distance in reversed(distances))
+    closing = b"".join(b"}" if distance % 2 else b"]" for distance in distances)
+    changed = request.with_body({**request.body, "xConformanceDepth": json.loads(marker)})
+    text = json.dumps(changed.document, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return request.with_raw_body(text.replace(marker.encode(), opening + innermost + closing))
+
+
+@check("BODY-9")
+async def a_body_ends_at_the_stated_depth(case: Case) -> None:
+    """A body nested as deeply as stated is answered 200, one of a level more 400."""
+    bodies = case.profile.bodies
+    case.need(bodies.max_depth, "bodies.max_depth", "the deepest body is needed")
+    case.require_case(bodies.unknown_members in _TAKING, "no member is known that takes a value of any depth")
+    request = await case.arrange()
+    _require_object(case, request)
+    assert bodies.max_depth is not None
+    await _expect_200(case, _nested(request, bodies.max_depth, b""), f"{bodies.max_depth} levels")
+    request = await case.arrange()
+    too_deep = bodies.max_depth + 1
+    await _expect_400(case, request, _nested(request, too_deep, b"1"), f"{too_deep} levels")
+    await case.reprove_control(request)
