@@ -5,6 +5,7 @@ __all__ = [
     "dpop",
     "fixtures",
     "limit_watch",
+    "pattern",
     "raw_socket",
     "reachability",
     "recorder",

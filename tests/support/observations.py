@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -380,3 +381,15 @@ def created_then_changed(api: Api) -> int:
 def events_kept(api: Api) -> bool:
     made = api.send("createInstallationWebhook").json()["data"]
     return bool(api.send("updateInstallationWebhook", id=made["id"]).json()["data"]["events"] == made["events"])
+
+
+def key_again(*, capitals: bool = False, **changes: Any) -> Look:
+    """The status of another body under a used key: in capitals, or as another caller."""
+
+    def status(api: Api) -> int:
+        key, endpoint = str(uuid.uuid4()), api.make("webhook", "active")["id"]
+        assert api.status("updateInstallationWebhook", id=endpoint, key=key, body={"description": "a"}) == 200
+        key = key.upper() if capitals else key
+        return api.status("updateInstallationWebhook", id=endpoint, key=key, body={"description": "b"}, **changes)
+
+    return status
