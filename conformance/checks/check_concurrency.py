@@ -11,13 +11,14 @@ from conformance.checks.support.context import control_failed
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.races import CONCURRENT_CALLS, ROUNDS, expect_declared, send_together
 from conformance.checks.support.registry import cause_of, check
-from conformance.checks.support.replays import expect_same, replay
+from conformance.checks.support.replays import drop_volatile, expect_same, replay
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.checks.support.transitions import CONFLICT, Place, States, into_conflict
 from conformance.client.raw_socket import MOMENTS, Moment
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
+from conformance.core import strict_json as strictjson
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
 
@@ -68,6 +69,7 @@ async def a_duplicate_in_flight_is_treated_as_stated(case: Case) -> None:
         raise Inconclusive("the duplicates did not settle on a 200", *answers[:2], cause="IDEM-7")
     if idempotency.in_flight == "waits":
         if conflicts:
+            await _expect_no_second_call(case, request, conflicts[0])
             message = "a duplicate in flight was answered 409, and idempotency.in_flight is 'waits'"
             raise case.violation(message, good[0], repeat, conflicts[0], expected="200")
         first_end = min(answer.at + answer.duration_s for answer in good)
@@ -75,6 +77,15 @@ async def a_duplicate_in_flight_is_treated_as_stated(case: Case) -> None:
             raise Inconclusive("no duplicate was sent before the first answer", *good[:2])
     elif not conflicts:
         await _expect_no_wait(case, request)
+
+
+async def _expect_no_second_call(case: Case, request: Request, conflict: Answer) -> None:
+    """Inconclusive where a call with another key gets the same 409: the duplicate was carried out (IDEM-7)."""
+    fresh = await case.send(request.with_fresh_key(), "another key")
+    volatile = (*case.volatile, *case.profile.errors_volatile)
+    values = [drop_volatile(answer.value, volatile) for answer in (conflict, fresh)]
+    if fresh.status == 409 and strictjson.is_equal(*values):
+        raise Inconclusive("a duplicate is answered as another call is", conflict, fresh, cause="IDEM-7")
 
 
 async def _expect_no_wait(case: Case, request: Request) -> None:

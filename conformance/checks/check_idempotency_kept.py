@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import contract_breaks
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import drop_volatile, expect_same, other_body, replay
+from conformance.checks.support.replays import drop_volatile, expect_same, other_body, replay, require_replay
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.state_walk import kind_of
@@ -42,6 +42,7 @@ async def a_stored_success_outlives_a_change(case: Case) -> None:
     changes = _changes(case, request)
     case.require_case(changes, "no other call is known that changes the same resource")
     first = await case.control(request)
+    await require_replay(case, first)
     for operation in changes:
         other = await case.arrange(operation, preset=fixtures_of(request), prove_control=False)
         if (await case.send(other, f"{operation.id}, a change")).ok:

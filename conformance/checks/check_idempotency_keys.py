@@ -9,7 +9,7 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import other_body
+from conformance.checks.support.replays import other_body, require_replay
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.pattern import covering_samples, sample, widths
 from conformance.client.request import Request, is_well_formed, malformed_key, new_key
@@ -124,6 +124,7 @@ async def case_tells_keys_apart_as_stated(case: Case) -> None:
     if second.status == expected:
         return
     await case.control(request.with_fresh_key())
+    await require_replay(case, first)
     message = f"a key in the other case was answered {second.summary}, and idempotency.case is {idempotency.case!r}"
     raise case.violation(message, first, second, expected=str(expected))
 

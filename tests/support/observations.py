@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -412,3 +413,15 @@ def events_kept(api: Api) -> bool:
 def effects_of(operation: str) -> Look:
     """The text with which the control app shows the effects of an operation."""
     return lambda api: api.http.get(f"{api.control}/effects/{operation}").text
+
+
+def key_again(*, capitals: bool = False, **changes: Any) -> Look:
+    """The status of another body under a used key: in capitals, or as another caller."""
+
+    def status(api: Api) -> int:
+        key, endpoint = str(uuid.uuid4()), api.make("webhook", "active")["id"]
+        assert api.status("updateInstallationWebhook", id=endpoint, key=key, body={"description": "a"}) == 200
+        key = key.upper() if capitals else key
+        return api.status("updateInstallationWebhook", id=endpoint, key=key, body={"description": "b"}, **changes)
+
+    return status

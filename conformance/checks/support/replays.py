@@ -105,6 +105,13 @@ def expect_same(case: Case, first: Answer, repeat: Answer) -> None:
         )
 
 
+async def require_replay(case: Case, first: Answer) -> None:
+    """Inconclusive where the same call is not even replayed at once, which is the question of IDEM-1."""
+    repeat = await replay(case, first.request, "the same call, for comparison")
+    if not are_alike(case, first, repeat):
+        raise Inconclusive("the same call is not replayed either", first, repeat, cause="IDEM-1")
+
+
 def free_leaves(request: Request) -> list[tuple[str, Any]]:
     """The places and values of the body's leaves that may be changed: no placeholders, and not the key."""
     placeholder_values, key_pointer = request.scope.values(), request.idempotency.place if request.idempotency else ""

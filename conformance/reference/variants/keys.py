@@ -81,10 +81,10 @@ def key_of_a_pattern(policy: Policy) -> Policy:
     "V315",
     requirement="IDEM-13",
     title="keys of a pattern whose case does not matter",
-    profile={"idempotency": {"format": {"pattern": "[A-Za-z0-9]{10,40}"}}},
+    profile={"idempotency": {"format": {"pattern": "[A-Za-z0-9-]{10,40}"}}},
 )
 def key_of_any_case(policy: Policy) -> Policy:
-    return with_key_format(policy, "[A-Za-z0-9]{10,40}", any_case=True)
+    return with_key_format(policy, "[A-Za-z0-9-]{10,40}", any_case=True)
 
 
 @variant(

@@ -87,8 +87,7 @@ def code_statuses(api: Api) -> int:
 
 def two_jti(api: Api) -> int:
     same = proof(f"{api.base}{P}/oauth/token")
-    assert api.status(TOKEN, dpop=same) == 200
-    return api.status(TOKEN, dpop=same)
+    return 0 if api.status(TOKEN, dpop=same) != 200 else api.status(TOKEN, dpop=same)
 
 
 def limited(api: Api) -> dict[str, str]:
@@ -154,21 +153,6 @@ def key_elsewhere(api: Api) -> tuple[int, int]:
     return api.status(QUOTE, key=key), api.status("revokePublicCart", id=cart, key=key)
 
 
-def key_of_two_callers(api: Api) -> int:
-    """A key of one credential, used with another body by another one of the same installation."""
-    key, endpoint = fresh(), api.make("webhook", "active")["id"]
-    assert api.status("updateInstallationWebhook", id=endpoint, key=key, body={"description": "a"}) == 200
-    other = {"caller": "webhooks-write", "body": {"description": "b"}}
-    return api.status("updateInstallationWebhook", id=endpoint, key=key, **other)
-
-
-def key_in_capitals(api: Api) -> int:
-    """A key that was used, in capitals and with another body."""
-    key, endpoint = fresh(), api.make("webhook", "active")["id"]
-    assert api.status("updateInstallationWebhook", id=endpoint, key=key, body={"description": "a"}) == 200
-    return api.status("updateInstallationWebhook", id=endpoint, key=key.upper(), body={"description": "b"})
-
-
 def spent(api: Api) -> int:
     made = api.make("session", "open")
     return api.status("consumeHostedCheckoutBrowserTicket", id=made["id"], body={"ticket": "no-such-ticket"})
@@ -222,14 +206,12 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     ("missing_key", {"missing_key": "accepted"}, look.status(QUOTE, key=None), 400, 200),
     ("fingerprint", {"fingerprint": "bytes"},
      lambda api: api.twice(QUOTE, {"content": b'{ "reason" : "a" }'}, body={"reason": "a"})[1].status_code, 200, 409),
-    ("namespace", {"namespace": "operation"}, key_elsewhere, (200, 200), (409, 200)),
-    ("namespace", {"namespace": "installation"}, key_elsewhere, (200, 200), (409, 409)),
-    ("namespace", {"namespace": "credential"}, key_elsewhere, (200, 200), (409, 200)),
-    ("namespace", {"namespace": "caller"}, key_of_two_callers, 409, 200),
-    ("namespace", {"namespace": "global"}, key_elsewhere, (200, 200), (409, 409)),
-    ("key_case", {"key_case": "insensitive"}, key_in_capitals, 200, 409),
-    *(("key_written", {"key_written": form}, by_header("Idempotency-Key", form.replace("{key}", fresh())), 400, 200)
-      for form in CHOICES["key_written"][1:]),
+    *(("namespace", {"namespace": name}, key_elsewhere, (200, 200), shown) for name, shown in
+      zip(("operation", "credential", "installation", "global"), [(409, 200)] * 2 + [(409, 409)] * 2, strict=True)),
+    ("namespace", {"namespace": "caller"}, look.key_again(caller="webhooks-write"), 409, 200),
+    ("key_case", {"key_case": "insensitive"}, look.key_again(capitals=True), 200, 409),
+    ("key_written", {"key_written": "key={key}"}, by_header("Idempotency-Key", f"key={fresh()}"), 400, 200),
+    ("key_written", {"key_written": '"{key}"'}, by_header("Idempotency-Key", f'"{fresh()}"'), 400, 200),
     ("remembers", {"remembers": "refusals"},
      lambda api: api.twice("checkoutPublicCart", {"body": CHECKOUT}, body={})[1].status_code, 200, 409),
     ("replay", {"replay": "rewritten"}, replayed, (True, False), (False, False)),
