@@ -118,6 +118,7 @@ STATUSES: Mapping[str, int] = {
     "not_found": 404,
     "unknown_merchant": 404,
     "bad_ticket": 404,
+    "no_promotion": 404,
     # 409: idempotency or state conflict
     "state_conflict": 409,
     "mismatch": 409,
@@ -200,6 +201,7 @@ BASE = Policy(
         headers=oauth.NO_STORE,
     ),
     states=STATES,
+    state_refusals={"cart.unpromoted": "no_promotion"},
     guard=objects.guard,
     statuses=STATUSES,
     error=pipeline.error,

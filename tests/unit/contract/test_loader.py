@@ -66,7 +66,14 @@ def test_lists_are_the_three_that_the_interface_names() -> None:
 
 
 NOT_YET = {
-    *("SRCH-8", "SRCH-9", "IDEM-12", "IDEM-13", "IDEM-14", "IDEM-15", "CONF-3", "CONF-4"),
+    *(
+        "SRCH-8",
+        "SRCH-9",
+        "IDEM-12",
+        "IDEM-13",
+        "IDEM-14",
+        "IDEM-15",
+    ),
     *("TEN-2", "TEN-3", "OA-13", "OA-14", "OA-15", "OA-16"),
 }
 """Rows of the catalogue about facts that a profile cannot state yet."""

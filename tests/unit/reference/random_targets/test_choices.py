@@ -299,10 +299,11 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
      after_effect(*["requestStorefrontOrderAfterSales"] * 2, "order", "eligible"), 409, 404),
     ("lenient", {"lenient": ["checkoutPublicCart.open"]},
      lambda api: api.status("checkoutPublicCart", id=api.make("cart", "open")["id"]), 409, 200),
+    ("lenient", {"lenient": ["removePublicCartPromotion.unpromoted"]},
+     after_effect(*["removePublicCartPromotion"] * 2, "cart", "promoted"), 404, 200),
     *(("lenient", {"lenient": [f"{operation}.{state}"]}, after_effect(operation, operation, kind, first), 409, 200)
       for operation, state, kind, first in (
           ("revokePublicCart", "revoked", "cart", "open"),
-          ("removePublicCartPromotion", "unpromoted", "cart", "promoted"),
           ("requestStorefrontOrderAfterSales", "requested", "order", "eligible"),
           ("consumeHostedCheckoutBrowserTicket", "consumed", "session", "open"),
           ("cancelHostedCheckoutBrowser", "cancelled", "session", "open"))),
