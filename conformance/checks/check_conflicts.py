@@ -1,14 +1,111 @@
-"""States and their conflicts: Errors, 409 (CONF-1)."""
+"""States: refusals (CONF-1, CONF-3), and transitions that lead to another state (CONF-4)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from conformance.checks.support.case import Case
+from conformance.checks.support.effects import Oracle, missing_effect
 from conformance.checks.support.registry import check
-from conformance.checks.support.transitions import declared_transitions, expect_conflict
+from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.transitions import (
+    ALLOWED,
+    UNKNOWN,
+    Place,
+    States,
+    declared_transitions,
+    expect_conflict,
+    into_conflict,
+    name_of,
+    stated_otherwise,
+)
+from conformance.client.fixtures import Members
+from conformance.client.response import Answer
+from conformance.contract import Operation
 from conformance.profile.behavior import Transition
+from conformance.profile.model import Profile
 
 
 @check("CONF-1", cases=declared_transitions)
 async def a_state_conflict_is_answered_409(case: Case, transition: Transition | None) -> None:
     """An operation that the resource's state no longer allows is answered 409. Hosted sessions are HO-4's."""
     await expect_conflict(case, transition)
+
+
+def _other_statuses(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:
+    return {**stated_otherwise(profile, operation)} or {"": None}
+
+
+@check("CONF-3", cases=_other_statuses)
+async def a_state_conflict_has_the_stated_status(case: Case, transition: Transition | None) -> None:
+    """An operation that the resource's state does not allow is answered with the status that the profile states."""
+    case.require_case(transition, "the profile states no other status than 409")
+    await expect_conflict(case, transition)
+
+
+def _transition_cases(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:
+    found = {name_of(t): t for t in profile.transitions if t.operation == operation.id and t.leads_to}
+    return {**found} or {"": None}
+
+
+@check("CONF-4", cases=_transition_cases)
+async def an_allowed_transition_leads_to_the_stated_state(case: Case, transition: Transition | None) -> None:
+    """An operation that the state allows is answered 200; then its effect shows, and the resource is in that state."""
+    case.need(transition, f"transitions.{case.operation.id}.leads_to", "a state that allows the operation is needed")
+    assert transition is not None
+    request = await into_conflict(case, transition)
+    keeps_state = transition.leads_to == transition.fixture
+    has_sign = case.operation.id in case.profile.effects and not keeps_state
+    oracle = await Oracle.watch(case, request) if has_sign else None
+    answer = await case.send_with_retry(request, f"in the state {transition.fixture}")
+    if not answer.ok:
+        message = f"{case.operation.id} was refused in the state {transition.fixture}, which allows it"
+        raise case.violation(message, answer, expected="200")
+    if oracle is not None and not await oracle.effects_within():
+        raise missing_effect(case, "the allowed transition took no effect", answer, expected="an effect")
+    await _expect_state(case, transition, case.fixture_of(request, transition.fixture.partition(".")[0]), answer)
+
+
+async def _expect_state(case: Case, transition: Transition, members: Members, first: Answer) -> None:
+    """An operation that tells the two states apart is answered as in the state that the profile states."""
+    states = States(case.profile.transitions)
+    probe_name = _distinguishing_operation(case, states, transition)
+    if not probe_name:
+        case.note(f"no stated transition tells {transition.leads_to} from {transition.fixture}")
+        return
+    is_allowed = states.expected_outcome(Place(transition.leads_to), probe_name) == ALLOWED
+    answer = await _call(case, probe_name, members)
+    if answer.ok == is_allowed:
+        return
+    fixture = case.runtime.fixtures.find(*transition.leads_to.split(".", 1))
+    assert fixture is not None
+    known = await _call(case, probe_name, await case.runtime.fixtures.get_fresh(fixture, {}))
+    if known.ok != is_allowed:  # CONF-1's question, or another allowed transition's
+        raise Inconclusive(f"{probe_name} is answered {known.summary} on {transition.leads_to} itself", answer, known)
+    message = f"after {case.operation.id} the resource is not in the state {transition.leads_to}: {probe_name} shows it"
+    expected = "200" if is_allowed else "a refusal"
+    raise case.violation(message, first, known, answer, expected=expected)
+
+
+def _distinguishing_operation(case: Case, states: States, transition: Transition) -> str:
+    """An operation that one of the two states allows and the other refuses; of several, another one than the case's."""
+    kind = transition.fixture.partition(".")[0]
+    before, after = Place(transition.fixture, transition.after), Place(transition.leads_to)
+    names = {t.operation for t in case.profile.transitions if t.fixture.partition(".")[0] == kind}
+    for name in sorted(names, key=lambda name: (name == case.operation.id, name)):
+        outcomes = states.expected_outcome(before, name), states.expected_outcome(after, name)
+        if UNKNOWN not in outcomes and outcomes[0] != outcomes[1]:
+            return name
+    return ""
+
+
+async def _call(case: Case, name: str, members: Members) -> Answer:
+    """Another operation on the same resource. Hosted sessions are named by the same fixture in path and body."""
+    operation = case.contract.operations[name]
+    kind = _kind_of(case)
+    request = await case.arrange(operation, preset={kind: members}, prove_control=False)
+    return await case.send_with_retry(request, f"{name} afterwards", request)
+
+
+def _kind_of(case: Case) -> str:
+    return next(t.fixture.partition(".")[0] for t in case.profile.transitions if t.operation == case.operation.id)

@@ -37,6 +37,7 @@ from conformance.profile.facts import (
     Pointers,
     Positive,
     ProofReuse,
+    RefusalStatus,
     SchemeCase,
     SchemeUse,
     Seconds,
@@ -204,7 +205,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """`operation` on a fixture in that state, after the operations `after` on the same one, answers 409.
+    """`operation` on a fixture in that state, after the operations `after` on the same one, is refused with `status`.
 
     With `leads_to` it is answered 200 instead, and changes the fixture to that state.
     """
@@ -214,6 +215,7 @@ class Transition:
     after: Annotated[tuple[OperationId, ...], fact("Operations sent first, on the same fixture.")] = ()
     single_winner: Annotated[bool | None, fact("Of concurrent requests at most one is answered 200.")] = None
     leads_to: Annotated[FixtureName, fact("KIND.STATE of [fixtures]: no conflict, but the resulting state.")] = ""
+    status: Annotated[RefusalStatus, fact("The status of the refusal, where it is another one than 409.")] = 409
 
 
 @dataclass(frozen=True, slots=True)

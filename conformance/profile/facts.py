@@ -166,6 +166,7 @@ MediaRange = Annotated[
     describe_values('a media type, or one suffix, as in "application/*+json"'),
 ]
 Acceptance = Annotated[str, _one_of("accepted", "refused")]
+RefusalStatus = Annotated[int, Meta(ge=400, le=409), describe_values("400, 401, 403, 404 or 409")]
 BadCredential = Annotated[str, _one_of("ignored", "checked")]
 Status = Annotated[str, _one_of("active", "revoked", "expired")]
 Scopes = frozenset[Annotated[str, _one_of("webhooks:write", "webhooks:read", "catalog:read", "checkout:quote")]]

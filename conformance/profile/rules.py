@@ -223,6 +223,11 @@ def _oauth(document: Document) -> Iterator[Problem]:
 def _transitions(document: Document) -> Iterator[Problem]:
     for index, table in enumerate(document.get("transitions", ())):
         key: Key = ("transitions", index)
+        status = table.get("status", 409)
+        if status not in (400, 401, 403, 404, 409):
+            yield Problem((*key, "status"), f"{status} is no declared status of a refusal", "400, 401, 403, 404 or 409")
+        if "status" in table and "leads_to" in table:
+            yield Problem((*key, "status"), "is stated beside leads_to: an allowed operation is answered 200")
         states = [f"{k}.{s}" for k, kind in document.get("fixtures", {}).items() for s in kind]
         for member in ("fixture", "leads_to"):
             name = table.get(member)

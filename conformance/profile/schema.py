@@ -103,7 +103,7 @@ def facts_schema() -> Schema:
 def _exclusion_schema(schema: Schema, facts: Sequence[str]) -> Schema:
     """The schema of an exclusion."""
     reason = {"none": {"description": "The reason.", "type": "string", "minLength": 1}}
-    known = {**schema["$defs"]["Credential"]["properties"], **schema["$defs"]["Transition"]["properties"]}
+    known = {**schema["$defs"]["Transition"]["properties"], **schema["$defs"]["Credential"]["properties"]}
     return {
         "description": "It is absent or not observable.",
         **_empty_table(),

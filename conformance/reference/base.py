@@ -120,6 +120,7 @@ STATUSES: Mapping[str, int] = {
     "not_found": 404,
     "unknown_merchant": 404,
     "bad_ticket": 404,
+    "no_promotion": 404,
     # 409: idempotency or state conflict
     "state_conflict": 409,
     "mismatch": 409,
@@ -204,6 +205,7 @@ BASE = Policy(
         check_client=oauth.is_known_client,
     ),
     states=STATES,
+    state_refusals={"cart.unpromoted": "no_promotion"},
     guard=objects.guard,
     statuses=STATUSES,
     error=pipeline.error,

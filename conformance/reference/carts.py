@@ -50,7 +50,7 @@ def quote(call: Call, db: Connection) -> Answer:
 
 
 def remove_promotion(call: Call, db: Connection) -> Answer:
-    """Removes the promotion; a cart without one conflicts."""
+    """Removes the promotion; a cart without one is answered 404."""
     cart = find(call, db, "cart")
     call.policy.guard(call, "cart", cart.state if cart.data["promotion"] else "unpromoted")
     changed_cart = change(db, cart, cart.state, {**cart.data, "promotion": None})

@@ -76,4 +76,5 @@ def find_in_state(call: Call, db: Connection, kind: str) -> Resource:
 
 def guard(call: Call, kind: str, state: str) -> None:
     if state not in call.policy.states[call.operation]:
-        raise Refusal("state_conflict", f"The {kind} is {state.replace('_', ' ')}: this is no longer possible.")
+        refusal = call.policy.state_refusals.get(f"{kind}.{state}", "state_conflict")
+        raise Refusal(refusal, f"The {kind} is {state.replace('_', ' ')}: this is no longer possible.")

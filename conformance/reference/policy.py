@@ -212,6 +212,8 @@ class Policy:
     oauth: OAuthRules
     states: Mapping[str, frozenset[str]]
     """By operationId: the states in which it is allowed."""
+    state_refusals: Mapping[str, str]
+    """By `kind.state`, the kind of refusal of what that state does not allow; no entry: `state_conflict`."""
     guard: Callable[[Call, str, str], None]
     """(call, kind, state): refuses what the state does not allow."""
     statuses: Mapping[str, int]

@@ -47,11 +47,11 @@ def new_endpoint(members: JsonObject) -> JsonObject:
     }
 
 
-def _stored(call: Call) -> JsonObject:
+def _members_to_store(call: Call) -> JsonObject:
     """The members of a body that an endpoint keeps."""
-    own = ("id", "version", "secret")
+    reserved = ("id", "version", "secret")
     is_kept = call.policy.reading.keeps_unknown
-    return {n: item for n, item in call.body.items() if n in _MEMBERS or (is_kept and n not in own)}
+    return {n: item for n, item in call.body.items() if n in _MEMBERS or (is_kept and n not in reserved)}
 
 
 _MEMBERS = ("url", "events", "description", "active", "metadata")
@@ -68,13 +68,13 @@ def _state(data: JsonObject) -> str:
 
 def create(call: Call, db: Connection) -> Answer:
     """Creates an endpoint; only this answer shows its signing secret."""
-    data = new_endpoint(_stored(call))
+    data = new_endpoint(_members_to_store(call))
     return success(_to_json(add(db, "wh", call.installation, _state(data), data), secret=True))
 
 
 def update(call: Call, db: Connection) -> Answer:
     endpoint = find(call, db, "wh")
-    data = call.policy.merge(endpoint.data, _stored(call))
+    data = call.policy.merge(endpoint.data, _members_to_store(call))
     return success(_to_json(change(db, endpoint, _state(data), data), secret=False))
 
 

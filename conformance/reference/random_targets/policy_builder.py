@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.reference import idempotency, limiter, pipeline
 from conformance.reference.base import BASE
-from conformance.reference.call import Answer, Call, JsonObject, JsonValue, Refusal, Reply
+from conformance.reference.call import Answer, Call, JsonObject, JsonValue, Reply
 from conformance.reference.policy import (
     Policy,
     Stage,
@@ -123,14 +123,8 @@ def _resources(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Pol
     for allowance in target.lenient:
         operation, _, state = allowance.partition(".")
         policy = with_states(policy, operation, state)
-    guard = policy.guard
-
-    def gone_or_guarded(call: Call, kind: str, state: str) -> None:
-        if f"{kind}.{state}" in target.not_found_states and state not in call.policy.states[call.operation]:
-            raise Refusal("not_found", "There is no such resource.")
-        guard(call, kind, state)
-
-    return evolve(policy, guard=gone_or_guarded, id_grammar=target.id_grammar)
+    refusals = {**policy.state_refusals, **dict.fromkeys(target.not_found_states, "not_found")}
+    return evolve(policy, state_refusals=refusals, id_grammar=target.id_grammar)
 
 
 def _search(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Policy:

@@ -188,7 +188,7 @@ def _search(target: RandomTarget, names: Table, search: Table) -> Patch:
 
 
 def _transitions(target: RandomTarget, transitions: Sequence[Table]) -> list[Table]:
-    """The transitions that are true for the target: allowed states do not conflict, and final states may be 404."""
+    """The transitions that are true for the target: allowed states do not conflict, and refusals may be 404."""
     patch = []
     for transition in transitions:
         if "none" in transition:
@@ -198,8 +198,11 @@ def _transitions(target: RandomTarget, transitions: Sequence[Table]) -> list[Tab
         for operation in transition.get("after", ()):
             state = _LEADS_TO.get(operation, state)
         is_allowed = state in STATES[transition["operation"]] or f"{transition['operation']}.{state}" in target.lenient
-        if "leads_to" in transition or not (is_allowed or f"{kind}.{state}" in target.not_found_states):
+        if "leads_to" in transition:
             patch.append(transition)
+        elif not is_allowed:
+            is_gone = f"{kind}.{state}" in target.not_found_states
+            patch.append({**transition, "status": 404} if is_gone else transition)
     if "transitions.leads_to" in target.omitted_facts:
         patch = [transition for transition in patch if "leads_to" not in transition]
     if "transitions.single_winner" in target.omitted_facts:

@@ -162,15 +162,25 @@ def edges_of_json(policy: Policy) -> Policy:
     return with_reading(policy, parse=parse)
 
 
-_REMAINING: list[tuple[str, str, tuple[str, ...], bool]] = [
-    ("quotePublicCart", "cart.revoked", (), False),
-    ("checkoutPublicCart", "cart.open", (), False),
-    ("checkoutPublicCart", "cart.quoted", ("revokePublicCart",), False),
-    ("revokePublicCart", "cart.open", ("revokePublicCart",), True),
-    ("removePublicCartPromotion", "cart.promoted", ("removePublicCartPromotion",), True),
-    ("requestStorefrontOrderAfterSales", "order.eligible", ("requestStorefrontOrderAfterSales",), True),
-    ("consumeHostedCheckoutBrowserTicket", "session.open", ("consumeHostedCheckoutBrowserTicket",), True),
-    ("cancelHostedCheckoutBrowser", "session.open", ("consumeHostedCheckoutBrowserTicket",), False),
+_OTHER_WRITES = (
+    "createInstallationWebhook",
+    "updateInstallationWebhook",
+    "requestStorefrontOrderAfterSales",
+    "exchangeOAuthToken",
+    "consumeHostedCheckoutBrowserTicket",
+    "cancelHostedCheckoutBrowser",
+)
+_REMAINING: list[tuple[str, str, tuple[str, ...], bool, int]] = [
+    ("quotePublicCart", "cart.checked_out", (), False, 404),
+    ("checkoutPublicCart", "cart.quoted", ("checkoutPublicCart",), True, 404),
+    ("quotePublicCart", "cart.revoked", (), False, 409),
+    ("checkoutPublicCart", "cart.open", (), False, 409),
+    ("checkoutPublicCart", "cart.quoted", ("revokePublicCart",), False, 409),
+    ("revokePublicCart", "cart.open", ("revokePublicCart",), True, 409),
+    ("removePublicCartPromotion", "cart.promoted", ("removePublicCartPromotion",), True, 404),
+    ("requestStorefrontOrderAfterSales", "order.eligible", ("requestStorefrontOrderAfterSales",), True, 409),
+    ("consumeHostedCheckoutBrowserTicket", "session.open", ("consumeHostedCheckoutBrowserTicket",), True, 409),
+    ("cancelHostedCheckoutBrowser", "session.open", ("consumeHostedCheckoutBrowserTicket",), False, 409),
 ]
 
 
@@ -180,17 +190,39 @@ _REMAINING: list[tuple[str, str, tuple[str, ...], bool]] = [
     title="checkout idempotent by state: second key answers 409 / 404 for spent cart",
     profile={
         "transitions": [
-            {"operation": operation, "fixture": fixture, "after": list(after), "single_winner": single}
-            for operation, fixture, after, single in _REMAINING
+            {
+                "operation": operation,
+                "fixture": fixture,
+                "after": list(after),
+                "single_winner": single,
+                "status": status,
+            }
+            for operation, fixture, after, single, status in _REMAINING
         ]
     },
 )
 def spent_cart_is_gone(policy: Policy) -> Policy:
     """A checked-out cart is unknown; the base policy answers 409."""
+    return evolve(policy, state_refusals={**policy.state_refusals, "cart.checked_out": "not_found"})
 
-    def guard(call: Call, kind: str, state: str) -> None:
-        if kind == "cart" and state == "checked_out":
-            raise Refusal("not_found", "There is no such resource.")
-        policy.guard(call, kind, state)
 
-    return evolve(policy, guard=guard)
+@variant(
+    "V334",
+    requirement="CONF-3",
+    title="a revoked cart is refused with 400, a cart without promotion with 409",
+    profile={
+        "transitions": [
+            {"operation": "quotePublicCart", "fixture": "cart.revoked", "status": 400},
+            {"operation": "checkoutPublicCart", "fixture": "cart.revoked", "status": 400},
+            {"operation": "revokePublicCart", "fixture": "cart.open", "leads_to": "cart.revoked"},
+            {
+                "operation": "removePublicCartPromotion",
+                "fixture": "cart.promoted",
+                "after": ["removePublicCartPromotion"],
+            },
+            *({"operation": name, "none": "its states are not stated"} for name in _OTHER_WRITES),
+        ]
+    },
+)
+def revoked_cart_is_bad_request(policy: Policy) -> Policy:
+    return evolve(policy, state_refusals={"cart.revoked": "bad_request"})

@@ -36,9 +36,11 @@ def send_patiently(api: Api, operation: str) -> httpx.Response:
     return answer
 
 
-@pytest.mark.parametrize("variant", [name for name in registry.variants() if name not in ("D33", "V317")])
+@pytest.mark.parametrize(
+    "variant", [name for name in registry.variants() if name not in ("D33", "V315", "V317", "V331")]
+)
 def test_every_operation_works_in_every_variant(api_of: Callable[[str], Api], variant: str) -> None:
-    """V317 takes keys between quotes only."""
+    """D33 is slow; V315 and V317 read keys, V331 bodies in a way that the plain requests here do not have."""
     api = api_of(variant)
     for operation in OPERATIONS:
         answer = send_patiently(api, operation)
@@ -161,6 +163,7 @@ SHOWN: dict[str, tuple[Callable[[Api], Any], Any, Any]] = {
     "V331": (key_alone, 401, 200),
     "V332": (look.status("quotePublicCart", content=b"{}" + b" " * 65_536), 200, 400),
     "V333": (look.status("quotePublicCart", media="application/x+json"), 200, 400),
+    "V334": (look.after("revokePublicCart", "quotePublicCart", "open"), 409, 400),
     "V250": (version_at_once, 2, 1),
     "V251": (version_at_once, 2, 1),
     "V252": (challenge, 'Bearer realm="commerce"', 'Commerce-Key realm="commerce-public-interface"'),

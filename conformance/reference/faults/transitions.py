@@ -1,0 +1,98 @@
+"""Faults of stated transitions: the status of refusals (CONF-3), and states that do not follow (CONF-4)."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from conformance.reference import carts, objects
+from conformance.reference.call import Answer, Call
+from conformance.reference.policy import Handler, Policy, evolve, with_handler
+from conformance.reference.registry import fault
+
+_PROMOTION = ("removePublicCartPromotion",)
+
+
+@fault(
+    "F412",
+    requirement="CONF-3",
+    title="a promotion that is not there answered 409",
+    operations=_PROMOTION,
+    source="a state machine that refuses everything alike, where the guide says 404",
+)
+def absent_promotion_conflicts(policy: Policy) -> Policy:
+    return evolve(policy, state_refusals={})
+
+
+@fault(
+    "F413",
+    requirement="CONF-3",
+    title="a promotion that is not there answered 400",
+    operations=_PROMOTION,
+    source="a validator that looks the promotion up before the handler does",
+)
+def absent_promotion_is_invalid(policy: Policy) -> Policy:
+    return evolve(policy, state_refusals={"cart.unpromoted": "bad_request"})
+
+
+def _without_state(policy: Policy, operation: str, state: str) -> Policy:
+    return evolve(policy, states={**policy.states, operation: policy.states[operation] - {state}})
+
+
+@fault(
+    "F414",
+    requirement="CONF-4",
+    title="a quoted cart cannot be quoted again",
+    operations=("quotePublicCart",),
+    source="a transition table without loops",
+)
+def no_second_quote(policy: Policy) -> Policy:
+    return _without_state(policy, "quotePublicCart", "quoted")
+
+
+@fault(
+    "F415",
+    requirement="CONF-4",
+    title="a quoted cart cannot be revoked",
+    operations=("revokePublicCart",),
+    source="a transition that was allowed from the first state only",
+)
+def no_revoke_after_quote(policy: Policy) -> Policy:
+    return _without_state(policy, "revokePublicCart", "quoted")
+
+
+@fault(
+    "F416",
+    requirement="CONF-4",
+    title="a quote is answered, and the cart stays open",
+    operations=("quotePublicCart",),
+    source="a pricing service that never passes its result on to the cart service",
+)
+def quote_without_state(policy: Policy) -> Policy:
+    def quote(call: Call, db: Connection) -> Answer:
+        cart = objects.find_in_state(call, db, "cart")
+        objects.change(db, cart, cart.state, cart.data)
+        answer = carts.checkout_quote(call, db)
+        return evolve(answer, value={"data": {**answer.value["data"], "state": "quoted"}})
+
+    return with_handler(policy, "quotePublicCart", lambda _original: quote)
+
+
+@fault(
+    "F417",
+    requirement="CONF-4",
+    title="a removed promotion is still there",
+    operations=_PROMOTION,
+    source="an ORM that does not see a change within a JSON column",
+)
+def promotion_stays(policy: Policy) -> Policy:
+    def wrap(original: Handler) -> Handler:
+        def remove(call: Call, db: Connection) -> Answer:
+            data = objects.find(call, db, "cart").data
+            answer = original(call, db)
+            cart = objects.find(call, db, "cart")
+            objects.change(db, cart, cart.state, data)
+            return answer
+
+        return remove
+
+    return with_handler(policy, "removePublicCartPromotion", wrap)

@@ -1,0 +1,23 @@
+"""Drawing random targets: repeatable, varied, and only where it is asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from conformance.reference.random_targets.choices import CHOICES, target_from
+from conformance.reference.random_targets.strategy import random_targets
+
+
+def test_drawing_is_repeatable_and_varied() -> None:
+    some = random_targets(60, 5)
+    assert some == random_targets(60, 5) != random_targets(60, 6)
+    assert len(set(some)) == 60
+    assert all(target_from(json.loads(json.dumps(one.differences()))) == one for one in some)
+    assert all(len({getattr(one, name) for one in some}) > 1 for name in CHOICES)
+
+
+def test_importing_the_reference_needs_no_hypothesis() -> None:
+    code = "import sys, conformance.reference.server; sys.exit('hypothesis' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
