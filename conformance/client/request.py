@@ -133,11 +133,15 @@ class Request:
 
     @property
     def document(self) -> Any:
-        """The JSON body as sent, including an idempotency key that is carried in the body."""
-        if isinstance(self.body, (NoBody, RawBody)) or self.key is None or self.idempotency is None:
+        """The JSON body as sent: with the idempotency key where bodies carry it, without any where there is no key.
+
+        A body of the profile, or one made from a schema, may hold a key of its own.
+        """
+        if self.idempotency is None or self.idempotency.carrier != "body" or not isinstance(self.body, dict):
             return self.body
-        if self.idempotency.carrier != "body" or not isinstance(self.body, dict):
-            return self.body
+        if self.key is None:
+            place = self.idempotency.pointer
+            return pointer.remove(self.body, place) if pointer.has(self.body, place) else self.body
         try:
             return pointer.put(self.body, self.idempotency.pointer, self.idempotency.write(self.key))
         except KeyError:  # an object on the pointer's path has another type: there is no place for the key

@@ -69,7 +69,8 @@ def _important(declared: Mapping[str, Any]) -> list[tuple[str, Any]]:
 def _example(declared: Mapping[str, Any]) -> str:
     """An example value: the first of several words with the others as a comment, or a value of the type."""
     if words := declared.get("enum"):
-        return f'"{words[0]}"' + (f"  # or {', '.join(words[1:])}" if words[1:] else "")
+        first = f'"{words[0]}"' if isinstance(words[0], str) else str(words[0])
+        return first + (f"  # or {', '.join(map(str, words[1:]))}" if words[1:] else "")
     if declared.get("x-expected", "").startswith("a JSON pointer"):
         return '"/data/..."'
     if declared.get("x-placeholders") == "run" and "type" not in declared:

@@ -35,7 +35,8 @@ from conformance.core.gc_tuning import reduce_collections
 from conformance.core.model import Level, Outcome, Result, Run, Verdict
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile, judge, merge_patch, patched_profile, reference_options
-from conformance.reference.random_targets.choices import ALL_FACTS, RandomTarget, target_from
+from conformance.reference.random_targets.choices import RandomTarget, target_from
+from conformance.reference.random_targets.legitimate_values import ALL_FACTS
 from conformance.reference.random_targets.profile_writer import profile_of, schemas_of
 from conformance.reference.random_targets.strategy import random_targets
 from conformance.reference.registry import Fault, faults, unknown, variants

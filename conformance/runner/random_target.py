@@ -14,7 +14,8 @@ from conformance.core.errors import ProfileError
 from conformance.core.model import Outcome, Run, Verdict
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile
-from conformance.reference.random_targets.choices import ALL_FACTS, RandomTarget
+from conformance.reference.random_targets.choices import RandomTarget
+from conformance.reference.random_targets.legitimate_values import ALL_FACTS
 
 Document = dict[str, Any]
 FactPath = tuple[str, ...]

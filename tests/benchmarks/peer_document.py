@@ -59,6 +59,7 @@ def made(control_url: str) -> Things:
             "oauth.redirect_uri": oauth["redirect_uri"],
             "pkce.challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
             "pkce.method": "S256",
+            "oauth.code_age_s": "0",
         }
         http = _filled(fixture["http"], known.__getitem__)
         url = http["url"].replace("?count=20", "")
@@ -218,6 +219,7 @@ def _values(things: Things) -> Callable[[str], str]:
     states = {"webhook": "active", "order": "eligible", "session": "open", "merchant": "stocked", "oauth": "code"}
     plain = {
         "unique": secrets.token_hex(8),
+        "oauth.code_age_s": 0,
         **{f"oauth.{name}": value for name, value in reference_document()["oauth"].items()},
     }
 

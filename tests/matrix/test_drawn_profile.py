@@ -13,7 +13,8 @@ from conformance.engine.in_process import document_profile, merge_patch
 from conformance.journal.lines import CheckConcluded
 from conformance.judge.assemble import assemble
 from conformance.profile.exclusions import exclusion_of
-from conformance.reference.random_targets.choices import ALL_FACTS, CHOICES, RandomTarget, target_from
+from conformance.reference.random_targets.choices import RandomTarget, target_from
+from conformance.reference.random_targets.legitimate_values import ALL_FACTS, CHOICES
 from conformance.reference.random_targets.profile_writer import profile_of
 from conformance.reference.random_targets.strategy import random_targets
 from conformance.runner import kill_matrix as matrix

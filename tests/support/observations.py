@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
-from joserfc.jwk import ECKey
 
-from tests.support.reference_api import CHECKOUT, OPERATIONS, QUERY, Api, P, client, fresh, proof
+from tests.support.reference_api import CHECKOUT, OPERATIONS, QUERY, Api, P, client, fresh
 
 Look = Callable[[Api], Any]
 LISTS = ("searchPublicProducts", "listPublicMerchantCategories", "listPublicMerchantProducts")
@@ -331,65 +330,6 @@ def found(**changes: str | None) -> Look:
 def pages_differ(api: Api) -> bool:
     one, two = (api.send("searchPublicProducts", query=_query(page=page)).json()["data"] for page in "12")
     return bool(one != two)
-
-
-T = "exchangeOAuthToken"
-
-
-def token(**changes: str | None) -> Look:
-    def looked(api: Api) -> int:
-        body = {name: value for name, value in {**api.grant(), **changes}.items() if value is not None}
-        return api.status(T, body=body)
-
-    return looked
-
-
-def token_twice(api: Api) -> tuple[int, int]:
-    body = api.grant()
-    return api.status(T, body=body), api.status(T, body=body)
-
-
-def _url(api: Api) -> str:
-    return f"{api.base}{P}/oauth/token"
-
-
-def proved(make: Callable[[str], str]) -> Look:
-    return lambda api: api.status(T, dpop=make(_url(api)))
-
-
-def same_proof(api: Api) -> tuple[int, int]:
-    used = proof(_url(api))
-    return api.status(T, dpop=used), api.status(T, dpop=used)
-
-
-def code_aged(age_s: int) -> Look:
-    return lambda api: api.status(T, body=api.grant(code=api.code(age_s=str(age_s))))
-
-
-def expires_in(api: Api) -> int:
-    return int(api.send(T).json()["data"]["expiresIn"])
-
-
-def retried_proof(api: Api) -> int:
-    used = proof(_url(api))
-    return api.twice(T, {"dpop": used}, dpop=used)[1].status_code
-
-
-def members(api: Api) -> set[str]:
-    return set(api.send("getApiKeyIdentity").json()["data"])
-
-
-def token_type(api: Api) -> str:
-    return str(api.send(T).json()["data"]["tokenType"])
-
-
-def token_to_other_key(api: Api) -> int:
-    other = proof(_url(api), key=ECKey.generate_key("P-256"))
-    return api.twice(T, {"dpop": other})[1].status_code
-
-
-def cache_control(api: Api) -> str | None:
-    return api.send(T).headers.get("cache-control")
 
 
 def projection_members(api: Api) -> bool:

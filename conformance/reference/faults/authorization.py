@@ -50,7 +50,12 @@ def bare_key_on_one(policy: Policy) -> Policy:
     return evolve(policy, authenticate=authenticate)
 
 
-@fault("F392", requirement="AUTH-5", title="a scheme that begins alike accepted", source="startswith('bearer')")
+@fault(
+    "F392",
+    requirement="AUTH-5",
+    title="a scheme that begins alike accepted",
+    source="a scheme compared by its beginning",
+)
 def scheme_by_prefix(policy: Policy) -> Policy:
     def authenticate(call: Call) -> Caller:
         scheme, _, key = _header(call).partition(" ")

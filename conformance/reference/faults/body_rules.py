@@ -111,6 +111,8 @@ def half_the_depth(policy: Policy) -> Policy:
     return with_reading(policy, max_depth=policy.reading.max_depth // 2)
 
 
-@fault("F410", requirement="BODY-9", title="one level more than stated accepted", source="depth counted from 0")
+@fault(
+    "F410", requirement="BODY-9", title="one level more than stated accepted", source="a depth that is counted from 0"
+)
 def one_level_more(policy: Policy) -> Policy:
     return with_reading(policy, max_depth=policy.reading.max_depth + 1)

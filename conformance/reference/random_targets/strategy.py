@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from conformance.reference.random_targets.choices import (
-    CHOICES,
-    REFERENCE,
-    STAGES,
-    SUBSETS,
-    RandomTarget,
-    make_consistent,
-)
+from conformance.reference.random_targets.choices import REFERENCE, RandomTarget, make_consistent
+from conformance.reference.random_targets.legitimate_values import CHOICES, STAGES, SUBSETS
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -143,7 +143,7 @@ class Draft:
         yield ""
         yield from (format_comment(note) for note in notes)
         if isinstance(value, list):
-            yield from self._array_lines(table, value)
+            yield from self._array_lines((table,), value)
         elif table in _NESTED_LEVELS:
             yield from self._nested_lines((table,), value or {}, _NESTED_LEVELS[table])
         elif value is not None:
@@ -153,10 +153,10 @@ class Draft:
         for line, reason in todos:
             yield format_comment(f"{line}  # TODO {reason}" if line else f"TODO {reason}")
 
-    def _array_lines(self, table: str, entries: list[Mapping[str, Any]]) -> Iterator[str]:
-        yield format_comment(self._evidence_of((table,)))
+    def _array_lines(self, key: Key, entries: list[Mapping[str, Any]]) -> Iterator[str]:
+        yield format_comment(self._evidence_of(key))
         for entry in entries:
-            yield f"[[{format_key(table)}]]"
+            yield f"[[{'.'.join(map(format_key, key))}]]"
             yield from (f"{format_key(name)} = {format_value(value)}" for name, value in entry.items())
             yield ""
 
@@ -165,6 +165,9 @@ class Draft:
             yield from ("",) if index else ()
             if depth > 1:
                 yield from self._nested_lines((*key, name), subtable, depth - 1)
+                continue
+            if isinstance(subtable, list):  # several signs of one operation
+                yield from self._array_lines((*key, name), subtable)
                 continue
             yield from self._header_and_lines((*key, name), subtable)
 

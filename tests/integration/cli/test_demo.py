@@ -62,13 +62,14 @@ def test_the_reference_is_conformant(demo: Demo) -> None:
 
 
 def test_public_operations_are_called_without_credentials(demo: Demo) -> None:
-    """Everywhere but in the check that is about a credential on them."""
+    """Everywhere but in the checks that are about a credential on them."""
     public = {operation.id for operation in load_contract().select("public")}
     sent = [line for line in demo.lines("exchange") if line["operation"] in public]
     named = {name.lower() for line in sent for name, _ in line["request"]["headers"]}
     keyed = [line for line in sent if any(name.lower() == "authorization" for name, _ in line["request"]["headers"])]
     assert {line["check"].partition("[")[0] for line in keyed} == {
-        "check_public::a_bogus_credential_on_a_public_operation_is_recorded"
+        "check_public::a_bogus_credential_on_a_public_operation_is_recorded",
+        "check_authorization::a_public_operation_treats_a_bad_credential_as_stated",
     }
     assert len(sent) > 500
     assert "accept" in named

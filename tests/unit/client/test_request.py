@@ -325,3 +325,13 @@ def test_changes_leave_the_original_alone() -> None:
     assert base.with_path(id="2").path == {"id": "2"}
     assert base.with_header("A", "b").headers == (("A", "b"),)
     assert base == replace(SEARCH, path={"id": "1"})
+
+
+def test_without_a_key_no_body_carries_one() -> None:
+    """A body of the profile, or one made from a schema, may hold a key of its own: it goes, and the rest stays."""
+    idempotency = Idempotency(carrier="body", pointer="/context/key")
+    body = {"a": 1, "context": {"key": "from an example", "b": 2}}
+    request = replace(CREATE, idempotency=idempotency, body=body)
+    assert request.with_key(None).document == {"a": 1, "context": {"b": 2}}
+    assert request.with_key("k").document == {"a": 1, "context": {"key": "k", "b": 2}}
+    assert replace(request, body={"a": 1}).with_key(None).document == {"a": 1}

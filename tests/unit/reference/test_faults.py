@@ -18,6 +18,7 @@ from conformance.reference import registry
 from conformance.reference.base import BASE
 from conformance.reference.keys import ALL_SCOPES
 from tests.support import observations as look
+from tests.support import token_observations as tokens
 from tests.support.reference_api import OPERATIONS, VERIFIER, Api, over_public_key, proof, resigned
 
 T = "exchangeOAuthToken"
@@ -121,24 +122,24 @@ SHOWN: dict[str, tuple[Callable[[Api], Any], Any, Any]] = {
     "F133": (look.pages_differ, True, False),
     "F134": (look.found(merchant="northwind", pageSize="50"), 20, 50),
     "F135": (look.searched(), 200, 400),
-    "F137": (look.token(codeVerifier="x" * 50), 400, 200),
-    "F138": (look.token(codeVerifier=None), 400, 200),
-    "F141": (look.token(codeVerifier=VERIFIER[:-1]), 400, 200),
-    "F142": (look.token_twice, (200, 400), (200, 200)),
-    "F144": (look.token(clientId="conformance-2"), 400, 200),
+    "F137": (tokens.token(codeVerifier="x" * 50), 400, 200),
+    "F138": (tokens.token(codeVerifier=None), 400, 200),
+    "F141": (tokens.token(codeVerifier=VERIFIER[:-1]), 400, 200),
+    "F142": (tokens.token_twice, (200, 400), (200, 200)),
+    "F144": (tokens.token(clientId="conformance-2"), 400, 200),
     "F145": (look.status(T, dpop=None), 401, 200),
-    "F146": (look.proved(lambda url: proof(url)[:-6] + "AAAAAA"), 401, 200),
-    "F147": (look.proved(lambda url: resigned(url, "none")), 401, 200),
-    "F148": (look.proved(over_public_key), 401, 200),
-    "F150": (look.proved(lambda url: proof(url, iat=None)), 401, 200),
-    "F151": (look.proved(lambda url: proof(url, htm="GET")), 401, 200),
-    "F152": (look.proved(lambda url: proof(url + "x")), 401, 200),
-    "F155": (look.proved(lambda url: proof(url, iat=1)), 401, 200),
-    "F156": (look.same_proof, (200, 401), (200, 200)),
-    "F158": (look.token_type, "DPoP", "Bearer"),
-    "F159": (look.token_to_other_key, 409, 200),
+    "F146": (tokens.proved(lambda url: proof(url)[:-6] + "AAAAAA"), 401, 200),
+    "F147": (tokens.proved(lambda url: resigned(url, "none")), 401, 200),
+    "F148": (tokens.proved(over_public_key), 401, 200),
+    "F150": (tokens.proved(lambda url: proof(url, iat=None)), 401, 200),
+    "F151": (tokens.proved(lambda url: proof(url, htm="GET")), 401, 200),
+    "F152": (tokens.proved(lambda url: proof(url + "x")), 401, 200),
+    "F155": (tokens.proved(lambda url: proof(url, iat=1)), 401, 200),
+    "F156": (tokens.same_proof, (200, 401), (200, 200)),
+    "F158": (tokens.token_type, "DPoP", "Bearer"),
+    "F159": (tokens.token_to_other_key, 409, 200),
     "F160": (look.replay_of(T), (200, 200, True, 1), (200, 409, False, 1)),
-    "F161": (look.cache_control, "no-store", None),
+    "F161": (tokens.cache_control, "no-store", None),
     "F162": (look.has(T, "data"), True, False),
     "F163": (look.session("consumeHostedCheckoutBrowserTicket", "consumeHostedCheckoutBrowserTicket"), 409, 200),
     "F165": (look.session("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser"), 409, 200),

@@ -6,7 +6,7 @@ import itertools
 import json
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -15,11 +15,12 @@ import pytest
 import yaml
 
 from conformance.core.errors import UsageError
-from conformance.reference.random_targets.boundary import NAMES, Boundary, names_of
-from conformance.reference.random_targets.choices import CHOICES, REFERENCE, SUBSETS, target_from
+from conformance.reference.random_targets.choices import REFERENCE, target_from
+from conformance.reference.random_targets.legitimate_values import CHOICES, SUBSETS
 from conformance.reference.random_targets.profile_writer import profile_of, schemas_of
 from conformance.reference.server import ReferenceServer
 from tests.support import observations as look
+from tests.support import token_observations as tokens
 from tests.support.paths import PROFILES
 from tests.support.reference_api import CHECKOUT, Api, P, client, fresh, proof
 
@@ -215,11 +216,11 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     ("replay", {"replay": "latest"}, replayed, (True, False), (True, True)),
     *(("work_ms", {"work_ms": ms, "on_flight": "conflict"}, twice_at_once, {200}, {200, 409})
       for ms in CHOICES["work_ms"] if ms > 5),
-    *(("style", {"style": style}, lambda api, name=name: name in look.members(api), False, True)
+    *(("style", {"style": style}, lambda api, name=name: name in tokens.members(api), False, True)
       for style, name in (("snake", "key_id"), ("kebab", "key-id"), ("pascal", "KeyId"), ("dotted", "key.id"),
                           ("slashed", "key/id"))),
     ("vocabulary", {"vocabulary": "other"}, lambda api: "ref" in api.make("cart", "open"), False, True),
-    ("vocabulary", {"vocabulary": "opaque"}, lambda api: "keyId" in look.members(api), True, False),
+    ("vocabulary", {"vocabulary": "opaque"}, lambda api: "keyId" in tokens.members(api), True, False),
     *(("error", {"error": shape}, lambda api: set(api.send("getApiKeyIdentity", caller=None).json()),
        {"error", "requestId"}, names)
       for shape, names in (("flat", {"status", "code", "message", "servedAt"}), ("terse", {"error"}),
@@ -280,15 +281,15 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     ("nonce", {"nonce": True}, nonce_status, 200, 401),
     ("nonce_status", {"nonce": True, "nonce_status": 400}, nonce_status, 200, 400),
     ("proof_reuse", {"proof_reuse": "accepted"}, two_jti, 401, 200),
-    ("proof_reuse", {"proof_reuse": "refused"}, look.retried_proof, 200, 401),
+    ("proof_reuse", {"proof_reuse": "refused"}, tokens.retried_proof, 200, 401),
     ("failure_burns", {"failure_burns": True}, burnt, 200, 400),
     ("clock_s", {"clock_s": 5}, proof_aged(30), 200, 401),
     ("clock_s", {"clock_s": 300}, proof_aged(200), 401, 200),
     *(("clock_ahead_s", {"clock_ahead_s": ahead_s}, proof_aged(age_s), one, other)
       for ahead_s, age_s, one, other in ((3, -15, 200, 401), (300, -200, 401, 200))),
-    ("code_lifetime_s", {"code_lifetime_s": 60}, look.code_aged(100), 200, 400),
-    ("token_lifetime_s", {"token_lifetime_s": 900}, look.expires_in, 3600, 900),
-    ("client_status", {"client_status": 401}, look.token(clientId="nobody"), 400, 401),
+    ("code_lifetime_s", {"code_lifetime_s": 60}, tokens.code_aged(100), 200, 400),
+    ("token_lifetime_s", {"token_lifetime_s": 900}, tokens.expires_in, 3600, 900),
+    ("client_status", {"client_status": 401}, tokens.token(clientId="nobody"), 400, 401),
     ("missing_proof_status", {"missing_proof_status": 400}, look.status(TOKEN, dpop=None), 401, 400),
     ("grant_status", {"grant_status": 401}, code_statuses, 400, 401),
     ("proof_status", {"proof_status": 400}, look.status(TOKEN, dpop="none"), 401, 400),
@@ -357,27 +358,6 @@ def test_every_value_of_every_choice_is_shown_here() -> None:
     # other lengths of the same wait; and a body carries the key wherever its pointer says
     assert wanted - shown <= {("work_ms", "5"), ("latency_ms", "10"), ("latency_every", "7"), ("carrier", "body")}
     assert all((name, str([one])) in shown for name, values in SUBSETS.items() for one in values)
-
-
-def test_the_names_are_all_that_the_schemas_have() -> None:
-    def named(schema: Any) -> Iterator[str]:
-        for word, part in schema.items() if isinstance(schema, dict) else ():
-            yield from part if word == "properties" else ()
-            yield from (n for below in (part.values() if word == "properties" else [part]) for n in named(below))
-
-    assert {*named(SCHEMAS)} - {*NAMES} <= {"data", "meta", "instance"}
-
-
-@pytest.mark.parametrize("vocabulary", CHOICES["vocabulary"])
-@pytest.mark.parametrize("style", CHOICES["style"])
-def test_names_go_out_as_they_came_in(style: str, vocabulary: str) -> None:
-    target = target_from({"style": style, "vocabulary": vocabulary})
-    names = names_of(target)
-    boundary = Boundary(target)
-    value = {name: [{other: 1} for other in [*NAMES, *names, "foreign/name", "data"]] for name in (*NAMES, "meta")}
-    assert all(names[called] == name for name, called in names.items())
-    assert boundary.rename(boundary.rename(value)) == value
-    assert boundary.rename({"data": 1, "meta": 2}) == {"data": 1, "meta": 2}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import json
 import subprocess
 import sys
 
-from conformance.reference.random_targets.choices import CHOICES, target_from
+from conformance.reference.random_targets.choices import target_from
+from conformance.reference.random_targets.legitimate_values import CHOICES
 from conformance.reference.random_targets.strategy import random_targets
 
 
