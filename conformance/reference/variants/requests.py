@@ -226,3 +226,9 @@ def spent_cart_is_gone(policy: Policy) -> Policy:
 )
 def revoked_cart_is_bad_request(policy: Policy) -> Policy:
     return evolve(policy, state_refusals={"cart.revoked": "bad_request"})
+
+
+@variant("V335", requirement="BODY-7", title="the profile says nothing of bodies", profile={"bodies": None})
+def bodies_not_stated(policy: Policy) -> Policy:
+    """The same as the base policy: what is not stated is observed."""
+    return policy
