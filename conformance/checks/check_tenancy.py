@@ -1,27 +1,55 @@
-"""Isolation of installations (TEN-1; OWASP API1:2023, broken object level authorization)."""
+"""Isolation of installations (TEN-1, TEN-3; OWASP API1:2023, broken object level authorization)."""
 
 from __future__ import annotations
 
 from conformance.checks.support.authorization import OTHER_INSTALLATION, cases, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.request import Request
 from conformance.profile.render import placeholders
 
 _ON_OBJECTS = ("api-key path",)
 _REFUSAL_STATUSES = (400, 401, 403, 404, 409)
 
 
-@check("TEN-1", on=_ON_OBJECTS)
-async def an_object_of_another_installation_is_out_of_reach(case: Case) -> None:
-    """An object of another installation is refused for a valid key."""
+async def _own_and_foreign(case: Case) -> tuple[Request, Request]:
+    """A proven request, and the same one with an object of another installation. Unstated without such an object."""
     kinds = {name.partition(".")[0] for name in placeholders(dict(case.facts.path))}
     foreign = [kind for kind in sorted(kinds) if case.runtime.fixtures.find(kind, "foreign")]
     case.need(kinds, f"operations.{case.operation.id}.path (from a fixture)", "an id of a fixture is needed")
     case.need(foreign, f"fixtures.{min(kinds)}.foreign", "an object of another installation is needed")
     request = await case.arrange()
     foreign_request = await case.arrange(use=dict.fromkeys(foreign, "foreign"))
-    bad = request.with_path(**foreign_request.path)
+    return request, request.with_path(**foreign_request.path)
+
+
+@check("TEN-1", on=_ON_OBJECTS)
+async def an_object_of_another_installation_is_out_of_reach(case: Case) -> None:
+    """An object of another installation is refused for a valid key."""
+    request, bad = await _own_and_foreign(case)
     await case.negative(request, bad, _REFUSAL_STATUSES, "an object of another installation", any_refusal=True)
+
+
+@check("TEN-3", on=_ON_OBJECTS, cases={"object": "object", "key": "key"})
+async def what_is_of_another_installation_has_the_stated_status(case: Case, foreign: str) -> None:
+    """An object of another installation, and an own one for a key of another installation, get the stated status."""
+    status = case.profile.tenancy.status
+    case.need(status, "tenancy.status", "the status for another installation's objects is needed")
+    assert status is not None
+    if foreign == "object":
+        request, bad = await _own_and_foreign(case)
+    else:
+        request = await case.arrange()
+        bad = case.as_credential(request, case.foreign_credential())
+    description = f"{'an object' if foreign == 'object' else 'a key'} of another installation"
+    answer = await case.send_with_retry(bad, description, request)
+    if answer.ok:
+        raise Inconclusive(f"{description} was served", answer, cause="TEN-1")
+    if answer.status != status:
+        message = f"{case.operation.id} with {description} was not answered {status}"
+        raise case.violation(message, answer, expected=str(status))
+    await case.reprove_control(request, description, answer)
 
 
 @check("TEN-1", on=_ON_OBJECTS, cases=cases(OTHER_INSTALLATION))

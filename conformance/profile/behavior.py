@@ -19,6 +19,7 @@ from conformance.profile.facts import (
     Excludable,
     Factor,
     FixtureName,
+    ForeignStatus,
     InFlight,
     JsonValue,
     KeptStatuses,
@@ -216,6 +217,13 @@ class Transition:
     single_winner: Annotated[bool | None, fact("Of concurrent requests at most one is answered 200.")] = None
     leads_to: Annotated[FixtureName, fact("KIND.STATE of [fixtures]: no conflict, but the resulting state.")] = ""
     status: Annotated[RefusalStatus, fact("The status of the refusal, where it is another one than 409.")] = 409
+
+
+@dataclass(frozen=True, slots=True)
+class Tenancy:
+    status: Annotated[
+        ForeignStatus | None, fact("The status for an object of another installation, and for a key of another one.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from conformance.profile.behavior import (
     RateLimit,
     Search,
     Signs,
+    Tenancy,
     Transition,
     Webhooks,
 )
@@ -175,6 +176,7 @@ class Profile:
         tuple[Annotated[Transition, excludable("noTransition")], ...],
         fact("Which operation, in which state of its fixture, answers 409, or leads to which other state."),
     ] = ()
+    tenancy: Annotated[Tenancy, fact("Facts about installations.")] = field(default_factory=Tenancy)
     hosted: Annotated[Hosted, fact("Facts about hosted checkout.")] = field(default_factory=Hosted)
     effects: Annotated[
         Mapping[str, Excludable[Signs]],

@@ -189,6 +189,7 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
         "fixtures.foreign",
         "hosted.tickets_single_use",
         "hosted.projection_shared",
+        "tenancy.status",
         "hosted.unknown_ticket_status",
         "rate_limit",
         "rate_limit.credential",

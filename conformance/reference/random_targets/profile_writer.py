@@ -67,6 +67,7 @@ def profile_of(target: RandomTarget, document: Table) -> Patch:
         "identity": {"scopes": translate_pointer(names, document["identity"]["scopes"])},
         "search": _search(target, names, document["search"]),
         "transitions": _transitions(target, document["transitions"]),
+        "tenancy": {"status": 404 if target.unseen == "not_found" else 403},
         "hosted": {
             "tickets_single_use": "consumeHostedCheckoutBrowserTicket.consumed" not in target.lenient,
             "unknown_ticket_status": target.ticket_status,

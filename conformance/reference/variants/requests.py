@@ -121,7 +121,12 @@ def empty_store(policy: Policy) -> Policy:
     return policy
 
 
-@variant("D24", requirement="TEN-1", title="foreign object answers 404 (hidden) / 403")
+@variant(
+    "D24",
+    requirement="TEN-1",
+    title="foreign object answers 404 (hidden) / 403",
+    profile={"tenancy": {"status": 403}},
+)
 def foreign_is_403(policy: Policy) -> Policy:
     """403; the base policy answers 404."""
     return evolve(policy, unseen="foreign")
