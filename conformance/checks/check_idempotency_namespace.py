@@ -56,7 +56,7 @@ async def a_key_on_another_operation_is_treated_as_stated(case: Case) -> None:
     """A used key on another operation is a key of its own where it belongs to operation or path, otherwise 409."""
     is_separate = _is_separate(case, "operation", "path")
     before = case.contract.operations[_BEFORE[case.operation.id]]
-    own = await case.arrange()
+    subject = await case.arrange()
     first = await case.control(await case.arrange(before), f"control of {before.id}")
     if is_separate and {before.id, case.operation.id} <= {*_CARTS}:
         request = await case.arrange(preset=fixtures_of(first.request))
@@ -67,10 +67,10 @@ async def a_key_on_another_operation_is_treated_as_stated(case: Case) -> None:
         # the refused call may have used the key up
         first = await case.control(await case.arrange(before), f"another control of {before.id}")
     is_other_caller = (
-        not is_separate and _is_separate(case, "credential") and own.credential != first.request.credential
+        not is_separate and _is_separate(case, "credential") and subject.credential != first.request.credential
     )
     case.require_case(not is_other_caller, "the two operations need two credentials")
-    second = await case.send(own.with_key(first.request.key), f"the key of {before.id}")
+    second = await case.send(subject.with_key(first.request.key), f"the key of {before.id}")
     return await _judge(case, "operation", is_separate, first, second)
 
 
