@@ -71,7 +71,9 @@ def test_what_a_target_chose_is_found_and_its_draft_gives_a_conformant_run(
     }
     assert sorted(found.get("volatile", [])) == sorted(truth["volatile"])
     assert sorted(facts["errors"]["volatile"]) == sorted(patch["errors"]["volatile"])
-    search = {k: v for k, v in patch["search"].items() if k != "query"}
+    sizes = ("page_size_min", "page_size_max") if target.page_size_out == "refused" else ()
+    drafted_facts = ("page_base", "item_id", "item_category", "item_merchant", *sizes)
+    search = {name: patch["search"][name] for name in drafted_facts}
     assert {k: facts["search"].get(k) for k in search} == search
     scopes = {name: sorted(told["scopes"]) for name, told in facts["credentials"].items() if name != "revoked"}
     assert scopes == {name: sorted(DOCUMENT["credentials"][name]["scopes"]) for name in scopes}
