@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from conformance.checks.catalog import KILLS
-from conformance.checks.support.costs import Cost, known_costs
+from conformance.checks.support.costs import known_costs
 from conformance.checks.support.registry import Instance
 
 LEADERS_FILE: Final = Path(__file__).with_name("first.json")
@@ -39,9 +39,9 @@ def sort_by_priority(instances: Iterable[Instance]) -> list[Instance]:
 
 def expected_cost(instance: Instance) -> float:
     """The expected number of requests, from runs of the reference and its variants, plus one for controls."""
-    if instance.check.chain:
-        return _CHAIN_COST  # several checks share one walk, which `costs.json` counts for none of them
-    cost = known_costs().get((instance.check.id, instance.operation.id), Cost())
+    cost = known_costs().get((instance.check.id, instance.operation.id))
+    if cost is None:  # several checks share one walk, which `costs.json` counts for none of them
+        return _CHAIN_COST if instance.check.chain else 1.0
     return 1 + (cost.reads + cost.writes) / max(1, cost.instances)
 
 
