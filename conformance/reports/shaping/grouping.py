@@ -86,11 +86,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Checks that were not judged for one reason, and what would change that."""
+    """Checks that were not judged for one reason."""
 
     reason: str
     results: tuple[Result, ...]
-    remedy: str = ""
 
     @property
     def requirements(self) -> tuple[str, ...]:
@@ -215,7 +214,7 @@ def shortfalls(run: Run) -> tuple[Shortfall, ...]:
             cause, message = general(result.cause, result), general(result.message, result)
             found.setdefault((cause, message), []).append(result)
     return tuple(
-        Shortfall(message or cause or members[0].outcome.value, tuple(members), members[0].fact)
+        Shortfall(message or cause or members[0].outcome.value, tuple(members))
         for (cause, message), members in sorted(found.items(), key=lambda item: -len(item[1]))
     )
 
