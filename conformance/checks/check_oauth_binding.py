@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -19,7 +18,7 @@ from conformance.checks.support.oauth_exchange import (
     with_member,
 )
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import are_alike
+from conformance.checks.support.replays import are_alike, fix_proof_id
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.dpop import Proof, ProofKey, new_verifier
 from conformance.client.request import Request
@@ -131,9 +130,9 @@ async def a_code_that_nobody_issued_is_refused(case: Case, change: Callable[[str
 @check("OA-7")
 async def a_proof_is_used_once(case: Case) -> None:
     """A used proof is refused with a fresh code (RFC 9449 section 11.1 lets a server track jti)."""
-    claims = {"jti": str(uuid.uuid4())}
     first, second = await case.arrange(), await case.arrange()
-    await case.control(first.with_proof(replace(proof_of(first), claims=claims)))
+    control = await case.control(fix_proof_id(first))
+    claims = {"jti": proof_of(control.request).claims["jti"]}
     answer = await case.send(second.with_proof(replace(proof_of(second), claims=claims)), "a used proof, fresh code")
     if answer.ok:
         raise case.violation("a used proof was accepted", answer, expected="400 or 401")

@@ -13,7 +13,7 @@ import secrets
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -68,8 +68,7 @@ class Proof:
     """How a proof differs from a valid one: each field is one change that a check may make.
 
     `header` and `claims` overwrite members, a value of None removes one; `alter` rewrites the finished compact form;
-    `copies` is the number of headers sent; `jti` fixes the identifier, to send one proof twice; `payload` replaces the
-    claims by any bytes.
+    `copies` is the number of headers sent; `payload` replaces the claims by any bytes.
     """
 
     key: ProofKey
@@ -82,6 +81,11 @@ class Proof:
     age_s: float = 0.0
     """Age of iat in seconds; negative values lie in the future."""
     payload: bytes | None = None
+    new_id_on_retry: bool = False
+    """Whether a retry of the sender gets another fixed `jti`: a server may count the first one as used."""
+
+    def for_retry(self) -> Proof:
+        return replace(self, claims={**self.claims, "jti": str(uuid.uuid4())}) if self.new_id_on_retry else self
 
     def write(self, method: str, url: str, nonce: str, clock: Callable[[], float] = time.time) -> str:
         """The compact serialization for one request. `url` is the htu: without query and fragment."""

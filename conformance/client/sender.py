@@ -173,6 +173,8 @@ class Sender:
                 self._learn(answer)
                 break
             waited_s += wait
+            if request.proof is not None:
+                request = request.with_proof(request.proof.for_retry())
             async with self.wait_stats.measure(reason, wait):
                 await (self.limit_watch.pause(wait) if reason == "429" else asyncio.sleep(wait))
         if trouble_count:

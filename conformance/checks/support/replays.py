@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -48,10 +47,13 @@ def are_alike(case: Case, first: Answer, second: Answer) -> bool:
 
 
 def fix_proof_id(request: Request) -> Request:
-    """A token request whose proof has a fixed jti, so that it can be repeated exactly."""
+    """A token request whose proof has a fixed jti, so that it can be repeated exactly.
+
+    The jti that was answered is in the answer's request: after a 429 the sender retries with another one.
+    """
     if request.proof is None:
         return request
-    return request.with_proof(dataclasses.replace(request.proof, claims={"jti": str(uuid.uuid4())}))
+    return request.with_proof(dataclasses.replace(request.proof, new_id_on_retry=True).for_retry())
 
 
 async def replay(case: Case, request: Request, purpose: str = "replay") -> Answer:
@@ -62,11 +64,12 @@ async def replay(case: Case, request: Request, purpose: str = "replay") -> Answe
     """
     if request.proof is not None:
         fresh = await _send_until_settled(
-            case, request.with_proof(dataclasses.replace(request.proof, claims={})), purpose
+            case, request.with_proof(dataclasses.replace(request.proof, claims={}, new_id_on_retry=False)), purpose
         )
         if fresh.status not in (400, 401, 409):
             return fresh
-        repeated = await _send_until_settled(case, request, f"{purpose}, same proof")
+        used = request.with_proof(dataclasses.replace(request.proof, new_id_on_retry=False))
+        repeated = await _send_until_settled(case, used, f"{purpose}, same proof")
         if repeated.status == 401 and fresh.status == 409:
             raise Inconclusive(
                 "a retry needs a fresh proof, and with one it counts as another call (OA-11)", fresh, repeated

@@ -93,7 +93,8 @@ class OperationStages:
     async def _replay_facts(self, case: Case, facts: Idempotency) -> AsyncIterator[Fact]:
         key_place = _key_place(facts)
         request = fix_proof_id(await case.arrange())
-        first, replay = await case.send(request, "first"), await case.send(request, "replay")
+        first = await case.send(request, "first")
+        replay = await case.send(first.request, "replay")
         if not first.ok or not replay.ok:
             message = f"{case.operation.id} was answered {first.summary}, and with the same key {replay.summary}"
             yield wrong(f"idempotency.{key_place[0]}", message, f"is {key_place[1]} the key's place?")

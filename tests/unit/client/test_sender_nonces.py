@@ -17,9 +17,13 @@ from conformance.client.sender import Sender
 from tests.support.senders import IDENTITY, TOKEN, one
 
 
-def nonce_of(arrived: Any) -> str | None:
+def claims_of(arrived: Any) -> dict[str, Any]:
     claims = arrived.all("DPoP")[0].split(".")[1]
-    return json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))).get("nonce")
+    return dict(json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4))))
+
+
+def nonce_of(arrived: Any) -> str | None:
+    return claims_of(arrived).get("nonce")
 
 
 @pytest.mark.parametrize("status", [400, 401])
@@ -126,6 +130,21 @@ def test_proofs_are_secrets_and_new_each_time(through: Any, answer: Any, tmp_pat
 
 def test_copies_of_a_proof_are_header_lines_of_their_own(through: Any, answer: Any) -> None:
     """Two proofs are two DPoP headers, byte for byte."""
+    assert TOKEN.proof is not None
     proof = replace(TOKEN.proof, copies=2) if TOKEN.proof else None
     _, target, _, _ = through(lambda arrived: answer(), one(TOKEN.with_proof(proof)))
     assert len(target.arrived[0].all("DPoP")) == 2
+
+
+@pytest.mark.parametrize(("new_id", "ids"), [(True, 2), (False, 1)])
+def test_a_retry_after_a_429_has_the_jti_that_the_check_meant(
+    through: Any, answer: Any, new_id: bool, ids: int
+) -> None:
+    """A limited server may have counted the jti as used. A proof that is sent twice on purpose keeps its jti."""
+    answers = iter([answer(429), answer(200)])
+    assert TOKEN.proof is not None
+    proof = replace(TOKEN.proof, claims={"jti": "first"}, new_id_on_retry=new_id)
+    given, target, _, _ = through(lambda arrived: next(answers), one(request=TOKEN.with_proof(proof)))
+    sent = [claims_of(arrived)["jti"] for arrived in target.arrived]
+    assert (sent[0], len(set(sent))) == ("first", ids)
+    assert given.request.proof.claims["jti"] == sent[-1]
