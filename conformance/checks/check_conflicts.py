@@ -10,10 +10,10 @@ from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import (
     ALLOWED,
-    UNKNOWN,
     Place,
     States,
     declared_transitions,
+    distinguishing_operation,
     expect_conflict,
     into_conflict,
     name_of,
@@ -69,7 +69,7 @@ async def an_allowed_transition_leads_to_the_stated_state(case: Case, transition
 async def _expect_state(case: Case, transition: Transition, members: Members, first: Answer) -> None:
     """An operation that tells the two states apart is answered as in the state that the profile states."""
     states = States(case.profile.transitions)
-    probe_name = _distinguishing_operation(case, states, transition)
+    probe_name = distinguishing_operation(case.profile, transition)
     if not probe_name:
         case.note(f"no stated transition tells {transition.leads_to} from {transition.fixture}")
         return
@@ -85,18 +85,6 @@ async def _expect_state(case: Case, transition: Transition, members: Members, fi
     message = f"after {case.operation.id} the resource is not in the state {transition.leads_to}: {probe_name} shows it"
     expected = "200" if is_allowed else "a refusal"
     raise case.violation(message, first, known, answer, expected=expected)
-
-
-def _distinguishing_operation(case: Case, states: States, transition: Transition) -> str:
-    """An operation that one of the two states allows and the other refuses; of several, another one than the case's."""
-    kind = transition.fixture.partition(".")[0]
-    before, after = Place(transition.fixture, transition.after), Place(transition.leads_to)
-    names = {t.operation for t in case.profile.transitions if t.fixture.partition(".")[0] == kind}
-    for name in sorted(names, key=lambda name: (name == case.operation.id, name)):
-        outcomes = states.expected_outcome(before, name), states.expected_outcome(after, name)
-        if UNKNOWN not in outcomes and outcomes[0] != outcomes[1]:
-            return name
-    return ""
 
 
 async def _call(case: Case, name: str, members: Members) -> Answer:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import other_body, require_replay
+from conformance.checks.support.replays import are_alike, other_body, replay, require_replay
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.pattern import covering_samples, sample, widths
 from conformance.client.request import Request, is_well_formed, malformed_key, new_key
@@ -24,6 +25,7 @@ _LONGEST: Final = 2_000
 _ATTEMPTS: Final = 50
 _UUID_VERSIONS: Final = (1, 3, 4, 5)
 """Of RFC 4122."""
+_LAST_CHARACTERS: Final = ("0189abxyzAXZ", "-_.~:+")
 _CREATE: Final = "createInstallationWebhook"
 _RANDOM = secrets.SystemRandom()
 Make = Callable[[Idempotency], list[str]]
@@ -84,16 +86,27 @@ async def a_key_of_the_stated_grammar_is_accepted(case: Case, make: Make) -> Non
 
 @check("IDEM-13", on=_CREATE, cases=_lengths)
 async def keys_that_differ_at_the_end_are_different_keys(case: Case, make: Make) -> None:
-    """Two of the shortest and two of the longest keys that differ in the last character are different keys."""
+    """Two keys, of the shortest or of the longest, that differ in the last character are different keys."""
     idempotency = _idempotency(case, "format", "the key's format is needed")
     key = next(iter(make(idempotency)), "")
-    others = [key[:-1] + character for character in dict.fromkeys("0189abxyzAXZ-_") if key and character != key[-1]]
-    others = [other for other in others if is_well_formed(idempotency, key) and is_well_formed(idempotency, other)]
-    others = [other for other in others if other.lower() != key.lower()]
-    case.require_case(others, "no such key of the stated format has another one beside it")
+    pairs = [pair for characters in _LAST_CHARACTERS if (pair := _pair(idempotency, key, characters))]
+    case.require_case(pairs, "no such key of the stated format has another one beside it")
+    for key, other in pairs:
+        await _expect_different(case, key, other)
+
+
+def _pair(idempotency: Idempotency, key: str, characters: str) -> list[str]:
+    """Two keys with one of these characters in the place of the last one; empty where the format has none."""
+    keys = {character.lower(): key[:-1] + character for character in characters if key}
+    keys_of_the_format = [other for other in keys.values() if is_well_formed(idempotency, other)]
+    return keys_of_the_format[:2] if keys_of_the_format[1:] else []
+
+
+async def _expect_different(case: Case, key: str, other: str) -> None:
+    """Another payload under the other key is another call."""
     first = await case.send((await case.arrange()).with_key(key), "a key")
     request = await _other_call(case, first.request)
-    second = await case.send(request.with_key(others[0]), "a key with another last character")
+    second = await case.send(request.with_key(other), "a key with another last character")
     if not first.ok or second.status != 409:
         case.require_case(first.ok and second.ok, f"the keys were answered {first.summary} and {second.summary}")
         return
@@ -150,12 +163,36 @@ async def a_key_of_another_format_is_treated_as_stated(case: Case) -> None:
         purpose = f"a key of another format, {len(key)} characters"
         if idempotency.other_format == "refused":
             await case.negative(request, request.with_key(key), {400}, purpose)
-            continue
-        answer = await case.send(request.with_key(key), purpose)
-        if not answer.ok:
-            await case.control(request.with_fresh_key())
-            message = f"{purpose}, was refused, and idempotency.other_format is 'accepted'"
-            raise case.violation(message, answer, expected="200")
+        else:
+            await _expect_protection(case, request.with_key(key), purpose)
+
+
+async def _expect_protection(case: Case, request: Request, purpose: str) -> None:
+    """Violated unless the call is answered 200, and a repeated one with the same answer, as under any other key."""
+    answer = await case.send(request, purpose)
+    if not answer.ok:
+        await case.control(request.with_fresh_key())
+        message = f"{purpose}, was refused, and idempotency.other_format is 'accepted'"
+        raise case.violation(message, answer, expected="200")
+    repeated = await replay(case, answer.request)
+    if not are_alike(case, answer, repeated):
+        await require_replay(case, await case.control(request.with_fresh_key()))
+        message = f"{purpose}, does not protect its call, and idempotency.other_format is 'accepted'"
+        raise case.violation(message, answer, repeated, expected="the same answer again")
+
+
+@check("IDEM-13", on=_CREATE)
+async def a_key_without_what_stands_around_it_is_of_another_format(case: Case) -> None:
+    """A key that is not written as stated, without one or both of its quotes, is refused with 400."""
+    idempotency = _idempotency(case, "other_format", "the answer to a key of another format is needed")
+    prefix, _, suffix = idempotency.written.partition("{key}")
+    case.require_case(prefix or suffix, "keys are written as they are")
+    case.require_case(idempotency.other_format == "refused", "a key of another format is accepted as stated")
+    request, key = await case.arrange(), idempotency.write(new_key(idempotency))
+    bare, half = key[len(prefix) : len(key) - len(suffix)], key[: len(key) - len(suffix)]
+    for text in (bare, half) if prefix and suffix else (bare,):
+        as_is = replace(idempotency, written="{key}")
+        await case.negative(request, replace(request, idempotency=as_is, key=text), {400}, f"the key {text!r}")
 
 
 def _other_keys(idempotency: Idempotency) -> list[str]:

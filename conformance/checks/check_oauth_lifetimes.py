@@ -7,14 +7,13 @@ import time
 from typing import Any, Final
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.oauth_exchange import oauth_of
+from conformance.checks.support.oauth_exchange import CODE_AGE, makes_codes_on_demand, oauth_of, takes_code_age
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 
-_AGE: Final = "oauth.code_age_s"
 _LONGEST_WAIT_S: Final = 60.0
 _DISTANCE_S: Final = 3.0
 """From the end of a code's lifetime: enough for whole seconds and for the way."""
@@ -31,7 +30,7 @@ async def a_code_ends_when_stated(case: Case, is_old: bool) -> None:
     await case.runtime.controls.prove(case.operation)
     began = time.monotonic()
     request = await _with_a_code_of_age(case, age_s, lifetime_s)
-    made_s = age_s if _takes_age(case) else 0.0
+    made_s = age_s if takes_code_age(case.profile) else 0.0
     answer = await case.send(request, f"a code {age_s:g} s old")
     oldest_s = made_s + time.monotonic() - began
     if answer.ok != is_old:
@@ -44,20 +43,14 @@ async def a_code_ends_when_stated(case: Case, is_old: bool) -> None:
     raise case.violation(message, answer, expected="400 or 401" if is_old else "200")
 
 
-def _takes_age(case: Case) -> bool:
-    source = next(iter(case.profile.fixtures.get("oauth", {}).values()), None)
-    return f"{{{_AGE}}}" in str(source)
-
-
 async def _with_a_code_of_age(case: Case, age_s: float, lifetime_s: float) -> Request:
     """A request with a code that is made so old, or waited for."""
-    if _takes_age(case):
+    if takes_code_age(case.profile):
         whole = int(age_s) if age_s == int(age_s) else age_s
-        return await case.runtime.arranger.arrange(case.operation, scope={_AGE: whole})
-    reason = f"codes live longer than {_LONGEST_WAIT_S:g} s, and no code source takes {{{_AGE}}}"
+        return await case.runtime.arranger.arrange(case.operation, scope={CODE_AGE: whole})
+    reason = f"codes live longer than {_LONGEST_WAIT_S:g} s, and no code source takes {{{CODE_AGE}}}"
     case.require_applicable(lifetime_s <= _LONGEST_WAIT_S, reason)
-    source = next(iter(case.profile.fixtures.get("oauth", {}).values()), None)
-    is_on_demand = source is not None and source.items is None and not source.values
+    is_on_demand = makes_codes_on_demand(case.profile)
     case.require_applicable(is_on_demand, "codes are not made when they are needed, so that their age is not known")
     remaining_s = case.runtime.settings.remaining_s
     case.require_case(remaining_s is None or remaining_s > 2 * age_s, "the run ends before the code does")

@@ -85,8 +85,20 @@ async def _expect_treatment(case: Case, request: Request, unusual: UnusualValue)
         raise case.violation(message, answer, expected="an empty list", observed=f"{len(items)} items")
     if unusual.treatment == "everything" and not items:
         raise case.violation(message, answer, expected="a list that is not empty", observed="no items")
+    if unusual.treatment == "everything":
+        await _expect_no_fewer(case, request, changed, message)
     if unusual.treatment in ("clamped", "ignored"):
         await _expect_same(case, request, unusual, answer, message)
+
+
+async def _expect_no_fewer(case: Case, request: Request, changed: Request, message: str) -> None:
+    """What finds everything has on its first page, of the largest size, no fewer items than the usual search has."""
+    page = {"page": str(first_page(case.profile)), "pageSize": str(case.profile.search.page_size_max or 20)}
+    usual = await case.control(request.with_query(**page))
+    answer = await case.send_with_retry(changed.with_query(**page), "everything", request)
+    expected, observed = len(items_of(usual)), len(items_of(answer))
+    if observed < expected:
+        raise case.violation(message, usual, answer, expected=f"{expected} items", observed=f"{observed} items")
 
 
 async def _expect_same(case: Case, request: Request, unusual: UnusualValue, answer: Answer, message: str) -> None:
@@ -165,6 +177,17 @@ async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
                 await case.negative(request, changed, {400}, text)
             elif not (answer := await case.send_with_retry(changed, text, request)).ok:
                 raise case.violation(f"{text} was refused, and search.unlisted is 'ignored'", answer, expected="200")
+            elif not items_of(answer):
+                await _expect_an_empty_one(case, request, name, answer)
+
+
+async def _expect_an_empty_one(case: Case, request: Request, name: str, answer: Answer) -> None:
+    """Violated unless one of the listed values finds nothing either: an ignored value is as good as one of them."""
+    for listed in getattr(case.profile.search, _LISTS[name]):
+        if not items_of(await case.control(request.with_query(**{name: listed}))):
+            return
+    message = f"an unlisted {name} found nothing, and search.unlisted is 'ignored'"
+    raise case.violation(message, answer, expected="what one of the listed values finds", observed="no items")
 
 
 @check("SRCH-8")
@@ -174,13 +197,32 @@ async def the_page_after_the_last_is_treated_as_stated(case: Case) -> None:
     case.need(search.past_the_end, "search.past_the_end", "what such a page is, is needed")
     case.need(search.page_size_max, "search.page_size_max", "the largest pageSize is needed")
     request = (await case.arrange()).with_query(pageSize=str(search.page_size_max))
-    for page in range(first_page(case.profile), first_page(case.profile) + _MOST_PAGES):
-        answer = await case.send_with_retry(request.with_query(page=str(page)), f"page {page}", request)
-        if answer.ok and items_of(answer):
+    first, total = first_page(case.profile), 0
+    for page in range(first, first + _MOST_PAGES):
+        found = await _items_or_past_the_end(case, request, page)
+        if found:
+            total += found
             continue
-        expected = _REFUSALS.get(search.past_the_end, 200)
-        if answer.status != expected and page > first_page(case.profile):
-            message = f"page {page} has no item, and was not answered {expected}"
-            raise case.violation(message, answer, expected=str(expected))
+        size = _full_size(search, total)
+        if page > first and size:
+            await _items_or_past_the_end(case, request.with_query(pageSize=str(size)), first + total // size)
         return
     case.require_case(False, f"there are more than {_MOST_PAGES} pages of the largest size")
+
+
+def _full_size(search: Search, total: int) -> int | None:
+    """The largest page size that divides this number of items; None if there is none."""
+    assert search.page_size_max is not None
+    sizes = range(min(search.page_size_max, total), (search.page_size_min or 1) - 1, -1)
+    return next((size for size in sizes if total % size == 0), None)
+
+
+async def _items_or_past_the_end(case: Case, request: Request, page: int) -> int:
+    """The number of items of a page. Violated where it has none and is not answered as pages past the end are."""
+    answer = await case.send_with_retry(request.with_query(page=str(page)), f"page {page}", request)
+    expected = _REFUSALS.get(case.profile.search.past_the_end, 200)
+    found = len(items_of(answer)) if answer.ok else 0
+    if not found and answer.status != expected and page > first_page(case.profile):
+        message = f"page {page} has no item, and was not answered {expected}"
+        raise case.violation(message, answer, expected=str(expected))
+    return found

@@ -28,6 +28,13 @@ class Fault:
     apply: Change
     source: str = ""
     """The source of the idea; empty for faults of the catalogue."""
+    seeded_in: str = ""
+    """The variant that the fault is a defect of, by id: the target states that variant's profile. Empty: the base."""
+
+    @property
+    def profile(self) -> Mapping[str, Any]:
+        """What is merged deeply into the parsed profile of the reference."""
+        return variants()[self.seeded_in].profile if self.seeded_in else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +53,19 @@ _VARIANTS: dict[str, Variant] = {}
 
 
 def fault(
-    name: str, *, requirement: str, title: str, operations: tuple[str, ...] = (), source: str = ""
+    name: str,
+    *,
+    requirement: str,
+    title: str,
+    operations: tuple[str, ...] = (),
+    source: str = "",
+    seeded_in: str = "",
 ) -> Callable[[Change], Change]:
     """Registers a function Policy -> Policy as a fault."""
 
     def register(change: Change) -> Change:
         assert name not in _FAULTS, name
-        _FAULTS[name] = Fault(name, title, requirement, operations, change, source)
+        _FAULTS[name] = Fault(name, title, requirement, operations, change, source, seeded_in)
         return change
 
     return register
@@ -115,5 +128,7 @@ def resolve(name: str) -> Policy:
         entry: Fault | Variant | None = faults().get(part) or variants().get(part)
         if entry is None:
             raise unknown(part)
+        if isinstance(entry, Fault) and entry.seeded_in:
+            policy = variants()[entry.seeded_in].apply(policy)
         policy = entry.apply(policy)
     return policy

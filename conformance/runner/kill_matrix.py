@@ -187,7 +187,7 @@ def _seeded_row(subject: Subject, service: embedded.EmbeddedReference, folder: P
     seeded: Any = faults().get(name) or variants()[name]
     started = time.monotonic()
     options = _run_options(service, name, folder)
-    profile = None if isinstance(seeded, Fault) else patched_profile(options, seeded.profile)
+    profile = patched_profile(options, seeded.profile) if seeded.profile else None
     try:
         run = judge(options, profile=profile, keep_journal=False)
     except ConformanceError as error:

@@ -50,7 +50,8 @@ def test_a_fault_is_killed_by_the_requirement_that_it_violates(
     options = reference_options(
         served.base_url, served.control_url, fault.id, bundled_profiles() / "reference.toml", tmp_path / "run"
     )
-    run = judge(options, lambda instance: _shown(fault, instance), keep_journal=False)
+    profile = patched_profile(options, fault.profile) if fault.profile else None
+    run = judge(options, lambda instance: _shown(fault, instance), profile=profile, keep_journal=False)
     red = {result.requirement for result in run.results if result.outcome in RED}
     assert fault.requirement in red, [(r.requirement, r.operation, r.outcome.value, r.message) for r in run.results][
         :20

@@ -13,6 +13,8 @@ from conformance.core import json_pointer as pointer
 from conformance.profile.behavior import OAuth
 from conformance.profile.model import Profile
 
+CODE_AGE = "oauth.code_age_s"
+"""The placeholder that tells a source of codes how old the code should be."""
 REFUSAL_STATUSES = (400, 401)
 """RFC 6749 section 5.2 and RFC 9449 section 5; the interface does not choose between the two."""
 
@@ -21,6 +23,18 @@ def oauth_of(case: Case) -> OAuth:
     case.need(case.profile.oauth, "oauth", "a client is needed")
     assert case.profile.oauth is not None
     return case.profile.oauth
+
+
+def takes_code_age(profile: Profile) -> bool:
+    """Whether the source of codes makes them as old as it is asked to."""
+    source = next(iter(profile.fixtures.get("oauth", {}).values()), None)
+    return f"{{{CODE_AGE}}}" in str(source)
+
+
+def makes_codes_on_demand(profile: Profile) -> bool:
+    """Whether a code is made when it is needed, so that its age is known."""
+    source = next(iter(profile.fixtures.get("oauth", {}).values()), None)
+    return source is not None and source.items is None and not source.values
 
 
 def proof_of(request: Request) -> Proof:

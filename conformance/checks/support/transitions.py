@@ -97,6 +97,21 @@ def stated_otherwise(profile: Profile, operation: Operation) -> dict[str, Transi
     return {name_of(t): t for t in found}
 
 
+def distinguishing_operation(profile: Profile, transition: Transition) -> str:
+    """An operation that one of the two states of a transition allows and the other refuses; empty without one.
+
+    Of several, another one than the transition's own.
+    """
+    states, kind = States(profile.transitions), transition.fixture.partition(".")[0]
+    before, after = Place(transition.fixture, transition.after), Place(transition.leads_to)
+    names = {t.operation for t in profile.transitions if t.fixture.partition(".")[0] == kind}
+    for name in sorted(names, key=lambda name: (name == transition.operation, name)):
+        outcomes = states.expected_outcome(before, name), states.expected_outcome(after, name)
+        if UNKNOWN not in outcomes and outcomes[0] != outcomes[1]:
+            return name
+    return ""
+
+
 async def into_conflict(case: Case, transition: Transition) -> Request:
     """A valid request on a resource that the transition has brought into a conflicting state."""
     kind, _, state = transition.fixture.partition(".")

@@ -26,7 +26,7 @@ def _write_event(call: Call, db: Connection, resource: str = "") -> None:
     db.execute(insert(effects), row)
 
 
-def _event_on_refusal(policy: Policy, operation: str, *kinds: str) -> Policy:
+def event_on_refusal(policy: Policy, operation: str, *kinds: str) -> Policy:
     """Calls of the operation that are refused for one of these reasons write their event all the same."""
 
     def wrap(stage: object) -> object:
@@ -42,6 +42,17 @@ def _event_on_refusal(policy: Policy, operation: str, *kinds: str) -> Policy:
         return pass_on_refusal
 
     return evolve(policy, stages=tuple(wrap(stage) for stage in policy.stages))
+
+
+def replayed_checkout_billed(policy: Policy) -> Policy:
+    """Each replay of a checkout writes the event of another one."""
+
+    def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+        if call.operation == "checkoutPublicCart":
+            _write_event(call, db)
+        return policy.idempotency.replay(call, record, db, handler)
+
+    return with_idempotency(policy, replay=replay)
 
 
 @fault(
@@ -122,7 +133,7 @@ def parallel_cancellations(policy: Policy) -> Policy:
     source="a handler that acts on the path first and reads the body for the reason of the cancellation afterwards",
 )
 def cancelled_without_a_body(policy: Policy) -> Policy:
-    return _event_on_refusal(policy, _CANCEL, "malformed", "missing_body", "invalid")
+    return event_on_refusal(policy, _CANCEL, "malformed", "missing_body", "invalid")
 
 
 @fault(
@@ -133,7 +144,7 @@ def cancelled_without_a_body(policy: Policy) -> Policy:
     source="a counter of attempts that is kept as the counter of consumptions",
 )
 def consumed_by_a_bad_request(policy: Policy) -> Policy:
-    return _event_on_refusal(policy, _CONSUME, "malformed", "missing_body", "invalid")
+    return event_on_refusal(policy, _CONSUME, "malformed", "missing_body", "invalid")
 
 
 @fault(
@@ -144,7 +155,7 @@ def consumed_by_a_bad_request(policy: Policy) -> Policy:
     source="OWASP API Security Top 10, API5:2023 Broken Function Level Authorization",
 )
 def queued_without_the_scope(policy: Policy) -> Policy:
-    return _event_on_refusal(policy, "removePublicCartPromotion", "forbidden")
+    return event_on_refusal(policy, "removePublicCartPromotion", "forbidden")
 
 
 @fault(
@@ -171,7 +182,7 @@ def replayed_quote_is_billed(policy: Policy) -> Policy:
     source="metering in a filter before the state of the object is known",
 )
 def refused_quote_is_billed(policy: Policy) -> Policy:
-    return _event_on_refusal(policy, _QUOTE, "state_conflict")
+    return event_on_refusal(policy, _QUOTE, "state_conflict")
 
 
 @fault(
@@ -182,12 +193,7 @@ def refused_quote_is_billed(policy: Policy) -> Policy:
     source="a ledger behind a queue: the consumer forgets the idempotency key of the producer",
 )
 def replayed_checkout_is_billed_late(policy: Policy) -> Policy:
-    def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
-        if call.operation == "checkoutPublicCart":
-            _write_event(call, db)
-        return policy.idempotency.replay(call, record, db, handler)
-
-    return lagging(with_idempotency(policy, replay=replay))
+    return lagging(replayed_checkout_billed(policy))
 
 
 @fault(
@@ -198,4 +204,4 @@ def replayed_checkout_is_billed_late(policy: Policy) -> Policy:
     source="a write-behind cache: the entry is queued before the transaction is decided",
 )
 def mismatch_queues_a_removal(policy: Policy) -> Policy:
-    return lagging(_event_on_refusal(policy, "removePublicCartPromotion", "mismatch"))
+    return lagging(event_on_refusal(policy, "removePublicCartPromotion", "mismatch"))

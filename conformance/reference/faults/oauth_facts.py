@@ -29,8 +29,11 @@ _CONSUME, _CANCEL = "consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutB
 Registrar = Callable[[Callable[[Policy], Policy]], Any]
 
 
-def _off(name: str, requirement: str, title: str, source: str) -> Registrar:
-    return fault(name, requirement=requirement, title=title, operations=(_EXCHANGE,), source=source)
+def off(name: str, requirement: str, title: str, source: str, seeded_in: str = "") -> Registrar:
+    """Registers a fault of the token exchange."""
+    return fault(
+        name, requirement=requirement, title=title, operations=(_EXCHANGE,), source=source, seeded_in=seeded_in
+    )
 
 
 def _with_grant(policy: Policy, **conditions: GrantCondition) -> Policy:
@@ -40,22 +43,22 @@ def _with_grant(policy: Policy, **conditions: GrantCondition) -> Policy:
 # The status of each failure
 
 
-@_off("F360", "OA-13", "a missing proof is answered 400", "a required header that the schema of the request checks")
+@off("F360", "OA-13", "a missing proof is answered 400", "a required header that the schema of the request checks")
 def missing_proof_400(policy: Policy) -> Policy:
     return with_status(policy, "missing_proof", 400)
 
 
-@_off("F361", "OA-13", "a bad proof is answered 400", "RFC 9449 section 5: invalid_dpop_proof is an error of 400")
+@off("F361", "OA-13", "a bad proof is answered 400", "RFC 9449 section 5: invalid_dpop_proof is an error of 400")
 def bad_proof_400(policy: Policy) -> Policy:
     return with_status(policy, "bad_proof", 400)
 
 
-@_off("F362", "OA-13", "an unknown client is answered 401", "RFC 6749 section 5.2: invalid_client may be 401")
+@off("F362", "OA-13", "an unknown client is answered 401", "RFC 6749 section 5.2: invalid_client may be 401")
 def unknown_client_401(policy: Policy) -> Policy:
     return with_status(policy, "unknown_client", 401)
 
 
-@_off("F363", "OA-13", "a wrong verifier is answered 401", "a verifier that counts as a credential")
+@off("F363", "OA-13", "a wrong verifier is answered 401", "a verifier that counts as a credential")
 def wrong_verifier_401(policy: Policy) -> Policy:
     def verifier(call: Call, code: Mapping[str, Any]) -> None:
         try:
@@ -66,7 +69,7 @@ def wrong_verifier_401(policy: Policy) -> Policy:
     return _with_grant(policy, verifier=verifier)
 
 
-@_off("F364", "OA-13", "a body that breaks the schema is answered 401", "a filter that turns every error into 401")
+@off("F364", "OA-13", "a body that breaks the schema is answered 401", "a filter that turns every error into 401")
 def bad_body_401(policy: Policy) -> Policy:
     def validate(call: Call, schema: Mapping[str, Any], body: Any) -> JsonObject:
         try:
@@ -78,7 +81,7 @@ def bad_body_401(policy: Policy) -> Policy:
     return evolve(policy, reading=evolve(policy.reading, validate=validate))
 
 
-@_off("F365", "OA-13", "an unknown code is answered 401", "a code that is looked up as a session is")
+@off("F365", "OA-13", "an unknown code is answered 401", "a code that is looked up as a session is")
 def unknown_code_401(policy: Policy) -> Policy:
     def wrap(original: Handler) -> Handler:
         def exchange(call: Call, db: Connection) -> Answer:
@@ -95,22 +98,22 @@ def unknown_code_401(policy: Policy) -> Policy:
 # The bounds of iat
 
 
-@_off("F366", "OA-8", "proofs are accepted for twice as long as stated", "a window that is counted to both sides")
+@off("F366", "OA-8", "proofs are accepted for twice as long as stated", "a window that is counted to both sides")
 def behind_twice(policy: Policy) -> Policy:
     return with_oauth(policy, clock_behind_s=2 * policy.oauth.clock_behind_s)
 
 
-@_off("F367", "OA-8", "proofs of half the stated age are refused", "another default of a library")
+@off("F367", "OA-8", "proofs of half the stated age are refused", "another default of a library")
 def behind_half(policy: Policy) -> Policy:
     return with_oauth(policy, clock_behind_s=policy.oauth.clock_behind_s / 2)
 
 
-@_off("F368", "OA-8", "an iat ahead is accepted as far as one behind", "abs() of the difference")
+@off("F368", "OA-8", "an iat ahead is accepted as far as one behind", "abs() of the difference")
 def ahead_as_behind(policy: Policy) -> Policy:
     return with_oauth(policy, clock_ahead_s=policy.oauth.clock_behind_s)
 
 
-@_off("F369", "OA-8", "an iat a few seconds ahead is refused", "RFC 9449 section 11.1, read without an allowance")
+@off("F369", "OA-8", "an iat a few seconds ahead is refused", "RFC 9449 section 11.1, read without an allowance")
 def ahead_refused(policy: Policy) -> Policy:
     return with_oauth(policy, clock_ahead_s=1.0)
 
@@ -118,12 +121,12 @@ def ahead_refused(policy: Policy) -> Policy:
 # Used proofs
 
 
-@_off("F370", "OA-16", "a retry with the same proof is refused", "a replay filter in front of the idempotency layer")
+@off("F370", "OA-16", "a retry with the same proof is refused", "a replay filter in front of the idempotency layer")
 def retry_refused(policy: Policy) -> Policy:
     return with_oauth(policy, proof_reuse="refused")
 
 
-@_off("F371", "OA-16", "a jti is compared with the last one of its key only", "a column last_jti instead of a table")
+@off("F371", "OA-16", "a jti is compared with the last one of its key only", "a column last_jti instead of a table")
 def last_jti_only(policy: Policy) -> Policy:
     last: dict[str, str] = {}
 
@@ -137,7 +140,7 @@ def last_jti_only(policy: Policy) -> Policy:
     return _with_grant(with_oauth(policy, proof_reuse="accepted"), repeat=refuse_repeat)
 
 
-@_off("F372", "OA-16", "a jti is remembered for each code", "a cache key that holds the request's digest")
+@off("F372", "OA-16", "a jti is remembered for each code", "a cache key that holds the request's digest")
 def jti_by_code(policy: Policy) -> Policy:
     seen: set[tuple[str, str]] = set()
 
@@ -166,12 +169,12 @@ def _burning(policy: Policy, burns: Callable[[Call, Refusal], bool]) -> Policy:
     return with_idempotency(policy, run=run)
 
 
-@_off("F373", "OA-15", "a wrong verifier uses the code up", "a code that is deleted when it is read (GETDEL of Redis)")
+@off("F373", "OA-15", "a wrong verifier uses the code up", "a code that is deleted when it is read (GETDEL of Redis)")
 def failure_burns(policy: Policy) -> Policy:
     return _burning(policy, lambda _call, refusal: refusal.kind == "bad_grant")
 
 
-@_off("F374", "OA-15", "a code of another client is used up", "RFC 6749 section 10.5: codes revoked on suspicion")
+@off("F374", "OA-15", "a code of another client is used up", "RFC 6749 section 10.5: codes revoked on suspicion")
 def other_client_burns(policy: Policy) -> Policy:
     def is_other_client(call: Call, refusal: Refusal) -> bool:
         return refusal.kind == "bad_grant" and call.body.get("clientId") != "conformance"
@@ -179,17 +182,17 @@ def other_client_burns(policy: Policy) -> Policy:
     return _burning(policy, is_other_client)
 
 
-@_off("F375", "OA-14", "codes never end", "an expiry that is stored and never read")
+@off("F375", "OA-14", "codes never end", "an expiry that is stored and never read")
 def codes_never_end(policy: Policy) -> Policy:
     return with_oauth(policy, code_lifetime_s=float("inf"))
 
 
-@_off("F376", "OA-14", "codes end after a minute", "RFC 6749 section 4.1.2 names ten minutes, libraries use one")
+@off("F376", "OA-14", "codes end after a minute", "RFC 6749 section 4.1.2 names ten minutes, libraries use one")
 def codes_end_early(policy: Policy) -> Policy:
     return with_oauth(policy, code_lifetime_s=60.0)
 
 
-@_off("F377", "OA-14", "codes end a minute late", "leeway for clocks that is added to every expiry")
+@off("F377", "OA-14", "codes end a minute late", "leeway for clocks that is added to every expiry")
 def codes_end_late(policy: Policy) -> Policy:
     return with_oauth(policy, code_lifetime_s=policy.oauth.code_lifetime_s + 60)
 
@@ -201,12 +204,12 @@ def _with_answer(policy: Policy, **members: Any) -> Policy:
     return with_oauth(policy, issue=lambda call, code: {**policy.oauth.issue(call, code), **members})
 
 
-@_off("F378", "OA-17", "the lifetime is in milliseconds", "a duration of the language's own unit")
+@off("F378", "OA-17", "the lifetime is in milliseconds", "a duration of the language's own unit")
 def lifetime_in_ms(policy: Policy) -> Policy:
     return _with_answer(policy, expiresIn=1000 * policy.oauth.token_lifetime_s)
 
 
-@_off("F379", "OA-17", "the lifetime is the time of the end", "exp of the token in place of expires_in")
+@off("F379", "OA-17", "the lifetime is the time of the end", "exp of the token in place of expires_in")
 def lifetime_is_a_time(policy: Policy) -> Policy:
     def issue(call: Call, code: Mapping[str, Any]) -> JsonObject:
         return {**policy.oauth.issue(call, code), "expiresIn": int(time.time()) + policy.oauth.token_lifetime_s}
@@ -214,12 +217,12 @@ def lifetime_is_a_time(policy: Policy) -> Policy:
     return with_oauth(policy, issue=issue)
 
 
-@_off("F380", "OA-17", "tokens live half as long as stated", "an environment with another setting")
+@off("F380", "OA-17", "tokens live half as long as stated", "an environment with another setting")
 def other_lifetime(policy: Policy) -> Policy:
     return with_oauth(policy, token_lifetime_s=policy.oauth.token_lifetime_s // 2)
 
 
-@_off("F389", "OA-17", "the token type is in lower case", "a library that folds every token type")
+@off("F389", "OA-17", "the token type is in lower case", "a library that folds every token type")
 def type_in_lower_case(policy: Policy) -> Policy:
     return _with_answer(policy, tokenType="dpop")
 
@@ -231,12 +234,12 @@ def _nonce(call: Call) -> str:
     return call.keys.sign(f"nonce:{int(call.now // 300)}")[:32]
 
 
-@_off("F381", "OA-18", "a nonce is demanded", "RFC 9449 section 8, switched on in one environment")
+@off("F381", "OA-18", "a nonce is demanded", "RFC 9449 section 8, switched on in one environment")
 def nonce_demanded(policy: Policy) -> Policy:
     return with_oauth(policy, nonce=_nonce)
 
 
-@_off("F382", "OA-18", "a nonce is demanded of every key that has no token yet", "nonces for new clients only")
+@off("F382", "OA-18", "a nonce is demanded of every key that has no token yet", "nonces for new clients only")
 def nonce_for_new_keys(policy: Policy) -> Policy:
     def nonce(call: Call, proof: Proof) -> None:
         with call.store.read() as db:
@@ -250,7 +253,7 @@ def nonce_for_new_keys(policy: Policy) -> Policy:
 # Clients and redirect URIs
 
 
-@_off("F383", "OA-5", "a redirect URI that begins with the code's is accepted", "a comparison by prefix")
+@off("F383", "OA-5", "a redirect URI that begins with the code's is accepted", "a comparison by prefix")
 def redirect_uri_by_prefix(policy: Policy) -> Policy:
     def redirect_uri(call: Call, code: Mapping[str, Any]) -> None:
         if not call.body["redirectUri"].startswith(code["redirect_uri"]):
@@ -259,7 +262,7 @@ def redirect_uri_by_prefix(policy: Policy) -> Policy:
     return _with_grant(policy, redirect_uri=redirect_uri)
 
 
-@_off("F384", "OA-5", "a redirect URI of another client is accepted", "one list of redirect URIs for all clients")
+@off("F384", "OA-5", "a redirect URI of another client is accepted", "one list of redirect URIs for all clients")
 def redirect_uri_of_anyone(policy: Policy) -> Policy:
     def redirect_uri(call: Call, code: Mapping[str, Any]) -> None:
         client_uris = CLIENTS[code["client_id"]]
@@ -270,9 +273,7 @@ def redirect_uri_of_anyone(policy: Policy) -> Policy:
     return _with_grant(policy, redirect_uri=redirect_uri)
 
 
-@_off(
-    "F385", "OA-5", "a client with its own redirect URI gets any code", "the request is consistent, the code not read"
-)
+@off("F385", "OA-5", "a client with its own redirect URI gets any code", "the request is consistent, the code not read")
 def code_of_another_client(policy: Policy) -> Policy:
     def unless_consistent(name: str) -> GrantCondition:
         def condition(call: Call, code: Mapping[str, Any]) -> None:
@@ -285,7 +286,7 @@ def code_of_another_client(policy: Policy) -> Policy:
     return _with_grant(policy, **{name: unless_consistent(name) for name in ("client", "redirect_uri")})
 
 
-@_off("F386", "OA-5", "no other client can exchange a code", "a client id that is fixed in the settings")
+@off("F386", "OA-5", "no other client can exchange a code", "a client id that is fixed in the settings")
 def only_one_client(policy: Policy) -> Policy:
     def client(call: Call, code: Mapping[str, Any]) -> None:
         if call.body["clientId"] == "conformance-2":

@@ -68,3 +68,13 @@ def unlisted_values_ignored(policy: Policy) -> Policy:
 )
 def clamped_sizes(policy: Policy) -> Policy:
     return with_search(policy, clamp=True, page_size_min=3, page_size_max=12)
+
+
+@variant(
+    "V470",
+    requirement="SRCH-8",
+    title="an unknown category 404, an unknown merchant 400",
+    profile={"search": {"unknown_category": "not_found", "unknown_merchant": "refused"}},
+)
+def category_looked_up(policy: Policy) -> Policy:
+    return with_search(policy, unknown_filter={"category": "not_found", "merchant": "refused"})
