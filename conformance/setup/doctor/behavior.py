@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine
+import time
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any, Final
 
+from conformance.checks.support.bursts import LIMITED_STATUSES, exceeds, send_burst
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime
+from conformance.checks.support.sign_watch import pauses
 from conformance.checks.support.signals import Signal
-from conformance.checks.support.transitions import into_conflict
-from conformance.client.fixtures import NotSent
+from conformance.checks.support.transitions import distinguishing_operation, into_conflict
+from conformance.client.fixtures import Members, NotSent
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
+from conformance.client.response import Answer
+from conformance.client.sender import LimitPersists
 from conformance.contract import Operation
 from conformance.core.errors import FixtureError
 from conformance.profile.behavior import Transition
 from conformance.profile.resources import HttpCall
 from conformance.setup.doctor.facts import Fact, proven, unsure, wrong
 
-_CONFLICT_STATUSES: Final = (404, 409)
 _SEARCH: Final = "searchPublicProducts"
+_IDENTITY: Final = "getApiKeyIdentity"
+LIMIT_PURPOSES: Final = ("burst", "after the limit")
+"""Of the requests that are sent while a limit was set to be met."""
+_LONGEST_RECOVERY_S: Final = 3.0
 
 
 async def transition_facts(runtime: Runtime, names: Collection[str], *, spend: bool) -> list[Fact]:
@@ -48,13 +56,37 @@ async def _transition_fact(runtime: Runtime, transition: Transition) -> Fact | N
     case = Case(runtime, runtime.settings.contract.operations[transition.operation])
     request = await into_conflict(case, transition)
     answer = await case.send(request, f"in the state {transition.fixture}")
-    as_stated = answer.ok if transition.leads_to else answer.status in _CONFLICT_STATUSES
-    if as_stated:
-        return None
+    if answer.ok if transition.leads_to else answer.status == transition.status:
+        members = case.fixture_of(request, transition.fixture.partition(".")[0])
+        return await _state_fact(runtime, transition, members) if transition.leads_to else None
     place = f"on {transition.fixture}" + "".join(f", after {name}," for name in transition.after)
-    expected = f"200, since it leads to {transition.leads_to}" if transition.leads_to else "409"
+    expected = f"200, since it leads to {transition.leads_to}" if transition.leads_to else str(transition.status)
     message = f"{transition.operation} {place} is answered {answer.summary} instead of {expected}"
-    return wrong(_transition_key(transition), message, "correct or remove the transition")
+    is_other_refusal = answer.is_refused and not transition.leads_to
+    advice = f"status = {answer.status}" if is_other_refusal else "correct or remove the transition"
+    return wrong(_transition_key(transition), message, advice)
+
+
+async def _state_fact(runtime: Runtime, transition: Transition, members: Members) -> Fact | None:
+    """What is wrong with the state that a transition leads to, by an operation that tells the two states apart."""
+    name = distinguishing_operation(runtime.settings.profile, transition)
+    fixture = runtime.fixtures.find(*transition.leads_to.split(".", 1))
+    if not name or fixture is None:
+        return None
+    case, kind = Case(runtime, runtime.settings.contract.operations[name]), fixture.kind
+
+    async def call(kind_members: Members) -> Answer:
+        request = await case.arrange(preset={kind: kind_members}, prove_control=False)
+        return await case.send(request, f"{name} afterwards")
+
+    later_answer, known_answer = await call(members), await call(await runtime.fixtures.get_fresh(fixture, {}))
+    if later_answer.ok == known_answer.ok:
+        return None
+    message = (
+        f"after {transition.operation} on {transition.fixture}, {name} is answered {later_answer.summary}, "
+        f"and {known_answer.summary} on {transition.leads_to}"
+    )
+    return wrong(_transition_key(transition), message, "correct leads_to")
 
 
 async def body_facts(runtime: Runtime, names: Collection[str]) -> list[Fact]:
@@ -100,23 +132,64 @@ async def _order_fact(runtime: Runtime) -> Fact:
 
 
 async def limit_switch_facts(runtime: Runtime) -> list[Fact]:
-    """Whether the calls that set and reset the limit are answered. Nothing else is sent meanwhile."""
+    """Whether the calls that set and reset the limit are answered, and do so. Nothing else is sent meanwhile."""
     limit = runtime.settings.profile.rate_limit
     if not limit.provoke or runtime.settings.profile.limits.read_only:
         return []
+    case = Case(runtime, runtime.settings.contract.operations[_IDENTITY])
     facts = []
-    for name, call in (("prepare", limit.prepare), ("restore", limit.restore)):
-        if call is not None:
-            facts.append(await _switch_fact(runtime, f"rate_limit.{name}", call))
+    try:
+        if limit.prepare is not None:
+            facts.append(await _switch_fact(case, "rate_limit.prepare", limit.prepare, _burst_fact))
+    finally:
+        if limit.restore is not None:
+            facts.append(await _switch_fact(case, "rate_limit.restore", limit.restore, _recovery_fact))
     return facts
 
 
-async def _switch_fact(runtime: Runtime, key: str, call: HttpCall) -> Fact:
+async def _switch_fact(case: Case, key: str, call: HttpCall, observe: Callable[[Case, str], Awaitable[Fact]]) -> Fact:
     try:
-        await runtime.fixtures.http(call, {}, key)
+        await case.runtime.fixtures.http(call, {}, key)
     except FixtureError as error:
         return wrong(key, error.message, "correct the call")
-    return proven(key, "the call is answered")
+    try:
+        return await observe(case, key)
+    except (Signal, MissingFact, NotSent, FixtureError, LimitPersists) as error:
+        return unsure(key, f"the call is answered; {error}")
+
+
+async def _limited_request(case: Case) -> Request:
+    """A request with the credential that is limited."""
+    name = case.profile.rate_limit.credential
+    request = await case.arrange(prove_control=False)
+    return case.as_credential(request, name) if name else request
+
+
+async def _burst_fact(case: Case, key: str) -> Fact:
+    """What a burst shows of the limit that was set."""
+    facts = case.profile.rate_limit
+    burst = await send_burst(case, await _limited_request(case))
+    if burst.limited_answer is not None:
+        return proven(key, f"the call is answered, and {burst.measure} until a 429")
+    if exceeds(facts, burst):
+        message = f"the call is answered, and a limit of {facts.limit} in {facts.window_s:g} s is not in force"
+        return wrong(key, f"{message}: {burst.measure}", "does the call set the stated limit for that credential?")
+    return unsure(key, f"the call is answered; no 429 was met: {burst.measure}", "raise rate_limit.max_requests")
+
+
+async def _recovery_fact(case: Case, key: str) -> Fact:
+    """Whether requests are accepted after the limit was reset, and after the stated recovery at the latest."""
+    facts = case.profile.rate_limit
+    request, began = await _limited_request(case), time.monotonic()
+    longest_s = min(_LONGEST_RECOVERY_S, facts.recovery_s if facts.recovery_s is not None else _LONGEST_RECOVERY_S)
+    for pause_s in (0.0, *pauses(longest_s)):
+        await asyncio.sleep(pause_s)
+        if (await case.send(request, LIMIT_PURPOSES[1], accept_statuses=LIMITED_STATUSES)).ok:
+            return proven(key, "the call is answered, and requests are accepted")
+    elapsed_s = time.monotonic() - began
+    return wrong(
+        key, f"the call is answered, and requests are limited {elapsed_s:.1f} s later", "does it reset the limit?"
+    )
 
 
 async def _attempt(key: str, trial: Coroutine[Any, Any, Fact | None]) -> Fact | None:

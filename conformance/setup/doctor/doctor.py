@@ -20,7 +20,8 @@ from conformance.engine.open_context import open_context
 from conformance.engine.session import Session
 from conformance.journal.journal import MemoryJournal
 from conformance.journal.lines import ExchangeRecorded
-from conformance.setup.doctor import credentials, fixtures
+from conformance.setup.doctor import credentials, fixtures, placeholders
+from conformance.setup.doctor.behavior import LIMIT_PURPOSES
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
 from conformance.setup.doctor.operations import OperationStages
 from conformance.setup.plan.plan import Plan, plan
@@ -31,6 +32,7 @@ _STAGES = (
     "clock",
     "credentials",
     "fixtures",
+    "placeholders",
     "controls",
     "idempotency",
     "errors",
@@ -39,6 +41,7 @@ _STAGES = (
     "effects",
     "transitions",
     "bodies",
+    "lifetimes",
     "order",
     "limit_switch",
 )
@@ -74,7 +77,8 @@ async def _run_stages(session: Session, on_stage: StageCallback, *, spend: bool)
             credentials.clock_facts,
             credentials.credential_facts,
             fixtures.fixture_facts,
-            *(_stage_of(operation_stages, name) for name in _STAGES[3:]),
+            placeholders.placeholder_facts,
+            *(_stage_of(operation_stages, name) for name in _STAGES[4:]),
         )
         try:
             async with asyncio.timeout(session.profile.limits.deadline_s):
@@ -152,6 +156,7 @@ def _schema_facts(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]
 
 
 def _rate_limit_facts(session: Session, exchanges: list[Exchange]) -> Iterator[Fact]:
+    exchanges = [exchange for exchange in exchanges if exchange.purpose not in LIMIT_PURPOSES]
     limited = sum(exchange.status == 429 for exchange in exchanges)
     headers = {
         name: value

@@ -24,6 +24,7 @@ from conformance.profile.resources import Fixture
 from conformance.setup.conventions import IDEMPOTENCY_KEY_NAMES
 from conformance.setup.doctor.behavior import body_facts, limit_switch_facts, order_facts, transition_facts
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
+from conformance.setup.doctor.lifetimes import lifetime_facts
 from conformance.setup.doctor.signs import sign_facts
 
 _CREATE: Final = "createInstallationWebhook"
@@ -198,6 +199,10 @@ class OperationStages:
     async def bodies(self) -> list[Fact]:
         """Whether each further body is answered 200."""
         return await body_facts(self.runtime, self._proven_names("operations"))
+
+    async def lifetimes(self) -> list[Fact]:
+        """Whether codes, tokens and keys live as long as stated."""
+        return await lifetime_facts(self.runtime, self.proven)
 
     async def order(self) -> list[Fact]:
         """Whether the order of a search is stable, as stated."""

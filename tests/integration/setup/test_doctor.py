@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import re
 import socketserver
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from tests.support.commands import REFERENCE, Desk, Done
+from tests.support.proxy import Forward, Message, Proxy
 
 pytestmark = pytest.mark.e2e
 
@@ -18,14 +22,16 @@ SCHEMAS = REFERENCE.with_name("reference.schemas.yaml")
 _COUNT = "?count=20"
 
 
-def examined(desk: Desk, change: Callable[[str], str] = str, *given: object, schemas: str = "") -> Done:
-    """`doctor` on the reference's profile, changed."""
+def examined(
+    desk: Desk, change: Callable[[str], str] = str, *given: object, schemas: str = "", target: str = ""
+) -> Done:
+    """`doctor` on the reference's profile, changed; `target`: the id of another one than the reference."""
     before = REFERENCE.read_text()
     text = change(before)
     assert text != before or change is str or schemas, "nothing was changed"
     (desk.place / "own.toml").write_text(text)
     (desk.place / "reference.schemas.yaml").write_text(schemas or SCHEMAS.read_text())
-    return desk.conformance("doctor", "--profile", "own.toml", *desk.target()[2:], *given)
+    return desk.conformance("doctor", "--profile", "own.toml", *desk.target(target)[2:], *given)
 
 
 def by_name(done: Done) -> dict[str, str]:
@@ -43,7 +49,8 @@ def test_on_the_reference_every_fact_is_proven(desk: Desk) -> None:
     for name in ("operations.quotePublicCart", "fixtures.cart.open", "fixtures.webhook.foreign", "credentials.revoked",
                  "idempotency.name", "idempotency.missing_key", "schemas", "clock", "authorization.format", "oauth",
                  "search.query", "search.page_size_max", "effects.quotePublicCart[0]", "errors.volatile",
-                 "transitions", "operations.bodies", "search.stable_sort", "rate_limit.restore"):  # fmt: skip
+                 "transitions", "operations.bodies", "search.stable_sort", "rate_limit.restore", "placeholders",
+                 "oauth.code_lifetime_s", "oauth.token_lifetime_s"):  # fmt: skip
         assert facts.get(name) == "✓", (name, done.out)
     assert "nothing wrong" in done.out
     used = after.children_user + after.children_system - before.children_user - before.children_system
@@ -127,6 +134,69 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
         replaced('fixture = "cart.revoked"\nsingle_winner', 'fixture = "cart.quoted"\nsingle_winner'),
         "transitions.quotePublicCart",
     ),
+    "status of a transition": (
+        replaced("status = 404\nsingle_winner", "status = 403\nsingle_winner"),
+        "transitions.removePublicCartPromotion",
+    ),
+    "state that a transition leads to": (
+        replaced('fixture = "cart.open"\nleads_to = "cart.revoked"', 'fixture = "cart.open"\nleads_to = "cart.quoted"'),
+        "transitions.revokePublicCart",
+    ),
+    "transition that is allowed": (
+        replaced(
+            'fixture = "cart.quoted"\nafter = ["revokePublicCart"]',
+            'fixture = "cart.open"\nafter = ["quotePublicCart"]',
+        ),
+        "transitions.checkoutPublicCart",
+    ),
+    "transition that is refused": (
+        replaced(
+            'fixture = "cart.open"\nleads_to = "cart.quoted"', 'fixture = "cart.revoked"\nleads_to = "cart.quoted"'
+        ),
+        "transitions.quotePublicCart",
+    ),
+    "lifetime of codes, too long": (
+        replaced("code_lifetime_s = 600", "code_lifetime_s = 6000"),
+        "oauth.code_lifetime_s",
+    ),
+    "lifetime of codes, too short": (
+        replaced("code_lifetime_s = 600", "code_lifetime_s = 60"),
+        "oauth.code_lifetime_s",
+    ),
+    "lifetime of tokens": (
+        replaced("token_lifetime_s = 3600", "token_lifetime_s = 1800"),
+        "oauth.token_lifetime_s",
+    ),
+    "place of the lifetime": (
+        replaced('expires_in = "/data/expiresIn"', 'expires_in = "/data/tokenType"'),
+        "oauth.expires_in",
+    ),
+    "braces written twice": (
+        replaced(
+            'body = { url = "https://hooks.example/{unique}"', 'body = { url = "https://hooks.example/{{unique}}"'
+        ),
+        "operations.createInstallationWebhook.body",
+    ),
+    "placeholder of a sign": (
+        replaced("id={cart.quoted.id}", "id={cart.quoted.number}"),
+        "effects.checkoutPublicCart",
+    ),
+    "placeholder of an unknown resource": (
+        replaced('unknown = { slug = "no-such-store" }', 'unknown = { slug = "{merchant.stocked.name}" }'),
+        "operations.listPublicMerchantCategories.unknown.slug",
+    ),
+    "placeholder without a value": (
+        replaced('client_id = "conformance"', 'client_id = ""'),
+        "fixtures.oauth.code",
+    ),
+    "member without a value": (
+        fixture("merchant.stocked", 'values = [{ slug = "" }]\nreusable = true'),
+        "fixtures.merchant.stocked",
+    ),
+    "limit that is not set": (
+        replaced("json = { limit = 5, window_s", "json = { limit = 5000, window_s"),
+        "rate_limit.prepare",
+    ),
     "further body": (
         replaced('bodies = [{ reason = "again" }]', "bodies = [{ reason = 3 }]"),
         "operations.quotePublicCart.bodies",
@@ -154,6 +224,65 @@ def test_the_first_line_names_what_is_wrong(desk: Desk, name: str) -> None:
     )  # a profile that does not load: its line
     assert "Traceback" not in done.text
     assert "sk_" not in done.text
+
+
+_NO_AGE = replaced(', age_s = "{oauth.code_age_s}"', "")
+_LATE = "[effects.checkoutPublicCart]\nwithin_s = 0.02"
+ELSEWHERE: dict[str, tuple[str, Callable[[str], str], str]] = {
+    # what is wrong of another target: its id, the change, and the key that the first line must name
+    "codes that cannot be made older": (
+        "V324",
+        lambda text: _NO_AGE(text).replace("code_lifetime_s = 600", "code_lifetime_s = 2"),
+        "oauth.code_lifetime_s",
+    ),
+    "time until an effect shows": (
+        "V251",
+        lambda text: text.replace("[effects.checkoutPublicCart]", _LATE),
+        "effects.checkoutPublicCart",
+    ),
+    "limit that is not reset": (
+        "reference~limited",
+        replaced('restore = { method = "DELETE", url = "{var.control}/rate-limit" }',
+                 'restore = { method = "POST", url = "{var.control}/rate-limit", json = { limit = 0, window_s = 9 } }'),
+        "rate_limit.restore",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow(every=2)
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_what_is_wrong_of_another_target_is_named(desk: Desk, name: str) -> None:
+    target, change, key = ELSEWHERE[name]
+    done = examined(desk, change, target=target)
+    assert done.code == 2, done.text
+    wrong = [line for line in done.out.splitlines() if line.startswith("✕ ")]
+    assert any(key in line.split()[1] for line in wrong), done.text
+    assert all("→" in line for line in wrong), done.text
+
+
+@pytest.mark.slow
+def test_an_order_that_changes_is_named(desk: Desk) -> None:
+    """Every second search has its items in the reverse order."""
+    searches = itertools.count()
+
+    async def reverse(asked: Message, forward: Forward, _: int) -> Message | None:
+        answer = await forward(asked)
+        if "/search?" not in asked.target or answer.status != 200 or next(searches) % 2:
+            return answer
+        value = {**answer.json, "data": answer.json["data"][::-1]}
+        return replace(answer, body=json.dumps(value).encode())
+
+    with Proxy(desk.service.base_url, reverse) as proxy:
+        target = ["--base-url", proxy.url, "--var", f"control={desk.service.control_url}"]
+        done = desk.conformance("doctor", "--profile", REFERENCE, *target)
+    assert done.code == 2, done.text
+    assert re.match(r"✕ search\.stable_sort .*→ ", done.out), done.text
+
+
+@pytest.mark.slow
+def test_a_short_retention_is_waited_for(desk: Desk) -> None:
+    done = examined(desk, replaced('written = "{key}"', 'written = "{key}"\nretention_s = 2'))
+    assert by_name(done)["idempotency.retention_s"].startswith("✓"), done.text
 
 
 @pytest.mark.slow
