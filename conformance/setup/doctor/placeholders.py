@@ -12,7 +12,7 @@ from conformance.client.fixtures import Members, NotSent
 from conformance.core.errors import FixtureError
 from conformance.profile.model import Profile
 from conformance.profile.render import ANSWER, parse, placeholders
-from conformance.profile.resources import FOREIGN, Fixture, HttpCall, default_state
+from conformance.profile.resources import FOREIGN, Fixture, HttpCall, OperationFacts, default_state
 from conformance.setup.doctor.facts import Fact, proven, wrong
 
 _WRITTEN: Final = re.compile(r"\{([a-z_]+(?:\.[\w-]+)*)\}")
@@ -28,17 +28,20 @@ class Place(NamedTuple):
 
 async def placeholder_facts(runtime: Runtime) -> list[Fact]:
     """What is wrong with the placeholders of operations, effects and fixtures; or that all of them have a value."""
-    profile, members = runtime.settings.profile, await _members_of_fixtures(runtime)
-    first, second = (runtime.arranger.constants() for _ in range(2))
+    members = await _members_of_fixtures(runtime)
+    return facts_of(runtime.settings.profile, members, runtime.arranger.constants())
+
+
+def facts_of(profile: Profile, members: Mapping[str, Members], constants: Mapping[str, Any]) -> list[Fact]:
+    """The same, from the members of the fixtures by `kind.state`, and the values that the suite itself fills in."""
     facts, number = [], 0
     for place in places(profile):
-        known = {**_values(profile, members, placeholders(place.template)), **first}
         names = [name for name in placeholders(place.template) if not name.startswith(ANSWER)]
+        known = {**_values(profile, members, names), **constants}
         number += len(names)
         facts += [fact for name in sorted(names) if (fact := _value_fact(profile, place, name, known))]
-        facts += _literal_facts(profile, place, first.keys())
-    if first[_UNIQUE] == second[_UNIQUE]:
-        facts.append(wrong("placeholders", "{unique} has the same text twice", "report this as a fault of the suite"))
+        facts += _literal_facts(profile, place, constants.keys())
+    facts += _unused_facts(profile)
     return facts or [proven("placeholders", f"{number} of {number} have a value")]
 
 
@@ -121,6 +124,18 @@ def _literal_facts(profile: Profile, place: Place, constants: Collection[str]) -
             if name in constants or name.partition(".")[0] in profile.fixtures:
                 message = f"{{{{{name}}}}} is the text {{{name}}}, the same each time, and no placeholder"
                 yield wrong(place.key, message, f"write {{{name}}} with one pair of braces")
+
+
+def _unused_facts(profile: Profile) -> Iterator[Fact]:
+    """Signs that count by {unique}, which no request of the operation has."""
+    for name, signs in profile.effects.items():
+        facts = profile.operations.get(name, OperationFacts())
+        templates = [facts.body, dict(facts.path), dict(facts.query), dict(facts.headers)]
+        for index, sign in enumerate(signs):
+            if _UNIQUE in placeholders(list(sign.templates)) - placeholders(templates):
+                message = f"counts by {{{_UNIQUE}}}, and no request of {name} has it"
+                advice = f"use {{{_UNIQUE}}} in operations.{name}.body, or count by another value"
+                yield wrong(sign_key(name, index, len(signs)), message, advice)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -181,6 +181,10 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
         replaced("id={cart.quoted.id}", "id={cart.quoted.number}"),
         "effects.checkoutPublicCart",
     ),
+    "placeholder that no request has": (
+        replaced("effects/revokePublicCart?id={cart.open.id}", "effects/revokePublicCart?marker={unique}"),
+        "effects.revokePublicCart",
+    ),
     "placeholder of an unknown resource": (
         replaced('unknown = { slug = "no-such-store" }', 'unknown = { slug = "{merchant.stocked.name}" }'),
         "operations.listPublicMerchantCategories.unknown.slug",
