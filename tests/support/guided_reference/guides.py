@@ -70,7 +70,7 @@ _TOKEN_MEMBERS = {
     "code_verifier": "codeVerifier",
 }
 _ALGORITHMS = ("ES256", "RS256", "EdDSA")
-_target = partial(RandomTarget, namespace="credential", work_ms=20, algorithms=_ALGORITHMS)
+_target = partial(RandomTarget, namespace="credential", work_ms=60, algorithms=_ALGORITHMS)
 
 KESTREL = Guide(
     name="kestrel",
