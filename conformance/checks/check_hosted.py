@@ -54,12 +54,23 @@ async def a_ticket_opens_its_own_session_only(case: Case) -> None:
 
 async def _with_ticket_of_another_session(case: Case) -> tuple[Request, Request]:
     """A good request, and the same one with the ticket of another session."""
+    _require_ticket(case)
     request, other = await case.arrange(), await case.arrange()
     key = f"operations.{case.operation.id}"
     case.need(request.path != other.path, f"{key}.path (from a fixture)", "two different sessions are needed")
     names_ticket = case.named_in_body and request.body != other.body  # a value that differs in every body is no ticket
     case.need(names_ticket, f"{key}.body (from a fixture)", "a body that names the ticket of its session is needed")
     return request, request.with_body(other.body)
+
+
+def _require_ticket(case: Case) -> None:
+    """Inapplicable where the stated body shows that a session is cancelled without its ticket.
+
+    The interface does not say that a cancellation has one (Resources, HostedBrowserCancelRequest).
+    """
+    names_nothing = case.facts.body is not None and not case.named_in_body
+    is_without = case.operation.id == _HOSTED[1] and names_nothing
+    case.require_applicable(not is_without, "the body that the profile states names no ticket")
 
 
 @check("HO-3", on=_HOSTED, cases=MADE_UP)
@@ -111,6 +122,9 @@ def _orders(profile: Profile, operation: Operation) -> Mapping[str, Transition |
 @check("HO-4", on=_HOSTED, cases=_orders)
 async def consume_and_cancel_keep_their_order(case: Case, transition: Transition | None) -> None:
     """On one session, an operation that conflicts after the other one is answered 409, or 404 as gone."""
+    is_stated = any(declared_transitions(case.profile, case.operation).values())
+    description = "a state that the other operation leads to, and in which this one conflicts, is needed"
+    case.need(transition or not is_stated, f"transitions.{case.operation.id}", description)
     await expect_conflict(case, transition)
 
 

@@ -192,6 +192,7 @@ BASE = Policy(
         known_only=False,
         filters=("category", "merchant"),
         window=catalogue.plain_window,
+        stock=catalogue.STOCK,
         q_max=200,
     ),
     oauth=OAuthRules(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
@@ -50,12 +50,37 @@ def _product(number: int) -> Product:
 
 
 PRODUCTS = tuple(_product(number) for number in range(60))
-_ORDERS = {
-    "relevance": PRODUCTS,
-    "name": tuple(sorted(PRODUCTS, key=lambda product: (product.title, product.id))),
-    "price_asc": tuple(sorted(PRODUCTS, key=lambda product: (product.price, product.id))),
-    "price_desc": tuple(sorted(PRODUCTS, key=lambda product: (-product.price, product.id))),
-}
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """The products of a service and its merchants, and what a search knows of them."""
+
+    merchants: tuple[str, ...]
+    categories: tuple[str, ...]
+    orders: Mapping[str, tuple[Product, ...]]
+    """By sort: all products in that order."""
+    has_word: Callable[[Product, str], bool]
+    """Whether a search for a word, in lower case, finds a product."""
+    is_sold: Callable[[Product, str], bool] = lambda _product, _market: True
+    """Whether a product is sold in a market."""
+
+    @property
+    def products(self) -> tuple[Product, ...]:
+        return next(iter(self.orders.values()))
+
+
+STOCK = Stock(
+    merchants=(*MERCHANTS, EMPTY_MERCHANT),
+    categories=CATEGORIES,
+    orders={
+        "relevance": PRODUCTS,
+        "name": tuple(sorted(PRODUCTS, key=lambda product: (product.title, product.id))),
+        "price_asc": tuple(sorted(PRODUCTS, key=lambda product: (product.price, product.id))),
+        "price_desc": tuple(sorted(PRODUCTS, key=lambda product: (-product.price, product.id))),
+    },
+    has_word=lambda product, word: word in product.title.lower() or word in ("gift", product.style),
+)
 
 
 def strict_integer(_name: str, text: str) -> int | None:
@@ -127,7 +152,7 @@ def search(call: Call, _db: Connection) -> Answer:
         if name in parameters:
             parameters[name] = _one_of(parameters, name, allowed_values, rules.unlisted)
     page, size, requested = _page(call, parameters)
-    hits = _hits(parameters, [name for name in rules.filters if _filters(call, parameters, name)])
+    hits = _hits(rules.stock, parameters, [name for name in rules.filters if _filters(call, parameters, name)])
     if rules.empty_q == "nothing" and not parameters["q"].strip():
         hits = []
     if page and page * size >= len(hits):
@@ -136,17 +161,13 @@ def search(call: Call, _db: Connection) -> Answer:
     return success(items, meta={"page": requested, "pageSize": size, "total": len(hits)})
 
 
-_FILTER_VALUES: Mapping[str, frozenset[str]] = {
-    "category": frozenset(CATEGORIES),
-    "merchant": frozenset({*MERCHANTS, EMPTY_MERCHANT}),
-}
-
-
 def _filters(call: Call, parameters: Mapping[str, str], name: str) -> bool:
     """Whether a filter is in force; refuses an unknown value where the policy says so."""
-    if name not in parameters or parameters[name] in _FILTER_VALUES[name]:
+    rules = call.policy.search
+    known_values = rules.stock.categories if name == "category" else rules.stock.merchants
+    if name not in parameters or parameters[name] in known_values:
         return True
-    treatment = call.policy.search.unknown_filter.get(name, "empty")
+    treatment = rules.unknown_filter.get(name, "empty")
     _refuse(treatment, f"The {name} is unknown.")
     return treatment != "ignored"
 
@@ -157,36 +178,38 @@ def _refuse(treatment: str, message: str) -> None:
         raise Refusal("invalid_query" if treatment == "refused" else "not_found", message)
 
 
-def _hits(parameters: Mapping[str, str], filters: Sequence[str]) -> list[Product]:
+def _hits(stock: Stock, parameters: Mapping[str, str], filters: Sequence[str]) -> list[Product]:
     words = parameters["q"].lower().split()
     return [
         product
-        for product in _ORDERS[parameters["sort"]]
-        if all(word in product.title.lower() or word in ("gift", product.style) for word in words)
+        for product in stock.orders[parameters["sort"]]
+        if all(stock.has_word(product, word) for word in words)
+        and stock.is_sold(product, parameters.get("market", ""))
         and all(name not in parameters or getattr(product, name) == parameters[name] for name in filters)
     ]
 
 
 def _merchant(call: Call) -> str:
     slug = call.path["slug"]
-    if slug not in MERCHANTS and slug != EMPTY_MERCHANT:
+    if slug not in call.policy.search.stock.merchants:
         raise Refusal("unknown_merchant", "There is no such store.")
     return slug
 
 
 def categories(call: Call, _db: Connection) -> Answer:
-    slug = _merchant(call)
-    counts = {name: sum(p.merchant == slug and p.category == name for p in PRODUCTS) for name in CATEGORIES}
+    slug, stock = _merchant(call), call.policy.search.stock
+    counts = {name: sum(p.merchant == slug and p.category == name for p in stock.products) for name in stock.categories}
     items = [{"id": f"cat_{name}", "name": name, "products": count} for name, count in counts.items() if count]
     return success(items, meta={"total": len(items)})
 
 
 def products(call: Call, _db: Connection) -> Answer:
     slug = _merchant(call)
-    items = [product.to_json() for product in PRODUCTS if product.merchant == slug]
+    items = [product.to_json() for product in call.policy.search.stock.products if product.merchant == slug]
     return success(items, meta={"total": len(items)})
 
 
-def runtime_config(_call: Call, _db: Connection) -> Answer:
-    flags = {"hostedCheckout": True, "afterSales": True}
-    return success({"environment": "reference", "locales": list(LOCALES), "markets": list(MARKETS), "features": flags})
+def runtime_config(call: Call, _db: Connection) -> Answer:
+    flags, rules = {"hostedCheckout": True, "afterSales": True}, call.policy.search
+    lists = {"locales": list(rules.locales), "markets": list(rules.markets)}
+    return success({"environment": "reference", **lists, "features": flags})

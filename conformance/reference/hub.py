@@ -114,6 +114,11 @@ class Hub:
         limiter = SharedLimiter(store) if self._is_shared else Limiter()
         return Target(name, prefix, policy, store, self.keys, limiter, Router(policy.routes), boundary)
 
+    def serve(self, name: str, policy: Policy) -> None:
+        """Makes a target of this policy, with a store of its own, the default one."""
+        self._targets[b""] = self.default
+        self.default = self._target(name, b"", Store(self._database, name), policy)
+
     def register(self, name: str, random_target: RandomTarget) -> None:
         """Serves a random target below `/name` in this process. Raises UsageError on a bad name."""
         key = name.encode()

@@ -17,6 +17,7 @@ from conformance.reference.routes import Route
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from conformance.reference.catalogue import Stock
     from conformance.reference.dpop import Proof
     from conformance.reference.idempotency import Record
 
@@ -117,6 +118,7 @@ class SearchRules:
     filters: tuple[str, ...]
     window: Callable[[int, int, int], slice]
     """(page counted from 0, page size, requested page) -> the slice of the hits."""
+    stock: Stock
     empty_q: str = "refused"
     """What an empty q is: `refused`, or a search that finds `everything` or `nothing`."""
     q_max: int | None = None

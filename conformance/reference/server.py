@@ -12,6 +12,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from conformance.core.errors import ConformanceError
@@ -34,12 +35,12 @@ class JsonProtocol(HttpToolsProtocol):
 
 
 class Service:
-    """Both apps over one hub, on listening sockets, in one background thread."""
+    """Both apps over one hub, on listening sockets, in one background thread. `control`: another control app."""
 
-    def __init__(self, hub: Hub, sockets: Sequence[socket.socket]) -> None:
+    def __init__(self, hub: Hub, sockets: Sequence[socket.socket], control: ASGIApp | None = None) -> None:
         self._hub = hub
         self._app = PublicApp(hub)
-        self._servers = [_Server(self._app), _Server(control_app(hub))]
+        self._servers = [_Server(self._app), _Server(control or control_app(hub))]
         self._thread = threading.Thread(target=_run, args=(self._servers, sockets), name="reference", daemon=True)
 
     def start(self) -> bool:

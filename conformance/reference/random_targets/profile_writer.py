@@ -22,6 +22,7 @@ from conformance.reference.random_targets.boundary import (
 from conformance.reference.random_targets.choices import NAMESPACES, RandomTarget
 from conformance.reference.random_targets.credentials import has_scheme, key_schema
 from conformance.reference.random_targets.errors import SHAPES, volatile_of
+from conformance.reference.random_targets.legitimate_values import ALLOWANCES
 from conformance.reference.random_targets.policy_builder import STEADY
 
 Table = Mapping[str, Any]
@@ -204,6 +205,9 @@ def _transitions(target: RandomTarget, transitions: Sequence[Table]) -> list[Tab
         elif not is_allowed:
             is_gone = f"{kind}.{state}" in target.not_found_states
             patch.append({**transition, "status": 404} if is_gone else transition)
+    for allowance in target.lenient:
+        fixture, leads_to = ALLOWANCES[allowance]
+        patch.append({"operation": allowance.partition(".")[0], "fixture": fixture, "leads_to": leads_to})
     if "transitions.leads_to" in target.omitted_facts:
         patch = [transition for transition in patch if "leads_to" not in transition]
     if "transitions.single_winner" in target.omitted_facts:

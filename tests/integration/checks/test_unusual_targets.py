@@ -10,6 +10,7 @@ import pytest
 
 from conformance.checks.check_concurrency import a_call_left_unanswered_can_be_repeated, duplicates_at_once_are_one_call
 from conformance.checks.check_generated import _spelled_alike
+from conformance.checks.check_hosted import a_ticket_opens_its_own_session_only
 from conformance.checks.check_idempotency import a_key_on_another_operation_is_another_call
 from conformance.checks.support.case import Case
 from conformance.checks.support.replays import replay
@@ -176,3 +177,30 @@ def test_an_answer_may_have_many_headers(judged: Any, answer: Any) -> None:
 def test_what_decodes_to_the_same_bytes_is_the_same_key(one: str, other: str, *, alike: bool) -> None:
     """Spare bits and padding of base64 are nothing to common readers (RFC 4648 section 3.5)."""
     assert _spelled_alike(one, other) is alike
+
+
+# Hosted checkout
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "outcome"),
+    [
+        ("cancelHostedCheckoutBrowser", {}, Outcome.INAPPLICABLE),
+        ("cancelHostedCheckoutBrowser", None, Outcome.UNSTATED),
+        ("consumeHostedCheckoutBrowserTicket", {"ticket": "the one"}, Outcome.UNSTATED),
+    ],
+)
+def test_a_session_may_be_cancelled_without_its_ticket(
+    judged: Any, answer: Any, name: str, body: Any, outcome: Outcome
+) -> None:
+    """Where the stated body shows it. A ticket is consumed with one, and a body that is not stated shows nothing."""
+    sessions = {"session": {"open": Fixture("session", "open", values=tuple({"id": f"s{n}"} for n in range(9)))}}
+    facts = OperationFacts(body=body, path={"sessionId": "{session.id}"})
+    result, _ = judged(
+        lambda _: answer(200, {"data": {}}),
+        a_ticket_opens_its_own_session_only,
+        CONTRACT.operations[name],
+        operations={name: facts},
+        fixtures=sessions,
+    )
+    assert result.outcome is outcome, result

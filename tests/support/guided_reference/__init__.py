@@ -1,0 +1,1 @@
+"""The reference service as two guides describe it: `profiles/guides/kestrel.md` and `heron.md`."""
