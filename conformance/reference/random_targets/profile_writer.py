@@ -61,6 +61,7 @@ def profile_of(target: RandomTarget, document: Table) -> Patch:
         "authorization": _authorization(target),
         "bodies": _bodies(target),
         "idempotency": _idempotency(target, names),
+        "answers": _answers(target),
         "errors": {"volatile": volatile_of(target, names)},
         "fixtures": _fixtures(document["fixtures"], names),
         "operations": {n: _operation(target, names, n, table) for n, table in document["operations"].items()},
@@ -120,6 +121,14 @@ def _bodies(target: RandomTarget) -> Patch:
         "absent_media_type": target.untyped_body,
         "max_bytes": target.max_bytes,
         "max_depth": target.max_depth,
+    }
+
+
+def _answers(target: RandomTarget) -> Patch:
+    has_further = target.extra_members or target.replay == "rewritten"
+    return {
+        "fresh_headers": [target.fresh_header] if target.fresh_header else {"none": "no header is new in each answer"},
+        "further_members": "allowed" if has_further else "never",
     }
 
 
