@@ -238,6 +238,12 @@ class Tenancy:
     status: Annotated[
         ForeignStatus | None, fact("The status for an object of another installation, and for a key of another one.")
     ] = None
+    installation_in_identity: Annotated[
+        Pointer, fact("In the answer of getApiKeyIdentity: what names the installation.")
+    ] = ""
+    installation_in_readiness: Annotated[
+        Pointer, fact("In the answer of getInstallationCredentialReadiness: what names the installation.")
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)

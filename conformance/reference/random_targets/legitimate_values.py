@@ -193,6 +193,8 @@ SUBSETS: Mapping[str, tuple[str, ...]] = {
         "hosted.tickets_single_use",
         "hosted.projection_shared",
         "tenancy.status",
+        "tenancy.installation_in_identity",
+        "tenancy.installation_in_readiness",
         "hosted.unknown_ticket_status",
         "rate_limit",
         "rate_limit.credential",

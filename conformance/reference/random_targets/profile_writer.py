@@ -68,7 +68,11 @@ def profile_of(target: RandomTarget, document: Table) -> Patch:
         "identity": {"scopes": translate_pointer(names, document["identity"]["scopes"])},
         "search": _search(target, names, document["search"]),
         "transitions": _transitions(target, document["transitions"]),
-        "tenancy": {"status": 404 if target.unseen == "not_found" else 403},
+        "tenancy": {
+            "status": 404 if target.unseen == "not_found" else 403,
+            "installation_in_identity": translate_pointer(names, "/data/installationId"),
+            "installation_in_readiness": translate_pointer(names, "/data/installationId"),
+        },
         "hosted": {
             "tickets_single_use": "consumeHostedCheckoutBrowserTicket.consumed" not in target.lenient,
             "unknown_ticket_status": target.ticket_status,
@@ -308,8 +312,8 @@ def _omit_fact(patch: Patch, document: Table, fact: str) -> None:
     table, _, key = fact.partition(".")
     if fact == "fixtures.foreign":
         for kind, states in document["fixtures"].items():
-            if "foreign" in states:
-                patch["fixtures"][kind]["foreign"] = None
+            foreign = [state for state, table in states.items() if state == "foreign" or table.get("foreign")]
+            patch["fixtures"][kind] |= dict.fromkeys(foreign)
     elif fact in ("transitions", "effects", "rate_limit", "revocation"):
         patch[fact] = None
     elif fact == "rate_limit.limit" and patch["rate_limit"] is not None:
