@@ -10,14 +10,19 @@ from conformance.checks.support.registry import check
 from conformance.contract import Operation
 from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
-from conformance.profile.resources import FOREIGN, OperationFacts
+from conformance.profile.resources import OperationFacts
 
 
 def _states(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str] | None]:
-    """Every state, except `foreign`, of the fixture in the path."""
+    """Every state, except those of another installation, of the fixture in the path."""
     path = profile.operations.get(operation.id, OperationFacts()).path
     kinds = {name.partition(".")[0] for name in placeholders(dict(path))} & set(profile.fixtures)
-    found = {f"{kind}-{state}": (kind, state) for kind in kinds for state in profile.fixtures[kind] if state != FOREIGN}
+    found = {
+        f"{kind}-{state}": (kind, state)
+        for kind in kinds
+        for state, fixture in profile.fixtures[kind].items()
+        if not fixture.is_foreign
+    }
     return dict(found) or {"": None}
 
 

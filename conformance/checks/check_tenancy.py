@@ -2,47 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from conformance.checks.support.authorization import OTHER_INSTALLATION, cases, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
+from conformance.contract import Operation
+from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
+from conformance.profile.resources import FOREIGN, OperationFacts, foreign_states
 
 _ON_OBJECTS = ("api-key path",)
 _REFUSAL_STATUSES = (400, 401, 403, 404, 409)
 
 
-async def _own_and_foreign(case: Case) -> tuple[Request, Request]:
+def _foreign_objects(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str] | None]:
+    """Case -> kind and state, for every state in which the profile has another installation's object for the path."""
+    path = profile.operations.get(operation.id, OperationFacts()).path
+    kinds = sorted({name.partition(".")[0] for name in placeholders(dict(path))})
+    found = [(kind, state) for kind in kinds for state in foreign_states(profile.fixtures.get(kind, {}))]
+    return {"" if state == FOREIGN else f"{kind}-{state}": (kind, state) for kind, state in found} or {"": None}
+
+
+def _answered_foreign(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str] | str | None]:
+    """The cases of TEN-3: foreign objects, and the key of another installation."""
+    objects = {f"object{case and '-'}{case}": found for case, found in _foreign_objects(profile, operation).items()}
+    return {**objects, "key": "key"}
+
+
+async def _own_and_foreign(case: Case, foreign: tuple[str, str] | None) -> tuple[Request, Request]:
     """A proven request, and the same one with an object of another installation. Unstated without such an object."""
     kinds = {name.partition(".")[0] for name in placeholders(dict(case.facts.path))}
-    foreign = [kind for kind in sorted(kinds) if case.runtime.fixtures.find(kind, "foreign")]
     case.need(kinds, f"operations.{case.operation.id}.path (from a fixture)", "an id of a fixture is needed")
     case.need(foreign, f"fixtures.{min(kinds)}.foreign", "an object of another installation is needed")
+    assert foreign is not None
     request = await case.arrange()
-    foreign_request = await case.arrange(use=dict.fromkeys(foreign, "foreign"))
+    foreign_request = await case.arrange(use=dict([foreign]))
     return request, request.with_path(**foreign_request.path)
 
 
-@check("TEN-1", on=_ON_OBJECTS)
-async def an_object_of_another_installation_is_out_of_reach(case: Case) -> None:
-    """An object of another installation is refused for a valid key."""
-    request, bad = await _own_and_foreign(case)
+@check("TEN-1", on=_ON_OBJECTS, cases=_foreign_objects)
+async def an_object_of_another_installation_is_out_of_reach(case: Case, foreign: tuple[str, str] | None) -> None:
+    """An object of another installation, in every state that there is, is refused for a valid key."""
+    request, bad = await _own_and_foreign(case, foreign)
     await case.negative(request, bad, _REFUSAL_STATUSES, "an object of another installation", any_refusal=True)
 
 
-@check("TEN-3", on=_ON_OBJECTS, cases={"object": "object", "key": "key"})
-async def what_is_of_another_installation_has_the_stated_status(case: Case, foreign: str) -> None:
+@check("TEN-3", on=_ON_OBJECTS, cases=_answered_foreign)
+async def what_is_of_another_installation_has_the_stated_status(
+    case: Case, foreign: tuple[str, str] | str | None
+) -> None:
     """An object of another installation, and an own one for a key of another installation, get the stated status."""
     status = case.profile.tenancy.status
     case.need(status, "tenancy.status", "the status for another installation's objects is needed")
     assert status is not None
-    if foreign == "object":
-        request, bad = await _own_and_foreign(case)
-    else:
+    if isinstance(foreign, str):
         request = await case.arrange()
         bad = case.as_credential(request, case.foreign_credential())
-    description = f"{'an object' if foreign == 'object' else 'a key'} of another installation"
+    else:
+        request, bad = await _own_and_foreign(case, foreign)
+    description = f"{'a key' if isinstance(foreign, str) else 'an object'} of another installation"
     answer = await case.send_with_retry(bad, description, request)
     if answer.ok:
         raise Inconclusive(f"{description} was served", answer, cause="TEN-1")

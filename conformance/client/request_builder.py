@@ -268,7 +268,7 @@ class Arranger:
                     fixtures.members[fixture.name] = await draw(fixture, known)
                 members = fixtures.members[fixture.name]
             if member not in members:
-                state = fixtures.use.get(kind) or state or default_state(self.profile.fixtures.get(kind, ())) or "STATE"
+                state = fixtures.use.get(kind) or state or default_state(self.profile.fixtures.get(kind, {})) or "STATE"
                 raise MissingFact(f"fixtures.{kind}.{state} (with {member})", f"a fixture with {member!r} is needed")
             values[name] = members[member]
         return values

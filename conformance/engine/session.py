@@ -213,6 +213,7 @@ class Session:
             exclusions={clean(key): clean(reason) for key, reason in self.profile.exclusions.items()},
             provokes=self.profile.rate_limit.provoke,
             answer_schemas={operation.id: operation.response_schema for operation in self.contract.all},
+            further_members=self.profile.answers.further_members,
             waivers=tuple(self.profile.waivers),
             shard=Shard(number + 1, shards, len(all_ids), clean(selection)) if shards > 1 else None,
         )

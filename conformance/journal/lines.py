@@ -77,6 +77,8 @@ class RunStarted(_Line, frozen=True, tag="run"):
     """Whether the profile allows provoking a rate limit."""
     answer_schemas: Mapping[str, str] = {}
     """operationId -> the interface's name of the schema of its 200."""
+    further_members: str = ""
+    """The profile's word on members that schemas do not name: `allowed`, `never`, or empty."""
     waivers: tuple[Waiver, ...] = ()
     shard: Shard | None = None
     shards: int = 0

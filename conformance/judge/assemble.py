@@ -56,7 +56,12 @@ def _run(fold: JournalFold) -> Run:
     interrupted = ends.interruption
     check_results = [*fold.results.values(), *_missing_results(head.planned, fold.results, interrupted)]
     evidence = Evidence.of(
-        exchanges, check_results, head.exclusions, provokes=head.provokes, answer_schemas=head.answer_schemas
+        exchanges,
+        check_results,
+        head.exclusions,
+        provokes=head.provokes,
+        answer_schemas=head.answer_schemas,
+        further_members=head.further_members,
     )
     invariants = invariant_results({r.id: r for r in requirements}, evidence, only_judged=head.filtered)
     results = with_causes((*check_results, *invariants))

@@ -15,9 +15,14 @@ from dataclasses import dataclass, field, replace
 from conformance.core.model import STATUSES, Exchange, Finding, Level, Outcome, Requirement, Result
 from conformance.judge.invariants import SHAPE_CODE, UNREAD_CODE
 
-INVARIANTS = ("STA-1", "STA-2", "ENV-1", "ENV-2", "ENV-3", "ENV-4", "ERR-1", "ERR-2", "RATE-2")
+INVARIANTS = ("STA-1", "STA-2", "ENV-1", "ENV-2", "ENV-3", "ENV-4", "ERR-1", "ERR-2", "RATE-2", "ANS-1", "ANS-2")
 _MAX_EXAMPLES = 5
 _PROVOKE = "rate_limit.provoke"
+_STATED_BY = {"ANS-1": "answers.fresh_headers", "ANS-2": "answers.further_members"}
+_NEEDED = {
+    "answers.fresh_headers": "a header that is new in each answer",
+    "answers.further_members": "whether answers may have members beyond their schemas",
+}
 _OF_SUCCESS = ("STA-2", "ENV-2", "ENV-3", "ENV-4")
 
 Occurrence = tuple[Exchange, Finding]
@@ -37,6 +42,8 @@ class Evidence:
     """Whether the profile permits to provoke the rate limit."""
     answer_schemas: Mapping[str, str] = field(default_factory=dict)
     """operationId -> the interface's name of the schema of its 200."""
+    further_members: str = ""
+    """The profile's `answers.further_members`."""
 
     @classmethod
     def of(
@@ -47,6 +54,7 @@ class Evidence:
         *,
         provokes: bool = False,
         answer_schemas: Mapping[str, str] | None = None,
+        further_members: str = "",
     ) -> Evidence:
         by_operation: dict[str, list[Exchange]] = defaultdict(list)
         violating: dict[str, Exchange] = {}
@@ -63,7 +71,15 @@ class Evidence:
                 for finding in decisive.findings:
                     if finding.requirement != result.requirement:
                         reported_by[decisive.operation, finding.requirement, finding.code] = result
-        return cls(by_operation, results_by_operation, reported_by, exclusions or {}, provokes, answer_schemas or {})
+        return cls(
+            by_operation,
+            results_by_operation,
+            reported_by,
+            exclusions or {},
+            provokes,
+            answer_schemas or {},
+            further_members,
+        )
 
 
 def invariant_results(
@@ -144,10 +160,9 @@ def _violation(blank: Result, occurrences: Sequence[Occurrence]) -> Result:
 def _no_evidence(blank: Result, exchanges: Sequence[Exchange], evidence: Evidence) -> Result:
     results = evidence.results.get(blank.operation, ())
     if blank.requirement == "ENV-4" and any(map(_is_readable, exchanges)):
-        name = evidence.answer_schemas.get(blank.operation, "")
-        return _missing_fact(
-            blank, evidence, f"schemas.{name}", f"a schema of the answer is needed: state schemas.{name}"
-        )
+        return _missing_schema(blank, evidence)
+    if blank.requirement in _STATED_BY and any("STA-1" in exchange.judged for exchange in exchanges):
+        return _unstated_answers(blank, evidence)
     if blank.requirement == "RATE-2":
         return _no_429(blank, evidence, "no 429 was seen")
     if not exchanges:
@@ -160,6 +175,21 @@ def _no_evidence(blank: Result, exchanges: Sequence[Exchange], evidence: Evidenc
     return replace(
         blank, outcome=Outcome.INCONCLUSIVE, message=f"{observation} was seen", cause=f"control:{blank.operation}"
     )
+
+
+def _missing_schema(blank: Result, evidence: Evidence) -> Result:
+    name = evidence.answer_schemas.get(blank.operation, "")
+    return _missing_fact(blank, evidence, f"schemas.{name}", f"a schema of the answer is needed: state schemas.{name}")
+
+
+def _unstated_answers(blank: Result, evidence: Evidence) -> Result:
+    """Where there were answers, and the profile does not say what to judge them by."""
+    fact = _STATED_BY[blank.requirement]
+    if blank.requirement == "ANS-2" and evidence.further_members == "never":
+        return _missing_schema(blank, evidence)
+    if blank.requirement == "ANS-2" and evidence.further_members:
+        return replace(blank, outcome=Outcome.INAPPLICABLE, message=f"further members are allowed ({fact})", fact=fact)
+    return _missing_fact(blank, evidence, fact, f"{_NEEDED[fact]} is needed: state {fact}")
 
 
 def _nothing_sent(blank: Result, results: Sequence[Result]) -> Result:

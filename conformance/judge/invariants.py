@@ -44,6 +44,9 @@ class Invariants:
     def __init__(self, profile: Profile, validators: Validators) -> None:
         self._validators = validators
         self._meta_null = profile.schemas.meta_null
+        self._fresh_headers = profile.answers.fresh_headers
+        self._closed_answers = profile.answers.further_members == "never"
+        self._seen_values: dict[tuple[str, str], str] = {}
         self._authorization_form = AuthorizationForm(profile.authorization.format)
         self._invariants: tuple[tuple[str, Callable[[Answer], bool], Callable[[Answer], Findings]], ...] = (
             ("STA-1", _has_answer, self._status_declared),
@@ -55,6 +58,8 @@ class Invariants:
             ("ERR-1", _is_error, self._error_shape),
             ("ERR-2", _has_answer, self._no_leak),
             ("RATE-2", lambda a: a.status == 429, self._retry_after),
+            ("ANS-1", self._has_fresh_headers, self._headers_are_fresh),
+            ("ANS-2", lambda a: bool(self._schema_of(a)), self._no_further_member),
         )
 
     def judge(self, answer: Answer) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
@@ -168,6 +173,35 @@ class Invariants:
         if value is None or (value.strip().isascii() and value.strip().isdigit()) or _http_date(value):
             return
         yield Finding("RATE-2", "retry-after", f"Retry-After is {value!r}: neither seconds nor a date (RFC 9110)")
+
+    def _has_fresh_headers(self, answer: Answer) -> bool:
+        return bool(self._fresh_headers) and _has_answer(answer) and answer.status not in GATEWAY
+
+    def _headers_are_fresh(self, answer: Answer) -> Findings:
+        """A value counts as repeated within one process of a run."""
+        for name in self._fresh_headers:
+            value = answer.header(name)
+            if not value:
+                yield Finding("ANS-1", f"missing:{name}", f"the {answer.status} has no header {name}")
+                continue
+            first = self._seen_values.setdefault((name, value), answer.id)
+            if first != answer.id:
+                yield Finding("ANS-1", f"repeated:{name}", f"the header {name} has the value that {first} had already")
+
+    def _schema_of(self, answer: Answer) -> str:
+        """The name of the schema whose members an answer is held to; empty where it is not."""
+        if not self._closed_answers or not isinstance(answer.value, dict):
+            return ""
+        name = answer.request.operation.response_schema if answer.ok else ERROR_SCHEMA if _is_error(answer) else ""
+        return name if name and self._validators.knows(name) else ""
+
+    def _no_further_member(self, answer: Answer) -> Findings:
+        name = self._schema_of(answer)
+        if self._validators.problem(name, answer.value):
+            return  # reported by ENV-2, ENV-3, ENV-4 or ERR-1
+        if place := self._validators.unnamed_member(name, answer.value):
+            kind = re.sub(r"/[0-9]+(?=/|$)", "/*", place)
+            yield Finding("ANS-2", f"member:{kind}", f"the answer has a member that {name} does not name: {place}")
 
 
 def _shape(value: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import jsonschema_rs
 
 from conformance.client.redaction.fragments import truncate_for_redaction
 from conformance.core import strict_json as strictjson
+from conformance.judge.member_names import MemberNames
 from conformance.profile.model import Schemas
 
 _MAX_SHOWN: Final = 400
@@ -20,6 +21,7 @@ class Validators:
     def __init__(self, schemas: Schemas) -> None:
         self._schemas: Mapping[str, Any] = schemas.by_name
         self._compiled: dict[str, Any] = {}
+        self._names: dict[str, MemberNames] = {}
 
     def knows(self, name: str) -> bool:
         return name in self._schemas
@@ -33,6 +35,12 @@ class Validators:
         except UnicodeEncodeError:
             # a surrogate by itself in a body that the suite has made: the validator takes no such text
             return _first_problem(self._compiled[name], strictjson.replace_surrogates(value))
+
+    def unnamed_member(self, name: str, value: Any) -> str:
+        """The place of a member that the schema does not name; empty without one. Raises KeyError."""
+        if name not in self._names:
+            self._names[name] = MemberNames(self._schemas[name])
+        return truncate_for_redaction(self._names[name].first_unnamed(value), _MAX_SHOWN)
 
 
 def _first_problem(validator: Any, value: Any) -> str:

@@ -20,6 +20,8 @@ from conformance.profile.facts import (
     Factor,
     FixtureName,
     ForeignStatus,
+    FurtherMembers,
+    HeaderName,
     InFlight,
     JsonValue,
     KeptStatuses,
@@ -105,6 +107,18 @@ class Bodies:
     max_depth: Annotated[
         Count | None, fact("How many objects and arrays may be within each other, the body included; more is 400.")
     ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Facts about every answer, errors included, besides its schema."""
+
+    fresh_headers: Annotated[
+        tuple[HeaderName, ...], fact("Response headers that every answer has, each time with a new value.")
+    ] = ()
+    further_members: Annotated[
+        FurtherMembers, fact("Whether an answer may have members that its schema does not name.")
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +238,12 @@ class Tenancy:
     status: Annotated[
         ForeignStatus | None, fact("The status for an object of another installation, and for a key of another one.")
     ] = None
+    installation_in_identity: Annotated[
+        Pointer, fact("In the answer of getApiKeyIdentity: what names the installation.")
+    ] = ""
+    installation_in_readiness: Annotated[
+        Pointer, fact("In the answer of getInstallationCredentialReadiness: what names the installation.")
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,10 @@ MediaRange = Annotated[
     Meta(pattern=r"^[!-)+-.0-~]+/([!-)+-.0-~]+|\*\+[!-)+-.0-~]+)$"),
     describe_values('a media type, or one suffix, as in "application/*+json"'),
 ]
+FurtherMembers = Annotated[str, _one_of("allowed", "never")]
+HeaderName = Annotated[
+    str, Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"), describe_values("a header name (RFC 9110, section 5.1)")
+]
 Acceptance = Annotated[str, _one_of("accepted", "refused")]
 RefusalStatus = Annotated[int, Meta(ge=400, le=409), describe_values("400, 401, 403, 404 or 409")]
 BadCredential = Annotated[str, _one_of("ignored", "checked")]

@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from conformance.core.model import Waiver
 from conformance.profile.behavior import (
+    Answers,
     Authorization,
     Bodies,
     Hosted,
@@ -151,6 +152,9 @@ class Profile:
     ] = field(default_factory=dict)
     idempotency: Annotated[Idempotency | None, fact("How a call is made idempotent.", placeholders="never")] = None
     bodies: Annotated[Bodies, fact("Facts about request bodies.", placeholders="never")] = field(default_factory=Bodies)
+    answers: Annotated[Answers, fact("Facts about every answer.", placeholders="never")] = field(
+        default_factory=Answers
+    )
     errors_volatile: Annotated[
         Pointers,
         fact(

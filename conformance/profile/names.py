@@ -36,7 +36,20 @@ def _provider_problems(key: Key, table: Mapping[str, Any], states: Mapping[str, 
         )
     if "items" in table and not {"http", "command", "python"} & table.keys():
         yield Problem((*key, "items"), "only http, command and python return several fixtures")
+    yield from _foreign_problems(key, table)
     yield from _origin_problems(key, table, states)
+
+
+def _foreign_problems(key: Key, table: Mapping[str, Any]) -> Iterator[Problem]:
+    if table.get("foreign") is False and key[-1] == FOREIGN:
+        yield Problem((*key, "foreign"), f"is false in the state {FOREIGN!r}", "give the state another name")
+    if table.get("foreign"):
+        for provider in ("call", "from"):
+            if provider in table:
+                hint = "state values, http, command or python"
+                yield Problem(
+                    (*key, "foreign"), f"is stated beside {provider}: the suite makes its own resources", hint
+                )
 
 
 def _origin_problems(key: Key, table: Mapping[str, Any], states: Mapping[str, Any]) -> Iterator[Problem]:

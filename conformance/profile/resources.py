@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
@@ -40,7 +40,7 @@ class HttpCall:
 
 
 FOREIGN: Final = "foreign"
-"""The state of resources of another installation. A placeholder without a state never refers to it."""
+"""A state of resources of another installation. A placeholder without a state never refers to one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,18 @@ class Fixture:
     items: Annotated[Pointer | None, fact("An array in the result: each element is one fixture.")] = None
     """None: the provider returns one fixture at a time."""
     reusable: Annotated[bool, fact("Each may be used repeatedly.")] = False
+    foreign: Annotated[bool, fact("Each belongs to another installation; always so in the state `foreign`.")] = False
     unused_places: tuple[int, ...] | None = None
     """The indices of the `values` that may still be used; None: all of them."""
 
     @property
     def name(self) -> str:
         return f"{self.kind}.{self.state}"
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it belongs to another installation than the keys that the suite uses by default."""
+        return self.foreign or self.state == FOREIGN
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -78,9 +84,21 @@ States = Annotated[
 ]
 
 
-def default_state(states: Iterable[str]) -> str | None:
-    """The state for a placeholder without one: the first that is not another installation's."""
-    return next((state for state in states if state != FOREIGN), None)
+def default_state(states: Mapping[str, Any]) -> str | None:
+    """The state for a placeholder without one: the first that is not another installation's.
+
+    `states`: the fixtures of one kind, or their tables.
+    """
+    return next((state for state, fixture in states.items() if not _is_foreign(state, fixture)), None)
+
+
+def foreign_states(states: Mapping[str, Fixture]) -> tuple[str, ...]:
+    """The states of a kind whose fixtures belong to another installation."""
+    return tuple(state for state, fixture in states.items() if fixture.is_foreign)
+
+
+def _is_foreign(state: str, fixture: Any) -> bool:
+    return state == FOREIGN or bool(fixture.get("foreign") if isinstance(fixture, Mapping) else fixture.foreign)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from conformance.contract import Contract
 from conformance.profile.behavior import scheme_of
 from conformance.profile.names import fixture_problems, placeholder_problems
 from conformance.profile.render import ANSWER, MalformedPlaceholder, placeholders
+from conformance.profile.resources import FOREIGN
 from conformance.profile.schema import facts_schema, walk
 from conformance.profile.source import Key, Problem, nearest
 from conformance.profile.structure import as_list
@@ -229,6 +230,12 @@ def _transitions(document: Document) -> Iterator[Problem]:
         if "status" in table and "leads_to" in table:
             yield Problem((*key, "status"), "is stated beside leads_to: an allowed operation is answered 200")
         states = [f"{k}.{s}" for k, kind in document.get("fixtures", {}).items() for s in kind]
+        foreign = {
+            f"{k}.{s}"
+            for k, kind in document.get("fixtures", {}).items()
+            for s in kind
+            if s == FOREIGN or kind[s].get("foreign")
+        }
         for member in ("fixture", "leads_to"):
             name = table.get(member)
             if name is None:
@@ -236,6 +243,8 @@ def _transitions(document: Document) -> Iterator[Problem]:
             if name not in states:
                 hint = nearest(name, states) or "add it to [fixtures]"
                 yield Problem((*key, member), f"unknown fixture {name}", hint)
+            elif name in foreign:
+                yield Problem((*key, member), f"{name} belongs to another installation")
             elif name.partition(".")[0] != table["fixture"].partition(".")[0]:
                 yield Problem((*key, member), f"{name} is of another kind than {table['fixture']}")
 

@@ -213,6 +213,7 @@ BASE = Policy(
     media_type="application/json",
     error_media_type="application/json",
     merge=webhooks.merge,
+    fresh_headers=("X-Request-Id",),
     counters={
         "removePublicCartPromotion": "absent",
         "consumeHostedCheckoutBrowserTicket": "not_found",

@@ -80,6 +80,8 @@ MAKERS: Mapping[str, Mapping[str, Maker]] = {
         "checked_out": _cart("checked_out"),
         "revoked": _cart("revoked"),
         "foreign": _cart("quoted", "B", promotion=True),
+        "foreign_open": _cart("open", "B"),
+        "foreign_revoked": _cart("revoked", "B"),
     },
     "order": {
         "eligible": _order("eligible"),

@@ -95,6 +95,18 @@ STAGES = (authenticate, authorize, limit, read_key, read_body, reserve, execute)
 def reply(call: Call) -> Generator[float, None, Reply]:
     """Runs a call through its stages and renders the result; yields the seconds to wait. Never raises."""
     answer = yield from _answer(call)
+    return _with_fresh_headers(call, _render_with_hooks(call, answer))
+
+
+def _with_fresh_headers(call: Call, wire_reply: Reply) -> Reply:
+    value = call.policy.fresh_value(call, wire_reply.status)
+    if value is None:
+        return wire_reply
+    headers = tuple((name, value) for name in call.policy.fresh_headers)
+    return Reply(wire_reply.status, (*wire_reply.headers, *headers), wire_reply.body)
+
+
+def _render_with_hooks(call: Call, answer: Answer) -> Reply:
     try:
         for shaper in call.policy.shape:
             answer = shaper(call, answer)

@@ -227,6 +227,10 @@ class Policy:
     """PATCH: (endpoint, changes) -> changed endpoint."""
     shape: tuple[Shaper, ...] = ()
     wire: tuple[WireHook, ...] = ()
+    fresh_headers: tuple[str, ...] = ()
+    """The headers that every reply has."""
+    fresh_value: Callable[[Call, int], str | None] = lambda call, _status: call.request_id
+    """(call, status) -> the value of these headers; None: they are not sent."""
     transport: Transport = Transport()
     counters: Mapping[str, str] = field(default_factory=dict)
     """By operationId, the form in which the control app shows its effects. No entry: a `count` from 0.

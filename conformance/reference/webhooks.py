@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from collections.abc import Iterable
+from typing import Any
 from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, bindparam, insert, select
@@ -28,12 +30,8 @@ _ENDPOINTS = (
     .order_by(objects.c.created_at.desc())
     .limit(MAX_ENDPOINTS)
 )
-_DELIVERIES = (
-    select(deliveries)
-    .where(deliveries.c.installation == bindparam("whose"))
-    .order_by(deliveries.c.created_at.desc())
-    .limit(MAX_DELIVERIES)
-)
+ALL_DELIVERIES = select(deliveries).order_by(deliveries.c.created_at.desc()).limit(MAX_DELIVERIES)
+_DELIVERIES = ALL_DELIVERIES.where(deliveries.c.installation == bindparam("whose"))
 _ADD = insert(deliveries)
 
 
@@ -120,7 +118,11 @@ def emit(db: Connection, call: Call, event: str, payload: JsonObject) -> None:
 
 
 def list_deliveries(call: Call, db: Connection) -> Answer:
-    rows = db.execute(_DELIVERIES, {"whose": call.installation})
+    return list_of(db.execute(_DELIVERIES, {"whose": call.installation}))
+
+
+def list_of(rows: Iterable[Any]) -> Answer:
+    """The answer with these rows of the table `deliveries`."""
     items = [
         {
             "id": row.id,

@@ -26,6 +26,7 @@ _PARTIAL_TABLES = ("fixtures", "operations", "search", "effects", "rate_limit", 
 
 
 _FACT_TABLES = (
+    "answers",
     "authorization",
     "bodies",
     "idempotency",
@@ -33,6 +34,7 @@ _FACT_TABLES = (
     "search",
     "webhooks",
     "hosted",
+    "tenancy",
     "rate_limit",
     "oauth",
 )
@@ -72,7 +74,8 @@ def _exclude(document: Document, fact: str, reference: Mapping[str, Any]) -> Non
     elif fact == "fixtures.foreign":
         foreign = {kind for kind, states in reference["fixtures"].items() if "foreign" in states}
         for kind in foreign & set(document["fixtures"]):
-            document["fixtures"][kind] = {**document["fixtures"][kind], "foreign": dict(_EXCLUSION)}
+            states = {state: table for state, table in document["fixtures"][kind].items() if not table.get("foreign")}
+            document["fixtures"][kind] = {**states, "foreign": dict(_EXCLUSION)}
     elif table == "credentials":
         credential = reference["credentials"][key]
         members = {name: value for name, value in credential.items() if name != "secret"}

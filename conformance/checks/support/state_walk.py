@@ -24,7 +24,6 @@ from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer, AnswerRef
 from conformance.contract import Operation
 from conformance.profile.render import placeholders
-from conformance.profile.resources import FOREIGN
 
 if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine
@@ -58,7 +57,7 @@ def model_of(case: Case) -> WalkModel:
     kind = kind_of(case, case.operation)
     case.require_case(kind, "the id in the path comes from no fixture")
     fixtures = case.profile.fixtures.get(kind, {})
-    states = tuple(state for state, fixture in fixtures.items() if state != FOREIGN and not fixture.values)
+    states = tuple(state for state, fixture in fixtures.items() if not fixture.is_foreign and not fixture.values)
     case.require_case(states, f"fixtures.{kind} are finite lists, which random walks exceed")
     operations = [operation for operation in case.contract.all if kind_of(case, operation) == kind]
     writes = tuple(operation.id for operation in operations if operation.idempotent)

@@ -1,8 +1,12 @@
-"""Faults of the status for objects of another installation: TEN-3."""
+"""Faults of what an installation sees of another one: TEN-1, TEN-2, TEN-3."""
 
 from __future__ import annotations
 
-from conformance.reference.policy import Policy, evolve, with_status
+from sqlalchemy import Connection
+
+from conformance.reference import objects, webhooks
+from conformance.reference.call import Answer, Call
+from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_status
 from conformance.reference.registry import fault
 
 
@@ -24,3 +28,98 @@ def foreign_forbidden(policy: Policy) -> Policy:
 )
 def foreign_is_bad_input(policy: Policy) -> Policy:
     return with_status(evolve(policy, unseen="foreign"), "foreign", 400)
+
+
+@fault(
+    "F445",
+    requirement="TEN-2",
+    title="the list of deliveries holds those of all installations",
+    operations=("listInstallationWebhookDeliveries",),
+    source="a query without the tenant, which one tenant in the test data never showed",
+)
+def deliveries_of_all(policy: Policy) -> Policy:
+    def wrap(_inner: Handler) -> Handler:
+        def handler(_call: Call, db: Connection) -> Answer:
+            return webhooks.list_of(db.execute(webhooks.ALL_DELIVERIES))
+
+        return handler
+
+    return with_handler(policy, "listInstallationWebhookDeliveries", wrap)
+
+
+@fault(
+    "F446",
+    requirement="TEN-2",
+    title="readiness is that of the home installation for every key",
+    operations=("getInstallationCredentialReadiness",),
+    source="a default tenant that is taken where the handler does not pass one on",
+)
+def readiness_of_home(policy: Policy) -> Policy:
+    def wrap(inner: Handler) -> Handler:
+        return lambda call, db: inner(evolve(call, caller=None), db)
+
+    return with_handler(policy, "getInstallationCredentialReadiness", wrap)
+
+
+@fault(
+    "F447",
+    requirement="TEN-2",
+    title="readiness is cached without the installation",
+    operations=("getInstallationCredentialReadiness",),
+    source="a response cache whose key is the path",
+)
+def readiness_is_cached(policy: Policy) -> Policy:
+    cache: list[Answer] = []
+
+    def wrap(inner: Handler) -> Handler:
+        def handler(call: Call, db: Connection) -> Answer:
+            if not cache:
+                cache.append(inner(call, db))
+            return cache[0]
+
+        return handler
+
+    return with_handler(policy, "getInstallationCredentialReadiness", wrap)
+
+
+@fault(
+    "F448",
+    requirement="TEN-3",
+    title="a revoked cart of another installation is a state conflict",
+    source="a query that selects by the state, before the owner is compared",
+)
+def state_before_owner(policy: Policy) -> Policy:
+    def wrap(inner: Handler) -> Handler:
+        def handler(call: Call, db: Connection) -> Answer:
+            found = objects.get(db, call.resource[:100])
+            if found is not None and found.kind == "cart" and found.state == "revoked":
+                policy.guard(call, "cart", found.state)
+            return inner(call, db)
+
+        return handler
+
+    for operation in ("quotePublicCart", "revokePublicCart", "checkoutPublicCart", "removePublicCartPromotion"):
+        policy = with_handler(policy, operation, wrap)
+    return policy
+
+
+@fault(
+    "F449",
+    requirement="TEN-1",
+    title="a cart that was not quoted yet belongs to every installation",
+    operations=("quotePublicCart", "revokePublicCart", "quotePublicCartCheckout"),
+    source="anonymous carts, which get their owner with the first quote",
+)
+def open_carts_are_shared(policy: Policy) -> Policy:
+    def wrap(inner: Handler) -> Handler:
+        def handler(call: Call, db: Connection) -> Answer:
+            found = objects.get(db, call.resource[:100])
+            if found is None or found.kind != "cart" or found.state != "open":
+                return inner(call, db)
+            return inner(evolve(call, policy=evolve(call.policy, sees=lambda _call, _installation: True)), db)
+
+        return handler
+
+    for operation in ("quotePublicCart", "revokePublicCart", "quotePublicCartCheckout"):
+        policy = with_handler(policy, operation, wrap)
+    return policy

@@ -64,6 +64,8 @@ class RandomTarget:
     error: str = "nested"
     meta: str = "all"
     extra_members: bool = False
+    fresh_header: str = "X-Request-Id"
+    """The header that is new in each answer; empty: none."""
     media_type: str = "application/json"
     json_text: str = "compact"
     scopes_form: str = "list"

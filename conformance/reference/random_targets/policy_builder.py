@@ -206,7 +206,9 @@ def _answers(policy: Policy, target: RandomTarget, boundary: Boundary) -> Policy
         policy = answers.extra_members(policy)
     if target.other_methods:
         policy = answers.other_methods(policy)
-    return with_shape(evolve(policy, media_type=target.media_type), boundary.translate_answer)
+    fresh_headers = (target.fresh_header,) if target.fresh_header else ()
+    policy = evolve(policy, media_type=target.media_type, fresh_headers=fresh_headers)
+    return with_shape(policy, boundary.translate_answer)
 
 
 def _without_meta(_call: Call, answer: Answer) -> Answer:

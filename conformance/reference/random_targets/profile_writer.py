@@ -62,13 +62,18 @@ def profile_of(target: RandomTarget, document: Table) -> Patch:
         "authorization": _authorization(target),
         "bodies": _bodies(target),
         "idempotency": _idempotency(target, names),
+        "answers": _answers(target),
         "errors": {"volatile": volatile_of(target, names)},
         "fixtures": _fixtures(document["fixtures"], names),
         "operations": {n: _operation(target, names, n, table) for n, table in document["operations"].items()},
         "identity": {"scopes": translate_pointer(names, document["identity"]["scopes"])},
         "search": _search(target, names, document["search"]),
         "transitions": _transitions(target, document["transitions"]),
-        "tenancy": {"status": 404 if target.unseen == "not_found" else 403},
+        "tenancy": {
+            "status": 404 if target.unseen == "not_found" else 403,
+            "installation_in_identity": translate_pointer(names, "/data/installationId"),
+            "installation_in_readiness": translate_pointer(names, "/data/installationId"),
+        },
         "hosted": {
             "tickets_single_use": "consumeHostedCheckoutBrowserTicket.consumed" not in target.lenient,
             "unknown_ticket_status": target.ticket_status,
@@ -121,6 +126,14 @@ def _bodies(target: RandomTarget) -> Patch:
         "absent_media_type": target.untyped_body,
         "max_bytes": target.max_bytes,
         "max_depth": target.max_depth,
+    }
+
+
+def _answers(target: RandomTarget) -> Patch:
+    has_further = target.extra_members or target.replay == "rewritten"
+    return {
+        "fresh_headers": [target.fresh_header] if target.fresh_header else {"none": "no header is new in each answer"},
+        "further_members": "allowed" if has_further else "never",
     }
 
 
@@ -303,8 +316,8 @@ def _omit_fact(patch: Patch, document: Table, fact: str) -> None:
     table, _, key = fact.partition(".")
     if fact == "fixtures.foreign":
         for kind, states in document["fixtures"].items():
-            if "foreign" in states:
-                patch["fixtures"][kind]["foreign"] = None
+            foreign = [state for state, table in states.items() if state == "foreign" or table.get("foreign")]
+            patch["fixtures"][kind] |= dict.fromkeys(foreign)
     elif fact in ("transitions", "effects", "rate_limit", "revocation"):
         patch[fact] = None
     elif fact == "rate_limit.limit" and patch["rate_limit"] is not None:

@@ -41,7 +41,12 @@ def meta_on_one(policy: Policy) -> Policy:
     return with_shape(policy, shaper, "listPublicMerchantCategories", "listPublicMerchantProducts")
 
 
-@variant("D19", requirement="ENV-2", title="extra top-level members beside data")
+@variant(
+    "D19",
+    requirement="ENV-2",
+    title="extra top-level members beside data",
+    profile={"answers": {"further_members": "allowed"}},
+)
 def extra_members(policy: Policy) -> Policy:
     def shaper(_call: Call, answer: Answer) -> Answer:
         if answer.status != 200:
@@ -49,6 +54,35 @@ def extra_members(policy: Policy) -> Policy:
         return evolve(answer, value={"apiVersion": "1", **answer.value, "links": {"docs": "https://docs.example"}})
 
     return with_shape(policy, shaper)
+
+
+@variant(
+    "V360",
+    requirement="ANS-1",
+    title="two headers are new in each answer: a trace context, and a number that counts answers",
+    profile={"answers": {"fresh_headers": ["traceparent", "requestId"]}},
+)
+def trace_context(policy: Policy) -> Policy:
+    """W3C Trace Context; the number shows that a short value is a new one too."""
+
+    def hook(call: Call, reply: Reply) -> Reply:
+        trace = call.request_id.removeprefix("req_")
+        number = str(call.limiter.count_call())
+        return evolve(
+            reply, headers=(*reply.headers, ("TraceParent", f"00-{trace * 2}-{trace}-01"), ("requestid", number))
+        )
+
+    return with_wire(evolve(policy, fresh_headers=()), hook)
+
+
+@variant(
+    "V361",
+    requirement="ANS-1",
+    title="answers have no header of their own",
+    profile={"answers": {"fresh_headers": {"none": "answers have no request id"}}},
+)
+def no_own_headers(policy: Policy) -> Policy:
+    return evolve(policy, fresh_headers=())
 
 
 @variant("D27", requirement="STA-1", title="HEAD 200/404/405, OPTIONS 204/404, other methods 404/405 any body")

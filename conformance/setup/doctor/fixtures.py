@@ -12,7 +12,7 @@ from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core.errors import FixtureError
 from conformance.profile.render import placeholders
-from conformance.profile.resources import FOREIGN, Fixture
+from conformance.profile.resources import Fixture
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
 
 
@@ -48,7 +48,7 @@ def _used_members(runtime: Runtime, fixture: Fixture) -> Iterator[str]:
         for name in placeholders([dict(facts.path), facts.body, list(facts.bodies), dict(facts.query)]):
             kind, _, rest = name.partition(".")
             state, _, member = rest.rpartition(".")
-            if name not in known and kind == fixture.kind and state in ("", fixture.state) and fixture.state != FOREIGN:
+            if name not in known and kind == fixture.kind and state in ("", fixture.state) and not fixture.is_foreign:
                 yield member
 
 
@@ -62,7 +62,7 @@ async def _read_fact(runtime: Runtime, fixture: Fixture, members: Members, name:
         answer = await _send_read(runtime, read, {fixture.kind: members})
     except (MissingFact, FixtureError, NotSent) as error:
         return unsure(name, f"yields {example}; {read.id} could not be called: {error}")
-    if fixture.state == FOREIGN:
+    if fixture.is_foreign:
         if answer.ok:
             return wrong(name, f"{example} is readable with the home installation's key", "use another installation's")
         return proven(name, f"yields {example}, hidden from the home installation: {answer.summary}")

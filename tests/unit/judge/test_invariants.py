@@ -17,7 +17,7 @@ from conformance.judge.invariant_results import INVARIANTS
 from conformance.judge.invariants import Invariants
 from conformance.judge.leaks import find_leaks
 from conformance.judge.validators import Validators
-from conformance.profile.behavior import Authorization
+from conformance.profile.behavior import Answers, Authorization
 from conformance.profile.model import Profile, Schemas
 
 OPERATIONS = load_contract().operations
@@ -305,3 +305,39 @@ def test_what_is_too_large_may_be_refused_before_the_service_sees_it(status: int
     assert judge(status, b"<h1>too large</h1>", **size) == {}
     assert judge(status, b"<h1>too large</h1>").keys() == {"STA-1", "ERR-1"}
     assert judge(500, b"<h1>oops</h1>", **size).keys() == {"STA-1", "ERR-1"}
+
+
+def _findings(facts: Answers, *answers: Answer) -> list[str]:
+    """The codes of all findings, in the order of the answers; the schemas are `SCHEMAS`."""
+    declared = Schemas(SCHEMAS)
+    invariants = Invariants(
+        Profile("p", "http://t", Authorization("Bearer {key}"), schemas=declared, answers=facts), Validators(declared)
+    )
+    return [finding.code for answer in answers for finding in invariants.judge(answer)[1] if finding.code != "shape"]
+
+
+IDENTITY = {"data": {"scopes": []}}
+
+
+def _answer(number: int, status: int, body: Any, **headers: str) -> Answer:
+    told = (("Content-Type", "application/json"), *headers.items())
+    return Answer(f"x{number}", OBJECT, "http://t/a", (), b"", status, told, json.dumps(body).encode())
+
+
+def test_a_header_that_is_new_in_each_answer_is_there_and_new() -> None:
+    """Its case does not count; the answer of a gateway needs none."""
+    good = [_answer(1, 200, IDENTITY, Trace="a"), _answer(2, 404, {"code": "no"}, trace="b")]
+    facts = Answers(fresh_headers=("trace",))
+    assert _findings(facts, *good, Answer("x3", OBJECT, "http://t/a", (), b"", 503)) == []
+    assert _findings(facts, good[0], _answer(2, 404, {"code": "no"}, trace="a")) == ["repeated:trace"]
+    assert _findings(facts, _answer(1, 404, {"code": "no"}), _answer(2, 200, IDENTITY, trace="")) == [
+        "missing:trace",
+        "missing:trace",
+    ]
+
+
+def test_a_member_that_no_schema_names_is_found_where_the_profile_says_never() -> None:
+    """In errors too; what is allowed, or not stated, is not looked at."""
+    answers = [_answer(1, 200, {"data": {"scopes": [], "m": 1}, "more": 1}), _answer(2, 404, {"code": "no", "at": 1})]
+    assert _findings(Answers(further_members="never"), *answers) == ["member:/data/m", "member:/at"]
+    assert _findings(Answers(further_members="allowed"), *answers) == _findings(Answers(), *answers) == []

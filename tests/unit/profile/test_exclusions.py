@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.core.errors import ProfileError
+from conformance.profile.documentation import all_facts
 from conformance.profile.exclusions import exclusion_of, extract_exclusions
 from conformance.profile.loader import load_profile, profile_from_document
 from conformance.profile.model import Profile
@@ -139,3 +140,51 @@ def test_an_exclusion_changes_the_digest() -> None:
     """Equal digests judge alike, and an exclusion is part of what a verdict rests on."""
     assert loaded("").digest != loaded('[oauth]\nnone = "no codes"').digest
     assert loaded('[oauth]\nnone = "other"').digest != loaded('[oauth]\nnone = "no codes"').digest
+
+
+NOT_OF_THE_TARGET = ("name", "base_url", "description", "variables", "tls", "limits", "waivers", "authorization.format")
+"""What a run needs, and what no target lacks."""
+BEHAVIOR = (
+    "answers",
+    "authorization",
+    "bodies",
+    "errors",
+    "hosted",
+    "idempotency",
+    "identity",
+    "oauth",
+    "oauth.status",
+    "rate_limit",
+    "revocation",
+    "search",
+    "tenancy",
+    "webhooks",
+)
+"""Tables whose facts are each a question of its own."""
+
+
+def _with_tables(key: str) -> list[str]:
+    parts = key.split(".")
+    return [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+
+
+def test_every_fact_about_a_target_can_be_excluded_by_itself_or_with_its_table() -> None:
+    """Silence and absence are never confused: `none` is possible wherever a target may lack what the fact is about."""
+    excludable = {fact.key for fact in all_facts() if fact.excludable}
+    rest = [fact.key for fact in all_facts() if not excludable & {*_with_tables(fact.key)}]
+    tables = ("authorization", "credentials", "fixtures")  # their members can be excluded, or are the way to the target
+    assert [key for key in rest if key not in tables and not {*NOT_OF_THE_TARGET} & {*_with_tables(key)}] == []
+
+
+@pytest.mark.parametrize("table", BEHAVIOR)
+def test_each_fact_of_behavior_can_be_excluded_by_itself(table: str) -> None:
+    """A target that has no answer to one question may have one to the next."""
+    facts = [fact.key for fact in all_facts() if fact.key.rpartition(".")[0] == table]
+    assert facts
+    for key in {*facts} - {"authorization.format"}:
+        document: dict[str, Any] = {}
+        place = document
+        for part in key.split(".")[:-1]:
+            place = place.setdefault(part, {})
+        place[key.rpartition(".")[2]] = {"none": "it has none"}
+        assert extract_exclusions(document)[1].reasons == {key: "it has none"}, key

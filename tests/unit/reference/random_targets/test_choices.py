@@ -228,6 +228,9 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     ("meta", {"meta": "search"}, meta_of, [True, True, True], [True, False, False]),
     ("meta", {"meta": "none"}, meta_of, [True, True, True], [False, False, False]),
     ("extra_members", {"extra_members": True}, look.has("getApiKeyIdentity", "links"), False, True),
+    *(("fresh_header", {"fresh_header": name},
+       lambda api, name=name: (name or "X-Request-Id") in api.send("getApiKeyIdentity").headers, not name, bool(name))
+      for name in CHOICES["fresh_header"][1:]),
     *(("media_type", {"media_type": kind}, look.media("getApiKeyIdentity"), "application/json", kind)
       for kind in CHOICES["media_type"][1:]),
     ("json_text", {"json_text": "pretty"}, lambda api: "\n" in raw_json(api), False, True),

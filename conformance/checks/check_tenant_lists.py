@@ -1,0 +1,137 @@
+"""What an installation is shown is its own: deliveries, readiness, identity (TEN-2)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.request import Request
+from conformance.client.request_builder import MissingFact
+from conformance.client.response import Answer
+from conformance.contract import Operation
+from conformance.core import json_pointer as pointer
+from conformance.core import strict_json as strictjson
+from conformance.profile.model import Credential
+from conformance.profile.render import placeholders
+from conformance.profile.resources import foreign_states
+
+_ROUNDS = 3
+
+
+def _other_key(case: Case, *operations: str) -> str:
+    """An active key of another installation with the scopes of these operations. Unstated without one."""
+    home = case.runtime.arranger.home
+    scopes = {case.contract.operations[name].scope for name in operations} - {None, ""}
+
+    def suits(candidate: Credential) -> bool:
+        return candidate.active and candidate.installation != home and scopes <= candidate.scopes
+
+    found = [name for name, candidate in case.profile.credentials.items() if suits(candidate)]
+    case.need_credential(found, f"an active key of a second installation with {sorted(scopes)} is needed", suits)
+    return found[0]
+
+
+async def _endpoint_of(case: Case, key: str) -> list[str]:
+    """Texts that name a new endpoint of another installation: its id, and what of its body is unique."""
+    create = await case.arrange(case.contract.operations["createInstallationWebhook"], credential=key)
+    answer = await case.control(create, "an endpoint of another installation")
+    where = case.profile.webhooks.id
+    found = [str(pointer.get(answer.value, where))] if where and pointer.has(answer.value, where) else []
+    if (text := str(create.scope["unique"])) in str(create.body):
+        found.append(text)
+    # a number may be the id of another resource: kinds are often numbered separately
+    found = [value for value in found if len(value) > 5 and not value.isdecimal()]
+    case.need(found or not where, "webhooks.id", "the place of the new endpoint's id is needed")
+    case.require_case(found, "the id of the other installation's endpoint may occur by chance")
+    return found
+
+
+def _foreign_of(case: Case, operation: Operation) -> Mapping[str, str]:
+    """Kind -> a state of another installation, for the ids in the operation's path; empty without one."""
+    path = case.runtime.arranger.facts(operation).path
+    kinds = {name.partition(".")[0] for name in placeholders(dict(path))}
+    states = {kind: foreign_states(case.profile.fixtures.get(kind, {})) for kind in kinds}
+    return {kind: found[0] for kind, found in states.items() if found}
+
+
+async def _events_of(case: Case, key: str) -> list[Request]:
+    """Calls of another installation on its own orders and carts, any of which may cause a delivery."""
+    scopes = case.profile.credentials[key].scopes
+    requests = []
+    for operation in case.contract.select(["orders", "carts"]):
+        if operation.idempotent and (not operation.scope or operation.scope in scopes):
+            use = _foreign_of(case, operation)
+            try:
+                if use:
+                    requests.append(await case.arrange(operation, use=use, credential=key, prove_control=False))
+            except MissingFact:
+                continue
+    return requests
+
+
+def _shows(answer: Answer, texts: list[str]) -> bool:
+    """Whether a member of the answer is one of these texts, or a longer text, such as a URL, ends in one."""
+    values = [str(value) for _, value in pointer.leaves(answer.value)] if isinstance(answer.value, dict) else []
+    return any(value == text or value.endswith(f"/{text}") for value in values for text in texts)
+
+
+async def _names_own_endpoint(case: Case, texts: list[str]) -> bool:
+    """Whether this installation's key can update an endpoint of that id: each installation may count its own."""
+    update = await case.arrange(case.contract.operations["updateInstallationWebhook"])
+    name = update.operation.path_parameters[0]
+    return (await case.send(update.with_path(**{name: texts[0]}), "an own endpoint of that id")).ok
+
+
+@check("TEN-2", on="listInstallationWebhookDeliveries")
+async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
+    """What is delivered to an endpoint of another installation is in its own list, and not in this one's."""
+    key = _other_key(case, case.operation.id, "createInstallationWebhook")
+    own_list = await case.arrange()
+    foreign_list = case.as_credential(own_list, key)
+    texts = await _endpoint_of(case, key)
+    for _ in range(_ROUNDS):
+        events = await _events_of(case, key)
+        case.require_case(events, "no fixture of another installation could cause a delivery")
+        await asyncio.gather(*(case.send(event, "an event of another installation") for event in events))
+        foreign_answer, answer = await asyncio.gather(
+            case.control(foreign_list, "the other installation's list"), case.control(own_list, "the own list")
+        )
+        if _shows(answer, texts):
+            if await _names_own_endpoint(case, texts):
+                raise Inconclusive("an own endpoint has the id of the other installation's", answer, cause="TEN-1")
+            message = "a delivery to an endpoint of another installation is listed"
+            raise case.violation(message, foreign_answer, answer, expected="nothing of it")
+        if _shows(foreign_answer, texts):
+            return
+    raise Inconclusive(f"no delivery to the new endpoint shows in its installation's own list, in {_ROUNDS} rounds")
+
+
+_SHOWN_BY = {
+    "getInstallationCredentialReadiness": "installation_in_readiness",
+    "getApiKeyIdentity": "installation_in_identity",
+}
+
+
+@check("TEN-2", on=tuple(_SHOWN_BY))
+async def the_installation_that_is_named_is_the_callers(case: Case) -> None:
+    """Keys of two installations get two names, and a second key of this one gets the name that the first one gets."""
+    fact = _SHOWN_BY[case.operation.id]
+    where = getattr(case.profile.tenancy, fact)
+    case.need(where, f"tenancy.{fact}", "the place that names the installation is needed")
+    foreign = _other_key(case, case.operation.id)
+    home = case.runtime.arranger.credentials(scope=case.operation.scope or "")
+    request = await case.arrange()
+    answers, names = [], []
+    for key in (home[0].name, foreign, *(credential.name for credential in home[1:2])):
+        answers.append(await case.control(case.as_credential(request, key), f"the key {key!r}"))
+        if not pointer.has(answers[-1].value, where):
+            raise case.violation(f"the answer has no {where}", answers[-1], expected="the name of the installation")
+        names.append(pointer.get(answers[-1].value, where))
+    if strictjson.is_equal(names[0], names[1]):
+        raise case.violation("keys of two installations get one name", *answers[:2], observed=str(names[0]))
+    if len(names) > 2 and not strictjson.is_equal(names[0], names[2]):
+        message = "two keys of one installation get two names"
+        raise case.violation(message, answers[0], answers[2], expected=str(names[0]), observed=str(names[2]))
