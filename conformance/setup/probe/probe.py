@@ -28,6 +28,7 @@ from conformance.setup.probe import openapi as probe_openapi
 from conformance.setup.probe import operations as probe_operations
 from conformance.setup.probe import schemas as probe_schemas
 from conformance.setup.probe import search as probe_search
+from conformance.setup.probe.comments import Comments, read_comments
 from conformance.setup.probe.context import Probe, open_probe, provisional_profile
 from conformance.setup.probe.draft import Draft
 from conformance.setup.probe.options import ProbeOptions, read_fragment, read_secret
@@ -113,8 +114,13 @@ def _initial_draft(options: ProbeOptions) -> Draft:
     }
     if options.variables:
         user_facts["variables"] = {**user_facts.get("variables", {}), **options.variables}
-    defaults = {"name": "", "base_url": ""}
-    draft = Draft(defaults, user_facts, options.fixtures.name if options.fixtures else "--var")
+    draft = Draft(
+        facts={"name": "", "base_url": ""},
+        user_facts=user_facts,
+        source=options.fixtures.name if options.fixtures else "",
+        other_sources={("variables", name): "from --var" for name in options.variables},
+        comments=read_comments(options.fixtures.read_text(encoding="utf-8")) if options.fixtures else Comments(),
+    )
     draft.state(("name",), options.profile_name, "used in reports and folder names")
     draft.state(("base_url",), options.base_url.rstrip("/"), "from --base-url; the option overrides it in a run")
     for source in options.keys:
@@ -202,9 +208,14 @@ def _header(options: ProbeOptions, requests: int) -> list[str]:
 
 
 def _add_user_todos(draft: Draft, contract: Contract) -> None:
+    for kind in draft.facts.get("fixtures") or ():
+        draft.drop_todo("fixtures", f"[fixtures.{kind}.STATE]")
     for table, line, description, facts in _USER_TODOS:
-        if not draft.facts.get(table):
-            draft.todo(table, line, f"{description}; it enables {_describe_requirements(contract, facts)}")
+        requirements = _describe_requirements(contract, facts)
+        if any(name.partition(".")[0] == table for name in draft.todos):
+            draft.note(table, f"[{table}] enables {requirements}")
+        elif not draft.facts.get(table):
+            draft.todo(table, line, f"{description}; it enables {requirements}")
     credentials = draft.facts.get("credentials") or {}
     if not any(credential.get("status", "active") != "active" for credential in credentials.values()):
         draft.todo("credentials", "--key revoked=env:...", "a revoked or expired key; it enables AUTH-4")
