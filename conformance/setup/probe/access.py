@@ -144,7 +144,7 @@ async def probe_scopes(probe: Probe) -> None:
     table: Mapping[str, Any] = probe.draft.get("credentials") or {}
     installations = {name: credential.get("installation", "") for name, credential in table.items()}
     installations_known = bool(installations.get(probe.main_credential))
-    scopes_known = any(credential["scopes"] for credential in table.values())
+    scopes_known = any(credential.get("scopes") for credential in table.values())
     for name, credential in list(table.items()):
         if credential.get("status") != "active":
             continue

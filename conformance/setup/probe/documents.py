@@ -45,6 +45,11 @@ def read_openapi_document(source: str, profile: Profile) -> dict[str, Any]:
     return _compose(parts.rewrite(document, location), base, parts.contents)
 
 
+def is_readable_location(source: str) -> bool:
+    """Whether it is the path of a file that exists, or an http or https URL; nothing is fetched."""
+    return bool(_URL.match(source)) or ("\0" not in source and Path(source).is_file())
+
+
 def _parse(location: str, read: Read) -> tuple[dict[str, Any], str]:
     text, location = read(location)
     if text.lstrip("\ufeff \t\r\n")[:200].lower().startswith(("<!doctype", "<html", "<?xml")):

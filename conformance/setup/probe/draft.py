@@ -88,14 +88,14 @@ class Draft:
     """By table."""
 
     def __post_init__(self) -> None:
-        self.facts = _merge(self.facts, self.user_facts)
+        self.facts = merge_facts(self.facts, self.user_facts)
 
     def is_stated(self, *key: str) -> bool:
         """Whether the user stated the key."""
-        return _has_key(self.user_facts, key)
+        return has_key(self.user_facts, key)
 
     def has(self, *key: str) -> bool:
-        return _has_key(self.facts, key)
+        return has_key(self.facts, key)
 
     def get(self, *key: str) -> Any:
         """The value of the key, or None."""
@@ -155,7 +155,7 @@ class Draft:
 
         In facts of the user only credentials are redacted: secrets of their fixtures, such as tickets, are needed.
         """
-        self.facts = _merge(secrets.redact_json(self.facts), credentials.redact_json(dict(self.user_facts)))
+        self.facts = merge_facts(secrets.redact_json(self.facts), credentials.redact_json(dict(self.user_facts)))
         self.evidence = {key: secrets.clean(reason) for key, reason in self.evidence.items()}
         self.notes = {table: list(map(secrets.clean, notes)) for table, notes in self.notes.items()}
         for todo in (todo for entries in self.todos.values() for todo in entries):
@@ -296,7 +296,7 @@ def _get(value: Any, key: Key) -> Any:
     return value
 
 
-def _has_key(value: Any, key: Key) -> bool:
+def has_key(value: Any, key: Key) -> bool:
     for name in key:
         if not isinstance(value, Mapping) or name not in value:
             return False
@@ -304,12 +304,13 @@ def _has_key(value: Any, key: Key) -> bool:
     return True
 
 
-def _merge(facts: Mapping[str, Any], user_facts: Mapping[str, Any]) -> dict[str, Any]:
+def merge_facts(facts: Mapping[str, Any], user_facts: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of `facts` with those of the user, which come first where both state one."""
     merged = dict(facts)
     for name, value in user_facts.items():
         current = merged.get(name)
         are_tables = isinstance(value, Mapping) and isinstance(current, Mapping)
-        merged[name] = _merge(current, value) if are_tables else _copy_tables(value)  # type: ignore[arg-type]
+        merged[name] = merge_facts(current, value) if are_tables else _copy_tables(value)  # type: ignore[arg-type]
     return merged
 
 
