@@ -104,56 +104,58 @@ def probe(base_url: str, keys: tuple[str, ...], output: Path, **parameters: Any)
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="The draft; prompted for if omitted."
 )
 @_add_shared_options
-def init(base_url: str, keys: tuple[str, ...], output: Path | None, **parameters: Any) -> None:
-    """Prompt for what a first profile needs, then draft it. Every prompt has an option.
+@click.option("--restart", is_flag=True, help="Discard the answers of an interrupted init.")
+def init(base_url: str, keys: tuple[str, ...], output: Path | None, restart: bool, **parameters: Any) -> None:
+    """Ask for what only a person knows of the target, then draft its first profile.
+
+    Each question names the requirements that its answer enables. Every answer is stored beside the profile, without
+    secrets: after Ctrl-C or an error the same command continues, and the file is removed at the end. Without a terminal
+    nothing is asked: the options are enough.
 
     \b
     Examples:
       conformance init
+      conformance init -o profiles/staging.toml                # also continues an interrupted one
+      conformance init -o profiles/staging.toml --restart      # from the first question
       conformance init --base-url http://127.0.0.1:8080 --key env:SHOP_KEY -o profiles/mine.toml
+      conformance init --base-url https://staging.example/shop --key env:FULL --openapi shop.yaml --fixtures known.toml
     """
     from conformance.core.errors import UsageError
 
-    is_interactive = sys.stdin.isatty()
-    missing = [option for option, value in (("--base-url", base_url), ("--key", keys)) if not value]
-    if missing and not is_interactive:
+    if sys.stdin.isatty():
+        _draft_interactively(base_url, keys, output, parameters, restart=restart)
+        return
+    if missing := [option for option, value in (("--base-url", base_url), ("--key", keys)) if not value]:
         hint = "use these options, or run it in a terminal"
         raise UsageError("cannot prompt: the input is no terminal", where=" and ".join(missing), hint=hint)
-    base_url = base_url or click.prompt(
-        "The target's base URL (what comes before /api/v1)", default="http://127.0.0.1:8080"
-    )
-    keys = keys or _prompt_keys()
-    if is_interactive:
-        parameters["openapi"] = parameters["openapi"] or _prompt_optional("Its OpenAPI document, file or URL")
-        parameters["fixtures"] = parameters["fixtures"] or (
-            Path(path) if (path := _prompt_optional("A file with fixtures")) else None
-        )
-    if output is None:
-        output = Path(click.prompt("The profile", default=str(_DEFAULT_OUTPUT))) if is_interactive else _DEFAULT_OUTPUT
-    if is_interactive and output.exists() and not parameters["force"]:
-        parameters["force"] = click.confirm(f"{output} exists already. Overwrite it?", default=False)
-    _print_next_steps(_draft(base_url, keys, output, parameters))
+    _print_next_steps(_draft(base_url, keys, output or _DEFAULT_OUTPUT, parameters))
 
 
-def _prompt_keys() -> tuple[str, ...]:
-    """Prompts for the source of a key; a secret itself is refused and not repeated."""
-    from conformance.core.errors import UsageError
-    from conformance.setup.probe.options import key_source
+def _draft_interactively(
+    base_url: str, keys: tuple[str, ...], output: Path | None, parameters: dict[str, Any], *, restart: bool
+) -> None:
+    """Asks, drafts, and removes the stored answers."""
+    from conformance.cli.init import answers_of_options, ask_questions, print_stop, prompt_output
+    from conformance.core.errors import ConformanceError
+    from conformance.setup.questionnaire.answer_file import remove_answers
+    from conformance.setup.questionnaire.questions import key_options, stated_facts
 
-    while True:
-        source = click.prompt(
-            "The source of a key with every scope (env:VARIABLE, file:PATH, command:...)", default="env:API_KEY"
-        )
-        try:
-            key_source(source)
-        except UsageError as error:
-            click.echo(str(error), err=True)
-            continue
-        return (source,)
-
-
-def _prompt_optional(question: str) -> str:
-    return str(click.prompt(f"{question} (Enter: none)", default="", show_default=False)).strip()
+    if output is None or (output.exists() and not parameters["force"]):
+        output, parameters["force"] = prompt_output(output or _DEFAULT_OUTPUT, force=parameters["force"])
+    if output == _DEFAULT_OUTPUT:
+        output.parent.mkdir(exist_ok=True)
+    option_answers, other_keys = answers_of_options(base_url, keys, parameters["openapi"], parameters["fixtures"])
+    try:
+        answers = ask_questions(output, option_answers, restart=restart)
+        parameters["openapi"] = answers["openapi"]
+        parameters["fixtures"] = Path(answers["fixtures"]) if answers["fixtures"] else None
+        sources = (*key_options(answers), *other_keys)
+        draft = _draft(answers["base_url"], sources, output, {**parameters, "answers": stated_facts(answers)})
+    except (click.Abort, KeyboardInterrupt, ConformanceError):
+        print_stop(output)
+        raise
+    remove_answers(output)
+    _print_next_steps(draft)
 
 
 def _draft(base_url: str, keys: Sequence[str], output: Path, parameters: dict[str, Any]) -> DraftResult:

@@ -54,21 +54,60 @@ def read_document(path: Path) -> dict[str, Any]:
     """The object in a JSON or YAML file. Raises ProfileError."""
     try:
         text = path.read_text(encoding="utf-8")
-        document = json.loads(text) if path.suffix == ".json" else _to_json(yaml.load(text, Loader=_Yaml))
     except OSError as error:
         raise ProfileError(f"cannot be read: {error.strerror}", where=str(path)) from error
-    except json.JSONDecodeError as error:
-        raise ProfileError(f"is not valid JSON: {error.msg}", where=f"{path}:{error.lineno}") from error
-    except yaml.YAMLError as error:
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-        where = f"{path}:{mark.line + 1}" if mark else str(path)
-        raise ProfileError(f"is not valid YAML: {problem or 'unreadable'}", where=where) from error
-    except (ValueError, TypeError) as error:
-        raise ProfileError(f"is not JSON or YAML text: {str(error).splitlines()[0]}", where=str(path)) from error
+    except ValueError as error:
+        raise ProfileError(f"is not JSON or YAML text: {error}", where=str(path)) from error
+    return parse_document(text, str(path))
+
+
+def parse_document(text: str, where: str) -> dict[str, Any]:
+    """The object in a text of JSON or YAML, of a file or URL. Raises ProfileError.
+
+    A text that begins as a JSON object is JSON unless it is YAML only; the end of the name decides which error is
+    reported.
+    """
+    text = text.removeprefix("\ufeff")
+    is_json = where.endswith(".json") or text.lstrip()[:1] == "{"
+    try:
+        document = _parse_json(text, where) if is_json else _parse_yaml(text, where)
+    except ProfileError as error:
+        document = _parse_other(text, where, is_json=is_json)
+        if document is None:
+            raise error from None
     if not isinstance(document, dict):
         hint = "an OpenAPI document or a map of names to schemas"
-        raise ProfileError("must hold an object", where=str(path), hint=hint)
+        raise ProfileError("must hold an object", where=where, hint=hint)
     return document
+
+
+def _parse_other(text: str, where: str, *, is_json: bool) -> dict[str, Any] | None:
+    """The object in a text of the other language; None if there is none."""
+    try:
+        document = _parse_yaml(text, where) if is_json else _parse_json(text, where)
+    except ProfileError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _parse_json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ProfileError(f"is not valid JSON: {error.msg}", where=f"{where}:{error.lineno}") from error
+    except (ValueError, RecursionError) as error:
+        raise ProfileError(f"is not valid JSON: {error}", where=where) from error
+
+
+def _parse_yaml(text: str, where: str) -> Any:
+    try:
+        return _to_json(yaml.load(text, Loader=_Yaml))
+    except yaml.YAMLError as error:
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        place = f"{where}:{mark.line + 1}" if mark else where
+        raise ProfileError(f"is not valid YAML: {problem or 'unreadable'}", where=place) from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ProfileError(f"is not JSON or YAML text: {str(error).splitlines()[0]}", where=where) from error
 
 
 def _to_json(value: Any) -> Any:

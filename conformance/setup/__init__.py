@@ -1,3 +1,3 @@
-"""Commands before a run: probe drafts a profile, doctor verifies the set-up, plan lists the planned requests."""
+"""Commands before a run: init asks, probe drafts a profile, doctor verifies the set-up, plan lists the requests."""
 
-__all__ = ["doctor", "plan", "probe"]
+__all__ = ["doctor", "plan", "probe", "questionnaire"]

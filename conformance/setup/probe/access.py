@@ -58,8 +58,7 @@ def _describe_keys(count: int) -> str:
 
 def state_default_format(probe: Probe, reason: str) -> None:
     """States a default format, which a profile requires, and marks it with a TODO."""
-    probe.draft.state(("authorization", "format"), "Bearer {key}", f"TODO assumed: {reason}")
-    probe.draft.todo("authorization", "", "the format of the Authorization header")
+    probe.draft.state(("authorization", "format"), "Bearer {key}", f"TODO assumed, {reason}: state its format")
     probe.echo(f"  Authorization: {reason}")
 
 
@@ -145,7 +144,7 @@ async def probe_scopes(probe: Probe) -> None:
     table: Mapping[str, Any] = probe.draft.get("credentials") or {}
     installations = {name: credential.get("installation", "") for name, credential in table.items()}
     installations_known = bool(installations.get(probe.main_credential))
-    scopes_known = any(credential["scopes"] for credential in table.values())
+    scopes_known = any(credential.get("scopes") for credential in table.values())
     for name, credential in list(table.items()):
         if credential.get("status") != "active":
             continue

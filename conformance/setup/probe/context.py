@@ -136,6 +136,9 @@ def provisional_profile(draft: Draft, directory: Path, schemas: Schemas) -> Prof
     """The profile of a draft, with defaults for facts that every request needs. Raises ProfileError."""
     facts = {name: value for name, value in draft.facts.items() if name != "schemas"}
     facts.setdefault("authorization", {"format": "Bearer {key}"})
+    query = facts.get("search", {}).get("query", {})
+    if query and "none" not in query:  # the user may state a part of it, which the probe completes
+        facts["search"] = {**facts["search"], "query": {**_DEFAULT_QUERY, **query}}
     profile = profile_from_document(facts, directory=directory)
     search = profile.search if profile.search.query else replace(profile.search, query=_DEFAULT_QUERY)
     return replace(profile, idempotency=profile.idempotency or DEFAULT_IDEMPOTENCY, search=search, schemas=schemas)

@@ -8,26 +8,22 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-import httpx
-
-from conformance.client.reachability import client_for
 from conformance.contract import Contract, Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.errors import ProfileError, UsageError
 from conformance.profile.model import Profile
-from conformance.profile.schemas import load_schemas, read_document
+from conformance.profile.schemas import load_schemas
+from conformance.setup.probe.documents import read_openapi_document
+from conformance.setup.probe.query_values import example_of, merge, values_in, values_of_parameters
 
 ERROR: Final = "PublicErrorResponse"
-_MAX_BYTES: Final = 8 * 1024 * 1024
-_TIMEOUT_S: Final = 15.0
 _KEY_NAME: Final = re.compile(r"idempot|repeatab|dedup|request[-_]?(key|id)|operation[-_]?key|^_?key$", re.IGNORECASE)
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
@@ -55,8 +51,12 @@ def read_openapi(source: str, profile: Profile, contract: Contract) -> OpenApiFa
     """Reads the document at a path or URL. Raises UsageError or ProfileError if it cannot be read."""
     if not source:
         return OpenApiFacts()
-    document = _read_source(source, profile)
+    document = read_openapi_document(source, profile)
     schema_map = _SchemaMap(document, contract)
+    if document["paths"] and not schema_map.entries and not schema_map.evidence:
+        paths = ", ".join(list(document["paths"])[:4])
+        hint = "paths are compared from their end, so that a prefix may differ"
+        raise UsageError(f"describes no operation of the interface: its paths are {paths}", where=source, hint=hint)
     kept_document = schema_map.schema_document()
     unusable = _remove_unusable(kept_document, schema_map, contract)
     return OpenApiFacts(
@@ -67,44 +67,9 @@ def read_openapi(source: str, profile: Profile, contract: Contract) -> OpenApiFa
         unusable=unusable,
         key_locations=tuple(dict.fromkeys(_key_locations(document, schema_map, contract))),
         authorization_formats=tuple(dict.fromkeys(_authorization_formats(document))),
-        query_values=_query_values(schema_map.entries.get("searchPublicProducts", {}), document),
+        query_values=_query_values(schema_map, document),
         all_schema_names=tuple(schema_map.schemas),
     )
-
-
-def _read_source(source: str, profile: Profile) -> dict[str, Any]:
-    if not re.match(r"https?://", source):
-        return read_document(Path(source))
-    host, target_host = urlsplit(source).hostname, urlsplit(profile.base_url).hostname
-    if host != target_host and host not in _LOOPBACK:
-        hint = "download it and pass the file"
-        raise UsageError(f"{host} is not the host of the base URL: not fetched", where=source, hint=hint)
-    text = _fetch(source, profile)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / ("openapi.json" if text.lstrip()[:1] == b"{" else "openapi.yaml")
-        path.write_bytes(text)
-        try:
-            return read_document(path)
-        except ProfileError as error:
-            raise ProfileError(error.message, where=source) from None
-
-
-def _fetch(url: str, profile: Profile) -> bytes:
-    try:
-        with (
-            client_for(profile, url, _TIMEOUT_S) as client,
-            client.stream("GET", url, headers={"Accept": "application/json, application/yaml"}) as response,
-        ):
-            if response.status_code != 200:
-                raise UsageError(f"status {response.status_code} instead of 200", where=url, hint="pass a file instead")
-            body = b""
-            for chunk in response.iter_bytes():
-                body += chunk
-                if len(body) > _MAX_BYTES:
-                    raise UsageError("is longer than 8 MiB", where=url)
-            return body
-    except (httpx.HTTPError, OSError, ValueError) as error:
-        raise UsageError(f"cannot be fetched: {error or type(error).__name__}", where=url) from None
 
 
 class _SchemaMap:
@@ -112,10 +77,7 @@ class _SchemaMap:
 
     def __init__(self, document: dict[str, Any], contract: Contract) -> None:
         self._document = document
-        components = _as_mapping(document.get("components"))
-        self.is_openapi = "schemas" in components
-        bare_schemas = document.get("schemas") or document.get("$defs") or document
-        self.schemas: dict[str, Any] = dict(_as_mapping(components.get("schemas"))) or dict(_as_mapping(bare_schemas))
+        self.schemas: dict[str, Any] = dict(_as_mapping(document["components"]["schemas"]))
         self.names: dict[str, str] = {}
         self.evidence: dict[str, str] = {}
         self.entries: dict[str, Mapping[str, Any]] = {}
@@ -128,31 +90,43 @@ class _SchemaMap:
             self._map(name, used.get(name, []))
 
     def schema_document(self) -> dict[str, Any]:
-        if not self.is_openapi:
-            return self._document
-        version = {"openapi": str(self._document["openapi"])} if "openapi" in self._document else {}
-        return {**version, "components": {"schemas": self.schemas}}
+        """The schemas, and the other components that they refer to; empty without schemas."""
+        if not self.schemas:
+            return {}
+        version = {"openapi": self._document["openapi"]} if "openapi" in self._document else {}
+        components: dict[str, Any] = {"schemas": self.schemas}
+        pending = list(_references(self.schemas))
+        while pending:
+            kind, name = ([*pointer.tokens(pending.pop()), "", ""])[1:3]
+            part = _as_mapping(_as_mapping(self._document["components"]).get(kind)).get(name)
+            if part is not None and name not in components.setdefault(kind, {}):
+                components[kind][name] = part
+                pending += _references(part)
+        return {**version, "components": {kind: parts for kind, parts in components.items() if parts}}
 
     def _find_entry(self, operation: Operation) -> Mapping[str, Any]:
-        pattern = _path_pattern(operation.path)
-        for path, item in _as_mapping(self._document.get("paths")).items():
-            entry = _as_mapping(_as_mapping(item).get(operation.method.lower()))
-            same_path = pattern.endswith(_path_pattern(str(path))) and len(str(path)) > 1
-            if entry and (entry.get("operationId") == operation.id or same_path):
-                parameters = [*_as_list(_as_mapping(item).get("parameters")), *_as_list(entry.get("parameters"))]
-                return {**entry, "parameters": [_resolve(self._document, parameter) for parameter in parameters]}
-        return {}
+        """The operation with the id of the interface, or else the one with the most similar path."""
+        pattern, found = _path_pattern(operation.path), []
+        for path, definition in self._document["paths"].items():
+            item = _as_mapping(_resolve(self._document, definition))
+            entry = _as_mapping(_resolve(self._document, item.get(operation.method.lower())))
+            rank = (entry.get("operationId") == operation.id, _shared_length(pattern, _path_pattern(str(path))))
+            if entry and any(rank):
+                found.append((*rank, -len(str(path)), {**entry, "parameters": self._parameters(item, entry)}))
+        return max(found, key=lambda candidate: candidate[:3])[3] if found else {}
+
+    def _parameters(self, item: Mapping[str, Any], entry: Mapping[str, Any]) -> list[Any]:
+        parameters = [*_as_list(item.get("parameters")), *_as_list(entry.get("parameters"))]
+        return [_resolve(self._document, parameter) for parameter in parameters]
 
     def _schemas_in_use(self, contract: Contract) -> dict[str, list[Any]]:
         schemas_by_name: dict[str, list[Any]] = {}
         for operation in contract.all:
             entry = self.entries.get(operation.id, {})
-            answers = _as_mapping(entry.get("responses"))
+            answers = {str(status).lower(): answer for status, answer in _as_mapping(entry.get("responses")).items()}
             bodies = [(operation.request_schema, entry.get("requestBody"))]
-            bodies += [
-                (operation.response_schema, {str(status): answer for status, answer in answers.items()}.get("200"))
-            ]
-            bodies += [(ERROR, answer) for status, answer in answers.items() if str(status)[:1] in "45d"]
+            bodies += [(operation.response_schema, answers.get("200", answers.get("2xx")))]
+            bodies += [(ERROR, answer) for status, answer in answers.items() if status[:1] in "45d"]
             for name, container in bodies:
                 schema = _json_schema(_resolve(self._document, container))
                 if name and schema and schema not in schemas_by_name.setdefault(name, []):
@@ -163,7 +137,7 @@ class _SchemaMap:
         references = [_referenced_name(schema) for schema in schemas]
         if len(schemas) == 1 and references[0] in self.schemas:
             self._add(name, references[0], "referenced by the operations of the document")
-        elif schemas and self.is_openapi and all(alias in self.schemas or not alias for alias in references):
+        elif schemas and all(alias in self.schemas or not alias for alias in references):
             new_name = name if name not in self.schemas else f"{name}OfOperations"
             self.schemas[new_name] = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
             self._add(name, new_name, f"combined from {len(schemas)} schemas in the operations of the document")
@@ -194,8 +168,7 @@ def _remove_unusable(document: dict[str, Any], schema_map: _SchemaMap, contract:
                 load_schemas(path, names, [name])
             except ProfileError as error:
                 unusable[name] = error.message
-                container = document["components"]["schemas"] if schema_map.is_openapi else document
-                container.pop(name, None)
+                document["components"]["schemas"].pop(name, None)
     return unusable
 
 
@@ -213,12 +186,16 @@ def _key_locations(
 
 
 def _key_members(document: Mapping[str, Any], schema: Any, at: str, depth: int) -> Iterator[str]:
-    properties = _as_mapping(_as_mapping(_resolve(document, schema)).get("properties"))
-    for name, subschema in properties.items():
-        if _KEY_NAME.search(str(name)) and _as_mapping(subschema).get("type", "string") in ("string", ["string"]):
+    resolved = _as_mapping(_resolve(document, schema))
+    for name, subschema in _as_mapping(resolved.get("properties")).items():
+        member = _as_mapping(_resolve(document, subschema))
+        is_key = _KEY_NAME.search(str(name)) or "idempoten" in str(member.get("description", "")).lower()
+        if is_key and member.get("type", "string") in ("string", ["string"]):
             yield at + pointer.join(str(name))
         if depth > 1:
-            yield from _key_members(document, subschema, at + pointer.join(str(name)), depth - 1)
+            yield from _key_members(document, member, at + pointer.join(str(name)), depth - 1)
+    for part in _as_list(resolved.get("allOf")) if depth > 1 else ():
+        yield from _key_members(document, part, at, depth - 1)
 
 
 def _authorization_formats(document: Mapping[str, Any]) -> Iterator[str]:
@@ -230,31 +207,34 @@ def _authorization_formats(document: Mapping[str, Any]) -> Iterator[str]:
             yield "{key}"
 
 
-def _query_values(entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    values_by_name: dict[str, tuple[str, ...]] = {}
-    for parameter in _as_list(entry.get("parameters")):
-        definition = _as_mapping(parameter)
-        schema = _as_mapping(_resolve(document, definition.get("schema")))
-        values = [
-            definition.get("example"),
-            schema.get("example"),
-            schema.get("default"),
-            *_as_list(schema.get("examples")),
-        ]
-        values += [_as_mapping(example).get("value") for example in _as_mapping(definition.get("examples")).values()]
-        values += [schema.get("const"), *_as_list(schema.get("enum"))]
-        texts = [str(value) for value in values if isinstance(value, str | int) and not isinstance(value, bool)]
-        usable = [value for value in texts if "{" not in value and "}" not in value]
-        if definition.get("in") == "query" and usable:
-            values_by_name[str(definition.get("name"))] = tuple(dict.fromkeys(usable))[:8]
-    return values_by_name
+def _query_values(schema_map: _SchemaMap, document: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Search parameter -> values: of the parameters, then of examples of answers, then of schemas."""
+    resolve = partial(_resolve, document)
+    parts = [values_of_parameters(schema_map.entries.get("searchPublicProducts", {}).get("parameters", []), resolve)]
+    for operation in ("getPublicRuntimeConfig", "searchPublicProducts", "listPublicMerchantProducts"):
+        answers = _as_mapping(schema_map.entries.get(operation, {}).get("responses"))
+        content = _json_content(resolve(answers.get("200", answers.get("2XX"))))
+        parts += [values_in(example) for example in _examples(content, resolve)]
+        parts.append(values_in(example_of(content.get("schema"), resolve)))
+    parts += [values_in({name: example_of(schema, resolve)}) for name, schema in schema_map.schemas.items()]
+    return merge(*parts)
+
+
+def _examples(content: Mapping[str, Any], resolve: Callable[[Any], Any]) -> Iterator[Any]:
+    yield content.get("example")
+    for example in _as_mapping(content.get("examples")).values():
+        yield _as_mapping(resolve(example)).get("value")
 
 
 def _json_schema(container: Any) -> Any:
+    return _json_content(container).get("schema")
+
+
+def _json_content(container: Any) -> Mapping[str, Any]:
     for kind, content in _as_mapping(_as_mapping(container).get("content")).items():
-        if "json" in str(kind):
-            return _as_mapping(content).get("schema")
-    return None
+        if "json" in str(kind) or str(kind) == "*/*":
+            return _as_mapping(content)
+    return {}
 
 
 def _referenced_name(schema: Any) -> str:
@@ -282,8 +262,25 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def _references(value: Any) -> Iterator[str]:
+    """The pointers of all references within the document."""
+    if isinstance(value, Mapping):
+        reference = value.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#/"):
+            yield reference[1:]
+    for item in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from _references(item)
+
+
 def _path_pattern(path: str) -> str:
     return re.sub(r"\{[^}]*\}", "{}", path.rstrip("/"))
+
+
+def _shared_length(pattern: str, other: str) -> int:
+    """The length of the shorter path if the longer one ends with it: servers and paths may share the prefix anyhow."""
+    shorter, longer = sorted((pattern, other), key=len)
+    is_end = longer.endswith(shorter) and re.search(r"/[^/{]", shorter)
+    return len(shorter) if is_end else 0
 
 
 def _normalize(name: str) -> str:

@@ -57,9 +57,7 @@ async def _probe_control(probe: Probe, operation: Operation) -> None:
     if operation.path_parameters and not paths:
         name = operation.path_parameters[0]
         kind = PARAMETER_FIXTURES[name][0]
-        probe.draft.todo(
-            "fixtures", f"[fixtures.{kind}.STATE]", f"the source of each {kind}, for {operation.id} and others"
-        )
+        probe.draft.todo("fixtures", f"[fixtures.{kind}.STATE]", f"the source of each {kind}", operation.id)
         return
     refusals: list[tuple[str, Answer]] = []
     for path in paths or [{}]:
@@ -96,7 +94,7 @@ async def _send_with_path(probe: Probe, operation: Operation, path: Mapping[str,
         probe.draft.retract(("operations", operation.id, "path"))
         return None
     except FixtureError as error:
-        probe.draft.note("fixtures", f"{operation.id} was not sent: {probe.clean(str(error))}")
+        probe.draft.note(f"operations.{operation.id}", f"not sent: {probe.clean(str(error))}")
         probe.draft.retract(("operations", operation.id, "path"))
         return None
     return await probe.send(request, "control")
@@ -104,11 +102,12 @@ async def _send_with_path(probe: Probe, operation: Operation, path: Mapping[str,
 
 def _add_missing_fact(probe: Probe, operation: Operation, error: MissingFact) -> None:
     if error.key.endswith(".body"):
-        probe.draft.todo("operations", "body = { ... }", f"a valid body of {operation.id} ({operation.request_schema})")
+        probe.draft.todo(f"operations.{operation.id}", "body = { ... }", f"a valid body ({operation.request_schema})")
     elif error.key == "oauth":
-        probe.draft.todo("oauth", 'client_id = "..."', "a client, its redirect_uri, and [fixtures.oauth.code]")
+        probe.draft.todo("oauth", 'client_id = "..."', "the client, its redirect_uri, [fixtures.oauth.code]")
     else:
-        probe.draft.todo(error.key.partition(".")[0], "", f"{operation.id}: {error}")
+        table = f"operations.{operation.id}" if error.key.startswith("operations.") else error.key.partition(".")[0]
+        probe.draft.todo(table, "", str(error), operation.id)
 
 
 def _fixture_state(path: Mapping[str, str]) -> str:
@@ -130,14 +129,14 @@ def _state_control(
             ("transitions",), [*known, *added], "each got 409 with a new fixture, and 200 in another state"
         )
     if operation.has_body and not probe.draft.has("operations", operation.id, "body"):
-        probe.draft.note("operations", f"{operation.id}: a body generated from {operation.request_schema} gets 200")
+        probe.draft.note(f"operations.{operation.id}", f"a body generated from {operation.request_schema} gets 200")
 
 
 def _add_unproven(probe: Probe, operation: Operation, refusals: list[tuple[str, Answer]]) -> None:
     probe.draft.retract(("operations", operation.id, "path"))
     summary = ", ".join(f"{state} {answer.summary}".strip() for state, answer in refusals)
     hint = probe.clean(refusals[-1][1].body.decode("utf-8", "replace")) if refusals else ""
-    probe.draft.todo("operations", "", f"{operation.id} got {summary} instead of 200: {hint}")
+    probe.draft.todo(f"operations.{operation.id}", "", f"got {summary} instead of 200: {hint}")
     probe.echo(f"  {operation.id}: {summary}")
 
 

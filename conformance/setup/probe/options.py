@@ -43,6 +43,8 @@ class ProbeOptions:
     """Path or URL; empty: none."""
     fixtures: Path | None = None
     """A TOML file with tables of a profile."""
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    """Tables of a profile that the user stated at the prompts of `init`."""
     variables: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
     """The name of the profile; empty: the stem of the output file."""

@@ -7,7 +7,7 @@ import json
 import tempfile
 import time
 import tomllib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,8 +28,9 @@ from conformance.setup.probe import openapi as probe_openapi
 from conformance.setup.probe import operations as probe_operations
 from conformance.setup.probe import schemas as probe_schemas
 from conformance.setup.probe import search as probe_search
+from conformance.setup.probe.comments import Comments, read_comments
 from conformance.setup.probe.context import Probe, open_probe, provisional_profile
-from conformance.setup.probe.draft import Draft
+from conformance.setup.probe.draft import Draft, Key, has_key, merge_facts
 from conformance.setup.probe.options import ProbeOptions, read_fragment, read_secret
 
 Echo = Callable[[str], None]
@@ -111,16 +112,31 @@ def _initial_draft(options: ProbeOptions) -> Draft:
     user_facts = {
         name: value for name, value in read_fragment(options.fixtures).items() if name not in ("name", "base_url")
     }
+    sources = {key: "answered in init" for key in _leaf_keys(options.answers) if not has_key(user_facts, key)}
+    user_facts = merge_facts(options.answers, user_facts)
     if options.variables:
         user_facts["variables"] = {**user_facts.get("variables", {}), **options.variables}
-    defaults = {"name": "", "base_url": ""}
-    draft = Draft(defaults, user_facts, options.fixtures.name if options.fixtures else "--var")
+    draft = Draft(
+        facts={"name": "", "base_url": ""},
+        user_facts=user_facts,
+        source=options.fixtures.name if options.fixtures else "",
+        other_sources={**sources, **{("variables", name): "from --var" for name in options.variables}},
+        comments=read_comments(options.fixtures.read_text(encoding="utf-8")) if options.fixtures else Comments(),
+    )
     draft.state(("name",), options.profile_name, "used in reports and folder names")
     draft.state(("base_url",), options.base_url.rstrip("/"), "from --base-url; the option overrides it in a run")
     for source in options.keys:
         draft.state(("credentials", source.name, "secret"), dict(source.secret), "from --key")
         draft.state(("credentials", source.name, "scopes"), [], "TODO not probed")
     return draft
+
+
+def _leaf_keys(value: Any, prefix: Key = ()) -> Iterator[Key]:
+    for name, item in value.items():
+        if isinstance(item, Mapping):
+            yield from _leaf_keys(item, (*prefix, name))
+        else:
+            yield (*prefix, name)
 
 
 async def _run_parts(
@@ -202,13 +218,18 @@ def _header(options: ProbeOptions, requests: int) -> list[str]:
 
 
 def _add_user_todos(draft: Draft, contract: Contract) -> None:
+    for kind in draft.facts.get("fixtures") or ():
+        draft.drop_todo("fixtures", f"[fixtures.{kind}.STATE]")
     for table, line, description, facts in _USER_TODOS:
-        if not draft.facts.get(table):
-            draft.todo(table, line, f"{description}; it enables {_describe_requirements(contract, facts)}")
+        requirements = _describe_requirements(contract, facts)
+        if any(name.partition(".")[0] == table for name in draft.todos):
+            draft.note(table, f"[{table}] enables {requirements}")
+        elif not draft.facts.get(table):
+            draft.todo(table, line, f"{description}; it enables {requirements}")
     credentials = draft.facts.get("credentials") or {}
     if not any(credential.get("status", "active") != "active" for credential in credentials.values()):
         draft.todo("credentials", "--key revoked=env:...", "a revoked or expired key; it enables AUTH-4")
-    if not any(len(credential["scopes"]) == 1 for credential in credentials.values()):
+    if not any(len(credential.get("scopes", ())) == 1 for credential in credentials.values()):
         draft.todo("credentials", "--key NAME=env:...", "one key for each single scope; they enable SCO-1 and more")
     if len({credential.get("installation", "") for credential in credentials.values()}) < 2:
         draft.todo("credentials", "--key other=env:...", "a key of another installation; it enables TEN-1")

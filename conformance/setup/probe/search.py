@@ -4,41 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.setup.probe.context import Probe
+from conformance.setup.probe.query_values import COMMON_WORDS, Values, candidate_queries, merge, values_in
 
+RUNTIME_CONFIG: Final = "getPublicRuntimeConfig"
 SEARCH: Final = "searchPublicProducts"
-_WORDS: Final = ("a", "e", "shirt", "shoe", "gift", "test", "o", "s", "the")
-_LOCALE_MARKETS: Final = (
-    ("en-US", "US"),
-    ("en", "US"),
-    ("en-GB", "GB"),
-    ("de-DE", "DE"),
-    ("en_US", "US"),
-    ("en", "us"),
-    ("en-us", "us"),
-    ("fr-FR", "FR"),
-)
-"""Common pairs of locale and market."""
-_SORTS: Final = (
-    "relevance",
-    "name",
-    "price",
-    "newest",
-    "price_asc",
-    "default",
-    "title",
-    "popularity",
-    "createdAt",
-    "best",
-)
-_MAX_QUERIES: Final = 60
+_MAX_QUERIES: Final = 80
 _PAGE_SIZE: Final = 2
 _PAGE_SIZES: Final = (10, 20, 50, 100, 200, 500, 1000, 5000)
 _FILTER_PAGE_SIZE: Final = 50
@@ -80,59 +59,63 @@ async def find_bound(accepts: Callable[[int], Awaitable[bool]], steps: tuple[int
 async def probe_query(probe: Probe) -> None:
     """Tries queries with known and common values until one gets 200, then looks for a word with several pages."""
     known = {name: str(value) for name, value in (probe.draft.get("search", "query") or {}).items()}
+    runtime, documented = await _runtime_values(probe), probe.openapi.query_values
+    hints = merge(runtime, documented)
     best: tuple[int, dict[str, str]] | None = None
-    for count, values in enumerate(_candidate_queries(probe, known), 1):
+    for values in islice(candidate_queries(known, hints), _MAX_QUERIES):
         answer = await _send_query(probe, values)
         if answer.ok and isinstance(answer.data, list):
             best = (len(answer.data), values)
             break
-        if count >= _MAX_QUERIES or answer.status == 401:
+        if answer.status == 401:
             break
     if best is None:
-        line = 'query = { q = "...", locale = "...", market = "...", sort = "...", page = 1, pageSize = 2 }'
-        probe.draft.todo(
-            "search", line, "a query that is answered 200; the probe found none. Without it, search has no control"
-        )
-        probe.echo("  search: no query got 200")
+        _add_unproven_query(probe, known)
         return
-    values = await _choose_word(probe, best[1], known)
+    values = await _choose_word(probe, best[1], known, hints)
     stated = {name: _parse_number(value) if name in ("page", "pageSize") else value for name, value in values.items()}
     for name, value in stated.items():
         probe.draft.state(("search", "query", name), value, "part of a query that is answered 200")
-    probe.draft.evidence[("search", "query")] = "answered 200, with items" if best[0] else "answered 200, no items"
+    sources = _describe_sources(values, known, {"the runtime configuration": runtime, "the document": documented})
+    evidence = f"answered 200, {'with items' if best[0] else 'no items'}{sources}"
+    probe.draft.evidence[("search", "query")] = evidence
     probe.echo(f"  search: {' '.join(f'{name}={value}' for name, value in values.items())}")
     await _probe_first_page(probe, values)
 
 
-def _candidate_queries(probe: Probe, known: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yields queries: values of the user, then of the OpenAPI document, then common values."""
-    documented = probe.openapi.query_values
-    words = [known["q"]] if "q" in known else [*documented.get("q", ()), _WORDS[0]]
-    sorts = [known["sort"]] if "sort" in known else [*documented.get("sort", ()), *_SORTS]
-    locales, markets = documented.get("locale", ()), documented.get("market", ())
-    pairs = [(locale, market) for locale in locales for market in markets][:20]
-    pairs += [(locale, market) for locale in locales for _, market in _LOCALE_MARKETS] if not markets else []
-    pairs += [(locale, market) for locale, _ in _LOCALE_MARKETS for market in markets] if not locales else []
-    candidates = [
-        (known.get("locale", locale), known.get("market", market)) for locale, market in [*pairs, *_LOCALE_MARKETS]
-    ]
-    other_values = {name: value for name, value in known.items() if name not in ("q", "locale", "market", "sort")}
-    for locale, market in dict.fromkeys(candidates):
-        for sort in dict.fromkeys(sorts):
-            values = {
-                "q": words[0],
-                "locale": locale,
-                "market": market,
-                "sort": sort,
-                "page": "1",
-                "pageSize": str(_PAGE_SIZE),
-            }
-            yield {**values, **other_values}
+async def _runtime_values(probe: Probe) -> Values:
+    """The values that the runtime configuration shows; none if the query is complete, or if it is not answered."""
+    if probe.draft.is_stated("search", "query", "market") and probe.draft.is_stated("search", "query", "sort"):
+        return {}
+    answer = await probe.send(Request(probe.operation(RUNTIME_CONFIG)), "search")
+    return values_in(answer.value) if answer.ok else {}
 
 
-async def _choose_word(probe: Probe, values: dict[str, str], known: Mapping[str, str]) -> dict[str, str]:
+def _describe_sources(values: Mapping[str, str], known: Mapping[str, str], sources: Mapping[str, Values]) -> str:
+    """`; locale and market shown by the runtime configuration`, for values that are not stated."""
+    names: dict[str, list[str]] = {}
+    for name, value in values.items():
+        source = next((source for source, hints in sources.items() if value in hints.get(name, ())), "")
+        if source and name not in known:
+            names.setdefault(source, []).append(name)
+    return "".join(f"; {' and '.join(found)} shown by {source}" for source, found in names.items())
+
+
+def _add_unproven_query(probe: Probe, known: Mapping[str, str]) -> None:
+    """A TODO; a query of which the user stated a part is completed, since a profile has all or nothing of it."""
+    completed = next(candidate_queries(known, {})) if known else {}
+    for name, value in completed.items():
+        probe.draft.state(("search", "query", name), _parse_number(value), "TODO assumed: no query was answered 200")
+    line = 'query = { q = "...", locale = "...", market = "...", sort = "...", page = 1, pageSize = 2 }'
+    probe.draft.todo(
+        "search", line, "a query that is answered 200; the probe found none. Without it, search has no control"
+    )
+    probe.echo("  search: no query got 200")
+
+
+async def _choose_word(probe: Probe, values: dict[str, str], known: Mapping[str, str], hints: Values) -> dict[str, str]:
     """The query with the first search word that finds several pages, or with the one that finds most."""
-    words = [values["q"]] if "q" in known else [values["q"], *_WORDS[1:], *probe.openapi.query_values.get("q", ())]
+    words = [values["q"]] if "q" in known else [values["q"], *COMMON_WORDS, *hints.get("q", ())]
     best, best_count = values, -1
     for word in dict.fromkeys(words):
         found = len(await _search_items(probe, {**values, "q": word, "pageSize": "10"}))

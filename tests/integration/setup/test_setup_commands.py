@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
 import socket
 import time
@@ -13,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.runner.embedded_reference import EmbeddedReference
-from tests.support.commands import TIMEOUT_S, Desk, listening
+from tests.support.commands import Desk, listening
 from tests.support.drafts import KEYS, SCHEMAS, fragment, variable
 
 pytestmark = pytest.mark.e2e
@@ -142,24 +140,6 @@ def test_init_asks_nobody_who_is_not_there(desk: Desk) -> None:
     done = desk.conformance("init")
     assert done.code == 2
     assert "--base-url and --key" in done.one_line()
-
-
-@pytest.mark.slow
-def test_init_asks_what_a_first_profile_needs(desk: Desk) -> None:
-    """In a terminal: five questions, of which only a wrong key source is asked again; it is not repeated."""
-    ours, theirs = pty.openpty()
-    process = desk.started(["-m", "conformance", "init"], stdin=theirs)
-    os.write(ours, f"{desk.service.base_url}\nsk_live_51Habc\n{FULL}\n\n\nmine.toml\n".encode())
-    out, err = process.communicate(timeout=TIMEOUT_S)
-    os.close(ours)
-    os.close(theirs)
-    assert process.returncode == 0, out + err
-    for question in ("base URL", "source of a key", "OpenAPI", "fixtures", "The profile"):
-        assert question in out
-    assert "51Habc" not in out + err
-    assert tomllib.loads((desk.place / "mine.toml").read_text())["credentials"]["full"]["secret"] == {
-        "env": variable("full")
-    }
 
 
 def test_init_can_be_scripted(desk: Desk) -> None:

@@ -124,3 +124,58 @@ def test_a_secret_is_in_no_part_of_a_draft() -> None:
     assert "51Habc" not in text
     assert text.count("«credential:full»") == 8
     tomllib.loads(text)
+
+
+def test_only_what_was_stated_is_called_so() -> None:
+    """Not what the probe found beside it, and not what another option stated; the rest has its own evidence."""
+    stated = {"search": {"query": {"q": "hat"}}, "variables": {"a": "1", "b": "2"}, "oauth": {"client_id": "c"}}
+    draft = Draft(user_facts=stated, source="known.toml", other_sources={("variables", "b"): "from --var"})
+    draft.state(("search", "query", "market"), "NL", "answered 200")
+    draft.state(("search", "page_base"), 1, "page 0 gets 400")
+    draft.facts["search"]["item_id"] = "/id"
+    lines = draft.to_toml([]).splitlines()
+    query = 'query = {q = "hat", market = "NL"}'
+    assert f"{query}  # q stated in known.toml; answered 200" in lines
+    assert 'item_id = "/id"' in lines
+    assert 'a = "1"  # stated in known.toml' in lines
+    assert 'b = "2"  # from --var' in lines
+    assert lines[lines.index("[oauth]") - 1] == "# stated in known.toml"
+
+
+def test_a_todo_stands_under_its_operation_once() -> None:
+    """Where the operation has no facts, under a comment with its name; the same line has all that need it."""
+    draft = Draft()
+    draft.state(("operations", "quotePublicCart", "path"), {"cartId": "{cart.id}"}, "answered 200")
+    draft.state(("operations", "checkoutPublicCart", "path"), {"cartId": "{cart.id}"}, "answered 200")
+    for name in ("quotePublicCart", "revokePublicCart"):
+        draft.todo(f"operations.{name}", "body = { ... }", "a valid body")
+        draft.todo("fixtures", "[fixtures.cart.STATE]", "the source of each cart", name)
+    draft.todo("operations.quotePublicCart", "body = { ... }", "a valid body")
+    lines = draft.to_toml([]).splitlines()
+    todo = "# body = { ... } # TODO a valid body"
+    assert lines[lines.index("[operations.quotePublicCart]") + 2] == todo
+    assert lines[lines.index("# [operations.revokePublicCart]") + 1] == todo
+    assert lines.count(todo) == 2
+    assert (
+        lines.count("# [fixtures.cart.STATE] # TODO the source of each cart, for quotePublicCart, revokePublicCart")
+        == 1
+    )
+    assert draft.todo_count == 3
+
+
+def test_a_todo_in_the_evidence_counts_as_one() -> None:
+    draft = Draft()
+    draft.state(("credentials", "full", "scopes"), [], "TODO not probed")
+    draft.todo("credentials", "", "another key")
+    draft.drop_todo("credentials", "no such line")
+    assert draft.todo_count == 2
+    assert draft.to_toml([]).count("TODO") == 2
+
+
+def test_a_whole_table_may_be_excluded() -> None:
+    """Among tables of operations too."""
+    draft = Draft(
+        user_facts={"effects": {"none": "nothing can be seen"}, "oauth": {"none": "no client"}}, source="k.toml"
+    )
+    text = draft.to_toml([])
+    assert tomllib.loads(text) == draft.facts

@@ -1,0 +1,231 @@
+"""Reads an OpenAPI document, or schemas alone, from a file or URL, with the files that it refers to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+
+from conformance.client.reachability import client_for
+from conformance.core import json_pointer as pointer
+from conformance.core.errors import ProfileError, UsageError
+from conformance.profile.model import Profile
+from conformance.profile.schemas import parse_document
+
+EXTERNAL: Final = "x-external"
+"""The member of `components` that holds what stands in other files, or in other parts of the document."""
+_MAX_BYTES: Final = 8 * 1024 * 1024
+_MAX_FILES: Final = 50
+_MAX_REDIRECTS: Final = 5
+_TIMEOUT_S: Final = 15.0
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_URL: Final = re.compile(r"https?://", re.IGNORECASE)
+_KEYWORDS: Final = frozenset({"type", "properties", "items", "enum", "const", "allOf", "anyOf", "oneOf", "$ref"})
+_HINT: Final = "an OpenAPI 3 document, or a map of names to JSON Schemas"
+
+Read = Callable[[str], tuple[str, str]]
+"""Location -> text, and its location after redirects. Raises UsageError or ProfileError."""
+
+
+def read_openapi_document(source: str, profile: Profile) -> dict[str, Any]:
+    """The document at a path or URL as `{paths, components: {schemas, x-external}}`, whatever form it has.
+
+    References to other files become references into `components`. Raises UsageError or ProfileError.
+    """
+    is_url = bool(_URL.match(source))
+    read: Read = (lambda url: _fetch(url, profile)) if is_url else _read_file
+    document, location = _parse(source, read)
+    base = _schemas_base(document, source)
+    parts = _Parts(document, location, base, read)
+    return _compose(parts.rewrite(document, location), base, parts.contents)
+
+
+def is_readable_location(source: str) -> bool:
+    """Whether it is the path of a file that exists, or an http or https URL; nothing is fetched."""
+    return bool(_URL.match(source)) or ("\0" not in source and Path(source).is_file())
+
+
+def _parse(location: str, read: Read) -> tuple[dict[str, Any], str]:
+    text, location = read(location)
+    if text.lstrip("\ufeff \t\r\n")[:200].lower().startswith(("<!doctype", "<html", "<?xml")):
+        hint = "pass the address of the JSON or YAML document that the page loads"
+        raise ProfileError("is a page, not a document in JSON or YAML", where=location, hint=hint)
+    return parse_document(text, location), location
+
+
+def _schemas_base(document: Mapping[str, Any], source: str) -> str:
+    """The pointer to the map of schemas. Raises ProfileError if the document is of another kind."""
+    if "swagger" in document:
+        hint = "convert it to OpenAPI 3, with swagger2openapi for example"
+        raise ProfileError("is a document of Swagger 2, which is not read", where=source, hint=hint)
+    if "openapi" in document or isinstance(document.get("components"), dict):
+        if not any(isinstance(document.get(name), dict) for name in ("paths", "components")):
+            raise ProfileError("has neither paths nor components", where=source, hint=_HINT)
+        return "/components/schemas"
+    for base in ("/schemas", "/$defs", "/definitions", ""):
+        schemas = pointer.get(document, base) if pointer.has(document, base) else None
+        if isinstance(schemas, dict) and any(map(_is_schema, schemas.values())):
+            return base
+    raise ProfileError("is no OpenAPI document", where=source, hint=_HINT)
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, dict) and not _KEYWORDS.isdisjoint(value)
+
+
+def _compose(document: dict[str, Any], base: str, external: Mapping[str, Any]) -> dict[str, Any]:
+    components = document.get("components")
+    schemas = pointer.get(document, base) if pointer.has(document, base) else {}
+    composed = {"openapi": str(document["openapi"])} if "openapi" in document else {}
+    return {
+        **composed,
+        "paths": document["paths"] if isinstance(document.get("paths"), dict) else {},
+        "components": {
+            **(components if isinstance(components, dict) else {}),
+            "schemas": schemas if isinstance(schemas, dict) else {},
+            EXTERNAL: dict(external),
+        },
+    }
+
+
+@dataclass
+class _Parts:
+    """What references of the document lead to, unless it stands in `components`."""
+
+    root: dict[str, Any]
+    source: str
+    base: str
+    read: Read
+    contents: dict[str, Any] = field(default_factory=dict)
+    """Name in `components.x-external` -> content, its references rewritten."""
+    _names: dict[tuple[str, str], str] = field(default_factory=dict)
+    _documents: dict[str, Any] = field(default_factory=dict)
+
+    def rewrite(self, value: Any, location: str) -> Any:
+        """A copy with references into `components` of the composed document. Those that lead nowhere stay."""
+        if isinstance(value, list):
+            return [self.rewrite(item, location) for item in value]
+        if not isinstance(value, dict):
+            return value
+        copy = {name: self.rewrite(item, location) for name, item in value.items() if name != "$ref"}
+        if "$ref" not in value:
+            return copy
+        reference = value["$ref"]
+        return {
+            "$ref": self._reference(reference, location)
+            if isinstance(reference, str)
+            else self.rewrite(reference, location),
+            **copy,
+        }
+
+    def _reference(self, reference: str, location: str) -> str:
+        place, _, at = reference.partition("#")
+        target = _join(location, place) if place else location
+        if target == self.source and (at_components := self._own_component(at)):
+            return f"#{at_components}"
+        if (target, at) not in self._names and not self._add(target, at):
+            return reference
+        return f"#/components/{EXTERNAL}/{self._names[target, at]}"
+
+    def _own_component(self, at: str) -> str:
+        """The pointer in the composed document, for what stands in its `components`; else empty."""
+        if at.startswith("/components/"):
+            return at
+        return f"/components/schemas{at[len(self.base) :]}" if at.startswith(f"{self.base}/") else ""
+
+    def _add(self, location: str, at: str) -> bool:
+        """Adds what stands there. False if it cannot be read."""
+        try:
+            content = pointer.get(self._document(location), at)
+        except (KeyError, ValueError, UsageError, ProfileError):
+            return False
+        words = re.findall(r"[A-Za-z0-9]+", f"{Path(urlsplit(location).path).stem} {at}")
+        name = "_".join(words) or "part"
+        while name in self.contents:
+            name += "_"
+        self._names[location, at] = name
+        self.contents[name] = {}  # a reference to itself ends here
+        self.contents[name] = self.rewrite(content, location)
+        return True
+
+    def _document(self, location: str) -> Any:
+        if location == self.source:
+            return self.root
+        if location not in self._documents:
+            if len(self._documents) >= _MAX_FILES:
+                raise UsageError(f"refers to more than {_MAX_FILES} files", where=self.source)
+            self._documents[location] = {}
+            self._documents[location], _ = _parse(location, self.read)
+        return self._documents[location]
+
+
+def _join(location: str, place: str) -> str:
+    """The location of a relative reference. A file refers to files only, and only by a relative path."""
+    if _URL.match(location):
+        return urljoin(location, place)
+    if "://" in place or place.startswith("/"):
+        return place if "://" in place else ""
+    return str(Path(location).parent / place)
+
+
+def _read_file(location: str) -> tuple[str, str]:
+    hint = f"for a URL write http://{location}" if re.match(r"[\w.-]+:\d+/|localhost/", location) else ""
+    if "://" in location:
+        raise UsageError("is neither a file nor an http or https URL", where=location)
+    try:
+        return Path(location).read_text(encoding="utf-8"), location
+    except UnicodeDecodeError:
+        raise ProfileError("is not UTF-8 text", where=location) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not the name of a file"
+        raise ProfileError(f"cannot be read: {reason}", where=location, hint=hint) from None
+
+
+def _fetch(url: str, profile: Profile) -> tuple[str, str]:
+    """The text at a URL of the target's host, or of this machine. Raises UsageError."""
+    try:
+        for _ in range(_MAX_REDIRECTS):
+            _require_own_host(url, profile)
+            with (
+                client_for(profile, url, _TIMEOUT_S) as client,
+                client.stream("GET", url, headers={"Accept": "application/json, application/yaml, */*"}) as response,
+            ):
+                if response.has_redirect_location:
+                    url = urljoin(url, response.headers["Location"])
+                    continue
+                _require_success(response.status_code, url)
+                return _decode(response.iter_bytes(), url), url
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+        raise UsageError(f"cannot be fetched: {error or type(error).__name__}", where=url) from None
+    raise UsageError(f"redirects more than {_MAX_REDIRECTS} times", where=url)
+
+
+def _require_own_host(url: str, profile: Profile) -> None:
+    host = urlsplit(url).hostname
+    if host != urlsplit(profile.base_url).hostname and host not in _LOOPBACK:
+        hint = "download it and pass the file"
+        raise UsageError(f"{host} is not the host of the base URL: not fetched", where=url, hint=hint)
+
+
+def _require_success(status: int, url: str) -> None:
+    if status == 200:
+        return
+    hint = "it needs a login: download it and pass the file" if status in (401, 403) else "is this its address?"
+    raise UsageError(f"status {status} instead of 200", where=url, hint=hint)
+
+
+def _decode(chunks: Iterator[bytes], url: str) -> str:
+    body = b""
+    for chunk in chunks:
+        body += chunk
+        if len(body) > _MAX_BYTES:
+            raise UsageError("is longer than 8 MiB", where=url)
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("is not UTF-8 text", where=url) from None

@@ -1,0 +1,1 @@
+"""The questions of `conformance init`: facts that only a person knows."""
