@@ -292,7 +292,7 @@ def test_the_terminal_tells_cause_clause_and_command(small: Run) -> None:
     """And what fact would enable what was inapplicable."""
     text = "\n".join(summary_lines(small))
     for needed in (
-        "AUTH-1: a request without a credential was served",
+        "AUTH-1: A request whose authentication fails is answered 401. Instead: a request without a credential was served",
         "expected  401",
         "observed  200",
         "conformance run",
