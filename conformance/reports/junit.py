@@ -11,6 +11,7 @@ The file is valid for the schema of Jenkins' xUnit plugin (`junit-10.xsd`) and f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
@@ -22,8 +23,6 @@ from conformance.reports.shaping.text import clean, one_line, write
 FILE = "junit.xml"
 _SKIPPED = (*OPEN_OUTCOMES, Outcome.INAPPLICABLE)
 _PACKAGE = "conformance"
-_TIMESTAMP = len("2026-01-31T12:00:00")
-"""Characters of a time stamp without its zone, which Ant's schema forbids. It is UTC."""
 _UNKNOWN_TIME = "1970-01-01T00:00:00"
 
 
@@ -48,7 +47,6 @@ def render(run: Run) -> str:
 
 
 def _suite(root: ET.Element, run: Run, name: str, properties: Mapping[str, str]) -> ET.Element:
-    stamp = run.started_at[:_TIMESTAMP] if len(run.started_at) >= _TIMESTAMP else _UNKNOWN_TIME
     suite = ET.SubElement(
         root,
         "testsuite",
@@ -56,13 +54,21 @@ def _suite(root: ET.Element, run: Run, name: str, properties: Mapping[str, str])
         package=_PACKAGE,
         id=str(len(root)),
         hostname=_token(urlsplit(run.target).hostname or "localhost"),
-        timestamp=clean(stamp),
+        timestamp=_timestamp(run.started_at),
     )
     holder = ET.SubElement(suite, "properties")
     for key, value in properties.items():
         if value:
             ET.SubElement(holder, "property", name=key, value=clean(value))
     return suite
+
+
+def _timestamp(moment: str) -> str:
+    """The time of a run in UTC without its zone, which Ant's schema forbids."""
+    try:
+        return datetime.fromisoformat(moment).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    except ValueError:
+        return _UNKNOWN_TIME
 
 
 def _finish(suite: ET.Element, lines: Iterable[str], seconds: float) -> None:

@@ -235,14 +235,14 @@ def test_sarif_is_read_by_a_consumer(small: Run, written: Path) -> None:
     from sarif.loader import load_sarif_file
 
     told = load_sarif_file(str(written / "report.sarif"))
-    found = Counter(result.outcome for result in small.results)
+    found = Counter(cause.outcome for cause in small.causes)
     by_level = Counter(result["level"] for result in told.get_results())
     assert by_level == {"error": found[Outcome.FAILED], "warning": found[Outcome.WARNED]}
     log = json.loads((written / "report.sarif").read_text())["runs"][0]
     rules = [rule["id"] for rule in log["tool"]["driver"]["rules"]]
     assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in log["results"])
     assert sum("suppressions" in result for result in log["results"]) == 1
-    prints = [result["partialFingerprints"]["conformanceCheck/v1"] for result in log["results"]]
+    prints = [result["partialFingerprints"]["conformanceCause/v1"] for result in log["results"]]
     assert len(set(prints)) == len(prints)
 
 
