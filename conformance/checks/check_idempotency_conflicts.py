@@ -94,7 +94,7 @@ async def a_conflict_has_no_effect(case: Case) -> None:
     repeat = await case.send(first.request.with_body(changed_body), f"another {where} under the same key")
     if repeat.is_refused and (effects := await oracle.count_effects()):
         message = f"another payload under a used key was answered {repeat.summary} and yet took effect"
-        raise case.violation(message, first, repeat, expected="no effect", observed=str(effects))
+        raise case.violation(message, first, repeat, expected="no effect", observed=f"{effects} effects")
 
 
 @check("IDEM-4")

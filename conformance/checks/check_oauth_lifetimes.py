@@ -73,7 +73,9 @@ async def the_answer_states_the_lifetime_of_the_token(case: Case) -> None:
     earliest_s = oauth.token_lifetime_s - answer.duration_s - _ROUNDING_S
     if not is_number or not earliest_s <= seconds <= oauth.token_lifetime_s:
         message = f"the answer has another lifetime at {oauth.expires_in} than oauth.token_lifetime_s"
-        raise case.violation(message, answer, expected=f"{oauth.token_lifetime_s:g}", observed=str(found)[:100])
+        raise case.violation(
+            message, answer, expected=f"{oauth.token_lifetime_s:g} s", observed=f"{str(found)[:100]} s"
+        )
 
 
 @check("OA-17")

@@ -154,7 +154,7 @@ async def a_declared_limit_is_enforced(case: Case) -> None:
             f"more passed than the declared limit allows: {burst.measure}",
             burst.last,
             expected=f"at most {allowed} in that time ({stated})",
-            observed=f"{burst.successes}",
+            observed=f"{burst.successes} requests",
         )
     if burst.limited_answer is None:
         raise Inconclusive(slow_burst_message(case, burst), burst.last, cause="rate limit")

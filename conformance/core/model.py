@@ -190,6 +190,8 @@ class Result:
     """For `failed` and `warned`: identifies this failure in all runs, without ids and times; waivers cite it."""
     notes: tuple[str, ...] = ()
     """Observations that judge nothing."""
+    cause_signature: str = ""
+    """For failures and warnings: identifies the cause in all runs. A waiver may cite it in place of `signature`."""
 
     @property
     def general_message(self) -> str:
@@ -347,6 +349,26 @@ class ProfileInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """Failures or warnings of one requirement that deviate in one way: what one defect explains."""
+
+    id: str
+    """Equal to `cause` of its results."""
+    signature: str
+    requirement: str
+    title: str
+    outcome: Outcome
+    level: Level
+    operations: tuple[str, ...]
+    checks: tuple[str, ...]
+    results: int
+    blocked: int
+    """The number of open results that rest on it."""
+    waived_by: int | None = None
+    """The index in the run's `waivers`, where these results are waived."""
+
+
+@dataclass(frozen=True, slots=True)
 class MissingFact:
     """A fact that the profile could state, and what it would decide."""
 
@@ -391,6 +413,8 @@ class Run:
     interrupted: str = ""
     """Why it ended early: `SIGINT`, `deadline`, `-x`, ...; empty where it is complete."""
     created: tuple[CreatedResources, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    """What explains the failures and warnings, what matters most first."""
     missing: tuple[MissingFact, ...] = ()
     """The facts that the profile does not state, ranked by what each would decide."""
     parts: int = 1

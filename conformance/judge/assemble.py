@@ -15,7 +15,7 @@ from conformance.journal.journal import NAME
 from conformance.journal.lines import Line, PlannedCheck, TrafficStats
 from conformance.journal.run_directory import read_lines
 from conformance.journal.segments import Key
-from conformance.judge.causes import with_causes
+from conformance.judge.causes import causes_of, with_causes
 from conformance.judge.coverage import coverage, reasons
 from conformance.judge.created_resources import created_resources
 from conformance.judge.invariant_results import Evidence, invariant_results
@@ -94,6 +94,7 @@ def _run(fold: JournalFold) -> Run:
         filtered=head.filtered,
         interrupted=interrupted,
         created=created_resources(fold.resources),
+        causes=causes_of(results, requirements),
         missing=missing_facts(results),
         parts=ends.count,
         exchanges=fold.exchanges,

@@ -1,29 +1,66 @@
-"""Results -> results with their causes: what one defect explains has one cause, in every run the same."""
+"""Results -> results with their causes, and the causes: what one defect explains has one cause, the same in every run.
+
+Failures of one requirement that deviate in one way have one cause: a defect shows on many operations, and to several
+checks. A cause's signature names the requirement, the deviation and the checks that found it, so that a waiver of it
+excuses no failure that another check finds later.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from conformance.core.model import BAD_OUTCOMES, OPEN_OUTCOMES, Outcome, Result
+from conformance.core.model import BAD_OUTCOMES, OPEN_OUTCOMES, Cause, Outcome, Requirement, Result
+
+_EXPLAINED = (*BAD_OUTCOMES, Outcome.WARNED)
+_STATUS = re.compile(r"(?:status:)?([1-5]\d\d)")
+_CHANCE = ("check_generated::", "check_walks::", "check_concurrency::")
+"""Checks whose requests, or their order, are drawn: whether they find a defect differs from run to run."""
+_INVARIANT = "invariant::"
+_NO_ANSWER = "no answer"
+_ANOTHER_VALUE = "another value"
+
+
+def deviation(result: Result) -> str:
+    """What was observed in place of what must hold: a status, the kind of a malformed answer, or another value.
+
+    It is free of ids, numbers and texts of the target, so that it is the same in every run.
+    """
+    if match := _STATUS.fullmatch(result.observed):
+        return f"answered {match[1]}"
+    if result.check.startswith(_INVARIANT):
+        return result.observed.partition(":")[0] or "an odd answer"
+    return _NO_ANSWER if result.observed.startswith(_NO_ANSWER) else _ANOTHER_VALUE
 
 
 def with_causes(results: Iterable[Result]) -> tuple[Result, ...]:
     """Each failure and warning with its cause, and each open result that rests on a failure with that one's."""
     with_own_cause = tuple(map(_with_own_cause, results))
     causes = _causes_of_failures(with_own_cause)
-    return tuple(
-        replace(result, cause=causes[result.cause])
-        if result.outcome in OPEN_OUTCOMES and result.cause in causes
-        else result
-        for result in with_own_cause
-    )
+    signatures = _signatures(with_own_cause)
+    return tuple(_with_signature(_with_dependence(result, causes), signatures) for result in with_own_cause)
 
 
 def _with_own_cause(result: Result) -> Result:
-    if result.cause or result.outcome not in (*BAD_OUTCOMES, Outcome.WARNED):
+    if result.cause or result.outcome not in _EXPLAINED:
         return result
-    return replace(result, cause=f"{result.requirement} {result.check}")
+    what = result.check if result.outcome is Outcome.BROKEN else deviation(result)
+    suffix = ", a warning" if result.outcome is Outcome.WARNED else ""
+    return replace(result, cause=f"{result.requirement} {what}{suffix}")
+
+
+def _with_dependence(result: Result, causes: Mapping[str, str]) -> Result:
+    if result.outcome in OPEN_OUTCOMES and result.cause in causes:
+        return replace(result, cause=causes[result.cause])
+    return result
+
+
+def _with_signature(result: Result, signatures: Mapping[str, str]) -> Result:
+    if result.outcome in _EXPLAINED and result.cause in signatures:
+        return replace(result, cause_signature=signatures[result.cause])
+    return result
 
 
 def _causes_of_failures(results: Iterable[Result]) -> Mapping[str, str]:
@@ -35,3 +72,56 @@ def _causes_of_failures(results: Iterable[Result]) -> Mapping[str, str]:
         if result.requirement == "STA-2":  # "success is 200": what a control proves of its operation
             causes.setdefault(f"control:{result.operation}", result.cause)
     return causes
+
+
+def _signatures(results: Iterable[Result]) -> Mapping[str, str]:
+    """By cause: 12 hexadecimal digits."""
+    checks: dict[str, set[str]] = {}
+    for result in results:
+        if result.outcome in _EXPLAINED:
+            checks.setdefault(result.cause, set()).add(result.check)
+    return {cause: _signature(cause, found) for cause, found in checks.items()}
+
+
+def _signature(cause: str, checks: Iterable[str]) -> str:
+    certain = sorted(check for check in checks if not check.startswith(_CHANCE))
+    return hashlib.sha256("\0".join((cause, *certain)).encode("utf-8", "backslashreplace")).hexdigest()[:12]
+
+
+def causes_of(results: Iterable[Result], requirements: Iterable[Requirement]) -> tuple[Cause, ...]:
+    """The causes of failures and warnings: unwaived failures first, then by the results that they block and explain."""
+    statements = {requirement.id: requirement.statement for requirement in requirements}
+    explained: dict[tuple[str, int | None], list[Result]] = {}
+    blocked: dict[str, int] = {}
+    for result in results:
+        if result.outcome in _EXPLAINED:
+            explained.setdefault((result.cause, result.waived_by), []).append(result)
+        elif result.outcome in OPEN_OUTCOMES:
+            blocked[result.cause] = blocked.get(result.cause, 0) + 1
+    found = [
+        _cause(members, statements.get(members[0].requirement, ""), blocked.get(name, 0))
+        for (name, _), members in explained.items()
+    ]
+    return tuple(sorted(found, key=_rank))
+
+
+def _rank(cause: Cause) -> tuple[object, ...]:
+    return (cause.waived_by is not None, cause.outcome is Outcome.WARNED, -cause.blocked, -cause.results, cause.id)
+
+
+def _cause(members: Sequence[Result], statement: str, blocked: int) -> Cause:
+    first = next((result for result in members if result.outcome in BAD_OUTCOMES), members[0])
+    observed = deviation(first) if _STATUS.fullmatch(first.observed) else first.general_message or deviation(first)
+    return Cause(
+        id=first.cause,
+        signature=first.cause_signature,
+        requirement=first.requirement,
+        title=f"{statement or first.check} Instead: {observed}.",
+        outcome=first.outcome,
+        level=first.level,
+        operations=tuple(dict.fromkeys(result.operation for result in members if result.operation)),
+        checks=tuple(dict.fromkeys(result.check for result in members)),
+        results=len(members),
+        blocked=blocked,
+        waived_by=first.waived_by,
+    )

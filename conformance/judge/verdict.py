@@ -59,7 +59,7 @@ OPERATION_REQUIREMENT: Final = "STA-2"
 def waiver_accepts(waiver: Waiver, result: Result, unproven: Collection[str] = ()) -> bool:
     """Whether an unexpired waiver accepts this failure or gap. `unproven`: operations without a proven control."""
     if result.outcome is Outcome.FAILED:
-        return _names_result(waiver, result) and waiver.signature in ("", result.signature)
+        return _names_result(waiver, result) and waiver.signature in ("", result.signature, result.cause_signature)
     if waiver.signature or not _is_gap(result):
         return False
     of_the_operation = _names_operation(waiver, result.operation) and result.operation in unproven

@@ -1,7 +1,7 @@
 """`ctrf-report.json`: the Common Test Report Format (ctrf.io, specification 0.0.0), which many CI reporters read.
 
-failed -> failed; broken, waived, and results that keep the verdict open -> other; inapplicable, and open results that
-are not binding -> skipped; warned -> passed, with the warning as its message. The suite `verdict` has one test for each
+failed -> failed; broken, warned, waived, and results that keep the verdict open -> other; inapplicable, and open
+results that are not binding -> skipped. The suite `verdict` has one test for each
 tier, which fails unless the tier is conformant. Information without a CTRF member is in `extra`.
 """
 
@@ -19,7 +19,7 @@ from conformance.reports.shaping.text import clean, dumps, map_strings, write
 FILE = "ctrf-report.json"
 STATUS = {
     Outcome.PASSED: "passed",
-    Outcome.WARNED: "passed",
+    Outcome.WARNED: "other",
     Outcome.FAILED: "failed",
     Outcome.BROKEN: "other",
     Outcome.INCONCLUSIVE: "skipped",
@@ -91,6 +91,7 @@ def _test(run: Run, name: str, result: Result, exchanges: str) -> dict[str, Any]
         "cause": result.cause,
         "fact": result.fact,
         "signature": result.signature,
+        "cause_signature": result.cause_signature,
         "reproduce": result.reproduce,
         "waived": f"{waiver.issue}: {waiver.reason}" if waiver else "",
     }

@@ -5,11 +5,12 @@ Bodies and headers are those of the journal, redacted and bounded; bodies beyond
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from conformance.core.model import Exchange, Message, Run
 from conformance.reports.shaping.grouping import exchange_line
@@ -17,6 +18,9 @@ from conformance.reports.shaping.text import cut, dumps
 
 FILE = "exchanges.har"
 BODY_LIMIT = 4_000
+_URL_CHARACTERS = ":/?#[]@!$&'()*+,;=%"
+_PLAIN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+"""A percent sign that escapes nothing. HAR demands a URI, and some checks send none."""
 BUDGET = 10_000_000
 """Characters of all bodies together."""
 
@@ -27,9 +31,12 @@ def write_file(run: Run, directory: Path) -> Path:
     creator = {"name": "commerce-conformance", "version": run.suite.version or "unknown"}
     with partial.open("w", encoding="utf-8", newline="\n") as file:
         file.write('{"log":{"version":"1.2","creator":' + dumps(creator, indent=None).rstrip() + ',"entries":[')
+        pages: dict[str, str] = {}
         for number, entry in enumerate(entries(run)):
             file.write((",\n" if number else "\n") + dumps(entry, indent=None).rstrip())
-        file.write("\n]}}\n")
+            if entry["pageref"] not in pages:
+                pages[entry["pageref"]] = entry["startedDateTime"]
+        file.write('\n],"pages":' + dumps([_page(*page) for page in pages.items()], indent=None).rstrip() + "}}\n")
     partial.replace(path)
     return path
 
@@ -44,6 +51,11 @@ def entries(run: Run) -> Iterator[dict[str, Any]]:
         yield _entry(exchange, start, limit)
 
 
+def _page(check: str, started: str) -> dict[str, Any]:
+    """A check as a page, so that a viewer shows its exchanges together."""
+    return {"id": check, "title": check, "startedDateTime": started, "pageTimings": {}}
+
+
 def _start_time(run: Run) -> datetime:
     try:
         return datetime.fromisoformat(run.started_at)
@@ -53,6 +65,7 @@ def _start_time(run: Run) -> datetime:
 
 def _entry(exchange: Exchange, started: datetime, limit: int) -> dict[str, Any]:
     return {
+        "pageref": cut(exchange.check, 200) or "preparation",
         "startedDateTime": (started + timedelta(seconds=exchange.at)).isoformat(),
         "time": exchange.duration_ms,
         "request": _request(exchange, limit),
@@ -68,7 +81,7 @@ def _request(exchange: Exchange, limit: int) -> dict[str, Any]:
     query = _query(exchange.url) if "?" in exchange.url else []
     value = {
         "method": exchange.method,
-        "url": exchange.url,
+        "url": _PLAIN_PERCENT.sub("%25", quote(exchange.url, _URL_CHARACTERS, errors="replace")),
         "httpVersion": "HTTP/1.1",
         "cookies": [],
         "headers": _headers(message),

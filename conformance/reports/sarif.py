@@ -1,7 +1,7 @@
-"""`report.sarif`: failures and warnings for code scanning (SARIF 2.1.0, OASIS).
+"""`report.sarif`: the causes of failures and warnings for code scanning (SARIF 2.1.0, OASIS).
 
-A requirement is a rule, a failure a result. There is no source file, so a result is located at the profile and names
-operation and check as logical locations; its fingerprint is the failure's signature, which is stable between runs.
+A requirement is a rule, a cause a result. There is no source file, so a result is located at the profile and names the
+operations as logical locations; its fingerprint is the cause's signature, which is stable between runs.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.core.model import Level, Outcome, RequirementRow, Result, Run
+from conformance.core.model import Cause, Level, Outcome, RequirementRow, Run
 from conformance.core.paths import display_path
-from conformance.reports.shaping.grouping import bound_texts, identities, waiver_of
-from conformance.reports.shaping.text import dumps, map_strings, utf8, visible, write
+from conformance.reports.shaping.grouping import Group, bound_texts, failures, warnings
+from conformance.reports.shaping.text import dumps, map_strings, one_line, plural, utf8, visible, write
 
 FILE = "report.sarif"
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 MAX_RESULTS = 5_000
 """GitHub reads no more results of one run."""
-_RESULT_LEVELS: Mapping[Outcome, str] = {Outcome.FAILED: "error", Outcome.WARNED: "warning"}
+_MAX_PLACES = 25
+"""Number of results of a cause that its message names."""
 _RULE_LEVELS = {Level.REQUIRED: "error", Level.DECLARED: "error", Level.RECOMMENDED: "warning", Level.OBSERVED: "note"}
 
 
@@ -33,9 +34,7 @@ def render(run: Run) -> str:
 
 def document(run: Run) -> dict[str, Any]:
     """The run as a SARIF log with one run."""
-    reported_results = [
-        (name, r) for name, r in zip(identities(run.results), run.results, strict=True) if r.outcome in _RESULT_LEVELS
-    ]
+    groups = [group for group in (*failures(run), *warnings(run)) if group.cause.outcome is not Outcome.BROKEN]
     rules = {row.id: index for index, row in enumerate(run.requirements)}
     return {
         "$schema": SCHEMA,
@@ -58,7 +57,7 @@ def document(run: Run) -> dict[str, Any]:
                 ],
                 "automationDetails": {"id": f"conformance/{run.profile.name}/"},
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(run, name, result, rules) for name, result in reported_results[:MAX_RESULTS]],
+                "results": [_result(run, group, rules) for group in groups[:MAX_RESULTS]],
                 "properties": {"verdict": run.verdict, "target": run.target, "seed": run.seed},
             }
         ],
@@ -66,25 +65,26 @@ def document(run: Run) -> dict[str, Any]:
 
 
 def _rule(row: RequirementRow) -> dict[str, Any]:
+    statement = row.statement or row.id
+    facts = f"Interface section: {row.section}. Level: {row.level}."
+    help_text = f"{statement} {facts} How it is judged: conformance explain {row.id}"
     return {
         "id": row.id,
-        "shortDescription": {"text": row.statement or row.id},
-        "fullDescription": {"text": f"{row.statement} Interface section: {row.section}. Level: {row.level}."},
+        "name": "".join(part.capitalize() for part in row.id.split("-")),
+        "shortDescription": {"text": statement},
+        "fullDescription": {"text": f"{statement} {facts}"},
+        "help": {"text": help_text},
         "defaultConfiguration": {"level": _RULE_LEVELS[row.level]},
-        "properties": {"tags": ["conformance", row.level.value]},
+        "properties": {"tags": ["conformance", row.level.value], "precision": "very-high"},
     }
 
 
-def _result(run: Run, name: str, result: Result, rules: Mapping[str, int]) -> dict[str, Any]:
-    parts = [result.message or result.outcome.value]
-    parts += [f"expected: {result.expected}"] if result.expected else []
-    parts += [f"observed: {result.observed}"] if result.observed else []
-    parts += [f"again: {result.reproduce}"] if result.reproduce else []
-    case = f"-{result.case}" if result.case else ""
+def _result(run: Run, group: Group, rules: Mapping[str, int]) -> dict[str, Any]:
+    cause = group.cause
     sarif_result: dict[str, Any] = {
-        "ruleId": result.requirement,
-        "level": _RESULT_LEVELS[result.outcome],
-        "message": {"text": visible("\n".join(parts))},
+        "ruleId": cause.requirement,
+        "level": "warning" if cause.outcome is Outcome.WARNED else "error",
+        "message": {"text": visible(_message(group))},
         "locations": [
             {
                 "physicalLocation": {
@@ -92,19 +92,38 @@ def _result(run: Run, name: str, result: Result, rules: Mapping[str, int]) -> di
                     "region": {"startLine": 1},
                 },
                 "logicalLocations": [
-                    {"name": result.operation or "the service", "kind": "function"},
-                    {"fullyQualifiedName": f"{result.check}[{result.operation}{case}]", "kind": "member"},
+                    {"name": name, "fullyQualifiedName": f"{cause.requirement}.{name}", "kind": "function"}
+                    for name in cause.operations or ("the service",)
                 ],
             }
         ],
-        "partialFingerprints": {"conformanceCheck/v1": name, "conformanceSignature/v1": result.signature or name},
+        "partialFingerprints": {"conformanceCause/v1": cause.signature or cause.id},
+        "occurrenceCount": cause.results,
+        "properties": _properties(cause),
     }
-    if result.requirement in rules:
-        sarif_result["ruleIndex"] = rules[result.requirement]
-    if waiver := waiver_of(run, result):
+    if cause.requirement in rules:
+        sarif_result["ruleIndex"] = rules[cause.requirement]
+    if waiver := group.waiver:
         justification = f"{waiver.reason} (until {waiver.until}, {waiver.owner}, {waiver.issue})"
         sarif_result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": justification}]
     return sarif_result
+
+
+def _message(group: Group) -> str:
+    """The title, then each place where the cause shows, then the command that shows the first one again."""
+    lines = [group.title]
+    for result in group.results[:_MAX_PLACES]:
+        place = " ".join(part for part in (result.operation or "the service", result.case) if part)
+        observed = f", observed {result.observed}" if result.observed else ""
+        lines.append(one_line(f"{place}: {result.message}{observed}", 400))
+    if remaining := len(group.results) - _MAX_PLACES:
+        lines += [f"and {plural(remaining, 'more result')}"] if remaining > 0 else []
+    command = next((result.reproduce for result in group.results if result.reproduce), "")
+    return "\n".join([*lines, *([f"again: {command}"] if command else [])])
+
+
+def _properties(cause: Cause) -> dict[str, Any]:
+    return {"cause": cause.id, "checks": list(cause.checks), "blocked": cause.blocked}
 
 
 def _uri(path: str) -> str:

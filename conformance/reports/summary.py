@@ -103,9 +103,8 @@ def _failures(run: Run) -> list[str]:
 
 
 def _failure(group: Group, run: Run) -> str:
-    lines = [
-        f"### {_mark(group)} {escape(', '.join(c.id for c in group.clauses) or group.key)} {_operations_text(group)}"
-    ]
+    name = ", ".join(clause.id for clause in group.clauses) or group.cause.id
+    lines = [f"### {_mark(group)} {escape(name)} {_operations_text(group)}"]
     lines += [_clause(clause) for clause in group.clauses]
     if group.waiver:
         w = group.waiver

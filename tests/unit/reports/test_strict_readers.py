@@ -1,0 +1,82 @@
+"""Strict public readers accept every file: JUnit's two schemas, sarif-multitool, ctrf, har-validator.
+
+VALIDATORS names a folder with npm's `node_modules` and the two schemas (see `.ci/validators`); without it these tests
+are skipped, with CI=true that is a failure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.core.model import Outcome, Run
+from conformance.reports import ctrf, har, junit, sarif
+from tests.support.runs import result, run_of
+
+_SCRIPTS = {
+    "ctrf": "require('ctrf').validateStrict(JSON.parse(require('fs').readFileSync(process.argv[1])))",
+    "har": "require('har-validator').har(JSON.parse(require('fs').readFileSync(process.argv[1]))).catch("
+    "error => { console.error(JSON.stringify(error.errors)); process.exit(1) })",
+}
+_JUNIT_SCHEMAS = ("junit-10.xsd", "windyroad.xsd")
+
+
+@pytest.fixture(scope="module")
+def validators() -> Path:
+    folder = os.environ.get("VALIDATORS")
+    if not folder:
+        assert not os.environ.get("CI"), "VALIDATORS must name the folder of `.ci/validators` where CI is set"
+        pytest.skip("VALIDATORS does not name the folder that `.ci/validators` fills")
+    return Path(folder)
+
+
+def _runs(small: Run) -> Iterator[tuple[str, Run]]:
+    """A run for each verdict, and one that was cut short."""
+    names = ("getApiKeyIdentity", "quotePublicCart")
+    passed = [result("VER-1", name, Outcome.PASSED) for name in names]
+    yield "conformant", run_of(passed)
+    yield "incomplete", run_of([*passed, result("AUTH-1", names[0], Outcome.UNSTATED, fact="credentials")])
+    yield "failed", run_of([*passed, result("AUTH-1", names[0], Outcome.FAILED, observed="200", signature="a" * 12)])
+    yield "many", small
+    yield "interrupted", replace(small, interrupted="SIGINT", complete=False)
+
+
+@pytest.fixture(params=["conformant", "incomplete", "failed", "many", "interrupted", "hostile"])
+def run(request: pytest.FixtureRequest, small: Run, hostile: Run) -> Run:
+    return {**dict(_runs(small)), "hostile": hostile}[request.param]
+
+
+@pytest.mark.parametrize("schema", _JUNIT_SCHEMAS)
+def test_junit_is_valid(validators: Path, run: Run, schema: str) -> None:
+    """For the schema of Jenkins' xUnit plugin, and for that of Apache Ant's reports."""
+    etree = pytest.importorskip("lxml.etree")
+    rules = etree.XMLSchema(etree.parse(str(validators / schema)))
+    rules.validate(etree.fromstring(junit.render(run).encode()))
+    assert [error.message for error in rules.error_log] == []
+
+
+def test_sarif_multitool_finds_no_error(validators: Path, run: Run, tmp_path: Path) -> None:
+    """With the rules of SARIF and those of GitHub; a warning is no error."""
+    file, found = sarif.write_file(run, tmp_path), tmp_path / "found.sarif"
+    tool = validators / "node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool"
+    command = [str(tool), "validate", str(file), "--rule-kind", "Sarif;Gh", "--output", str(found)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    results = json.loads(found.read_text(encoding="utf-8-sig"))["runs"][0].get("results", [])
+    errors = [(one["ruleId"], one["message"]) for one in results if one.get("level") == "error"]
+    assert errors == [], done.stdout
+
+
+@pytest.mark.parametrize(("reader", "write"), [("ctrf", ctrf.write_file), ("har", har.write_file)])
+def test_a_reader_of_npm_accepts_the_file(
+    validators: Path, run: Run, tmp_path: Path, reader: str, write: Callable[[Run, Path], Path]
+) -> None:
+    """The validators of the formats' own packages."""
+    command = ["node", "-e", _SCRIPTS[reader], str(write(run, tmp_path))]
+    done = subprocess.run(command, cwd=validators, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
