@@ -12,7 +12,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import Change, contract_breaks, refusals
 from conformance.checks.support.registry import check
 from conformance.client.request import Request
-from conformance.core.model import Level
+from conformance.core.outcomes import Level
 
 
 def _text(request: Request) -> bytes:

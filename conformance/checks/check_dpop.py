@@ -17,7 +17,7 @@ from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.dpop import Proof, ProofKey
 from conformance.client.request import Request
-from conformance.core.model import Level
+from conformance.core.outcomes import Level
 
 Defect = Callable[[Request, str], Proof | None]
 """The request and the URL it goes to -> the proof with one defect; None sends none."""

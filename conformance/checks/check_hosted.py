@@ -13,7 +13,7 @@ from conformance.checks.support.transitions import declared_transitions, expect_
 from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
-from conformance.core.model import Level
+from conformance.core.outcomes import Level
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
 

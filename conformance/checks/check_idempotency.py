@@ -12,7 +12,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
-from conformance.core.model import Level
+from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
 _OTHER_KEYS = 12

@@ -16,7 +16,7 @@ from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request, is_well_formed, malformed_key, new_key
 from conformance.contract import Operation
 from conformance.core import strict_json as strictjson
-from conformance.core.model import Level
+from conformance.core.outcomes import Level
 from conformance.profile.behavior import Idempotency
 from conformance.profile.model import Profile
 

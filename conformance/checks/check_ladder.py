@@ -18,7 +18,7 @@ from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
-from conformance.core.model import Level
+from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
 Steps = Callable[[Profile, Any], Iterable[tuple[str, Any]]]

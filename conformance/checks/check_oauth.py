@@ -11,7 +11,7 @@ from conformance.checks.support.races import CONCURRENT_CALLS, ROUNDS, send_toge
 from conformance.checks.support.registry import check
 from conformance.client.dpop import Proof, ProofKey, challenge_of
 from conformance.core import json_pointer as pointer
-from conformance.core.model import Level
+from conformance.core.outcomes import Level
 
 
 @check("OA-1")

@@ -24,7 +24,7 @@ from conformance.client.dpop import Proof, ProofKey, new_verifier
 from conformance.client.request import Request
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
-from conformance.core.model import Level
+from conformance.core.outcomes import Level
 
 
 @check("OA-3")

@@ -10,7 +10,7 @@ from conformance.checks.support.context import control_failed
 from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
 from conformance.checks.support.registry import check
 from conformance.contract import Operation
-from conformance.core.model import Level
+from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
 _CATALOG = (

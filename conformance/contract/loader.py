@@ -16,7 +16,8 @@ from typing import Any, Literal, cast
 
 import yaml
 
-from conformance.core.model import Level, OperationInfo, Requirement, Stability
+from conformance.core.model import OperationInfo, Requirement
+from conformance.core.outcomes import Level, Stability
 
 Auth = Literal["api_key", "oauth", "none"]
 DataShape = Literal["object", "array"]

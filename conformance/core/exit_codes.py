@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.core.model import (
-    Verdict,
-)
+from conformance.core.outcomes import Verdict
 
 EXIT_CODES: Mapping[Verdict, int] = {
     Verdict.CONFORMANT: 0,

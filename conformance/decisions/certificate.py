@@ -19,7 +19,8 @@ from msgspec import to_builtins
 
 from conformance.core.errors import CertificateError, ConformanceError, UsageError
 from conformance.core.files import open_regular
-from conformance.core.model import Outcome, Run
+from conformance.core.model import Run
+from conformance.core.outcomes import Outcome
 from conformance.decisions.gate import ALL, Decision, Policy, decide, of_tier
 from conformance.journal.journal import NAME as JOURNAL
 from conformance.reports import runjson

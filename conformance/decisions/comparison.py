@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from conformance.core.errors import UsageError
-from conformance.core.model import OperationInfo, Outcome, Result, Run, Verdict
+from conformance.core.model import OperationInfo, Result, Run
+from conformance.core.outcomes import Outcome, Verdict
 from conformance.decisions.behaviour import Behaviour, Shape, behaviour
 from conformance.decisions.latency import shift
 

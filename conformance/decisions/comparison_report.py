@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.decisions.comparison import CONFORM, Comparison, Difference, Kind
 from conformance.decisions.html_page import page
 from conformance.reports.shaping.grouping import SYMBOLS

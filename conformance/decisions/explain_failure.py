@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.core.errors import UsageError
-from conformance.core.model import Exchange, Outcome, Result, Run
+from conformance.core.model import Exchange, Result, Run
+from conformance.core.outcomes import Outcome
 from conformance.core.paths import display_command
 from conformance.reports.shaping import transcript
 from conformance.reports.shaping.grouping import clauses, evidence, identity, waiver_of

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from conformance.core.exit_codes import EXIT_CODES
-from conformance.core.model import JUDGED_OUTCOMES, OPEN_OUTCOMES, Level, Outcome, Result, Run, Scope, Verdict, Waiver
+from conformance.core.model import Result, Run, Scope, Waiver
+from conformance.core.outcomes import JUDGED_OUTCOMES, OPEN_OUTCOMES, Level, Outcome, Verdict
 from conformance.judge.scope import by_tier, open_results
 from conformance.judge.verdict import failures, tiers_of, unaccepted_operations, verdict_of, with_states, with_waivers
 

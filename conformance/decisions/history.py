@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.core.errors import ConformanceError, UsageError
-from conformance.core.model import Outcome, Run
+from conformance.core.model import Run
+from conformance.core.outcomes import Outcome
 from conformance.journal.journal import NAME as JOURNAL
 from conformance.reports.runjson import FILE, load_run
 

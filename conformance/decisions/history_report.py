@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from conformance.core.model import OPEN_OUTCOMES
+from conformance.core.outcomes import OPEN_OUTCOMES
 from conformance.decisions.history import Trend
 from conformance.decisions.html_page import page
 from conformance.reports.shaping.text import clean, dumps, map_strings, utf8

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 
 from conformance.core.errors import UsageError
-from conformance.core.model import Outcome, Result, Run
+from conformance.core.model import Result, Run
+from conformance.core.outcomes import Outcome
 
 _RERUN_OUTCOMES = (Outcome.FAILED, Outcome.BROKEN, Outcome.INCONCLUSIVE, Outcome.UNTESTED)
 

@@ -23,7 +23,8 @@ from conformance.client.response import Answer, AnswerRef
 from conformance.client.sender import BudgetExhausted, LimitPersists
 from conformance.client.throttle import high_priority, start_order
 from conformance.core.errors import FixtureError, JournalError
-from conformance.core.model import Level, Outcome, Result
+from conformance.core.model import Result
+from conformance.core.outcomes import Level, Outcome
 from conformance.journal.lines import CheckConcluded
 from conformance.profile.exclusions import exclusion_of
 from conformance.profile.model import Profile

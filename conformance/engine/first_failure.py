@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from conformance.core.model import Exchange, Outcome, Requirement, Result, Waiver
+from conformance.core.model import Exchange, Requirement, Result, Waiver
+from conformance.core.outcomes import Outcome
 from conformance.judge.invariant_results import is_binding
 
 Work = Callable[..., Awaitable[Result]]

@@ -15,7 +15,8 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import msgspec
 
 from conformance.core.errors import JournalError
-from conformance.core.model import Exchange, Level, OperationInfo, ProfileInfo, Requirement, Result, Suite, Waiver
+from conformance.core.model import Exchange, OperationInfo, ProfileInfo, Requirement, Result, Suite, Waiver
+from conformance.core.outcomes import Level
 from conformance.core.strict_json import replace_surrogates
 
 JOURNAL_VERSION: Final = 3

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 
 from conformance.core.gc_tuning import reduce_collections
-from conformance.core.model import Exchange, Latency, Outcome, Result, Run, Traffic
+from conformance.core.model import Exchange, Latency, Result, Run, Traffic
+from conformance.core.outcomes import Outcome
 from conformance.journal.fold import JournalFold, key
 from conformance.journal.journal import NAME
 from conformance.journal.lines import Line, PlannedCheck, TrafficStats

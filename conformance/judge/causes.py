@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from conformance.core.model import BAD_OUTCOMES, OPEN_OUTCOMES, Cause, Outcome, Requirement, Result
+from conformance.core.model import Cause, Requirement, Result
+from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, Outcome
 
 _EXPLAINED = (*BAD_OUTCOMES, Outcome.WARNED)
 _STATUS = re.compile(r"(?:status:)?([1-5]\d\d)")
 _CHANCE = ("check_generated::", "check_walks::", "check_concurrency::")
-"""Checks whose requests, or their order, are drawn: whether they find a defect differs from run to run."""
+"""Checks whose requests, or the order of them, are random: two runs with different seeds may differ in them."""
 _INVARIANT = "invariant::"
 _NO_ANSWER = "no answer"
 _ANOTHER_VALUE = "another value"
@@ -46,9 +47,9 @@ def with_causes(results: Iterable[Result]) -> tuple[Result, ...]:
 def _with_own_cause(result: Result) -> Result:
     if result.cause or result.outcome not in _EXPLAINED:
         return result
-    what = result.check if result.outcome is Outcome.BROKEN else deviation(result)
+    defect = result.check if result.outcome is Outcome.BROKEN else deviation(result)
     suffix = ", a warning" if result.outcome is Outcome.WARNED else ""
-    return replace(result, cause=f"{result.requirement} {what}{suffix}")
+    return replace(result, cause=f"{result.requirement} {defect}{suffix}")
 
 
 def _with_dependence(result: Result, causes: Mapping[str, str]) -> Result:

@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from conformance.contract import Operation
-from conformance.core.model import OPEN_OUTCOMES, STATUSES, Exchange, Outcome, Result
+from conformance.core.model import STATUSES, Exchange, Result
+from conformance.core.outcomes import OPEN_OUTCOMES, Outcome
 
 _PROVOKED_BY: Mapping[int, tuple[str, ...]] = {
     200: ("STA-2",),

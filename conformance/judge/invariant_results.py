@@ -12,7 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from conformance.core.model import STATUSES, Exchange, Finding, Level, Outcome, Requirement, Result
+from conformance.core.model import STATUSES, Exchange, Finding, Requirement, Result
+from conformance.core.outcomes import Level, Outcome
 from conformance.judge.invariants import SHAPE_CODE, UNREAD_CODE
 
 INVARIANTS = ("STA-1", "STA-2", "ENV-1", "ENV-2", "ENV-3", "ENV-4", "ERR-1", "ERR-2", "RATE-2", "ANS-1", "ANS-2")

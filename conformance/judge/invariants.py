@@ -18,7 +18,8 @@ from conformance.client.request import NO_BODY
 from conformance.client.response import GATEWAY, NO_VALUE, Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
-from conformance.core.model import STATUSES, Finding, Level
+from conformance.core.model import STATUSES, Finding
+from conformance.core.outcomes import Level
 from conformance.judge.leaks import find_leaks
 from conformance.judge.validators import Validators
 from conformance.profile.model import Profile

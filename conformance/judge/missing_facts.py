@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from conformance.core.model import MissingFact, Outcome, Result
+from conformance.core.model import MissingFact, Result
+from conformance.core.outcomes import Outcome
 from conformance.profile.statements import exclusion_of_fact, statement_of_fact
 
 

@@ -6,20 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
-from conformance.core.model import (
-    JUDGED_OUTCOMES,
-    OPEN_OUTCOMES,
-    Exchange,
-    Exclusion,
-    Gap,
-    Level,
-    OperationInfo,
-    Outcome,
-    Requirement,
-    Result,
-    Scope,
-    Stability,
-)
+from conformance.core.model import Exchange, Exclusion, Gap, OperationInfo, Requirement, Result, Scope
+from conformance.core.outcomes import JUDGED_OUTCOMES, OPEN_OUTCOMES, Level, Outcome, Stability
 
 _CONTROL_PURPOSES = ("control", "control again")
 

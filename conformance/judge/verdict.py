@@ -7,19 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from conformance.core.model import (
-    OPEN_OUTCOMES,
-    WORST_FIRST,
-    Level,
-    OperationInfo,
-    Outcome,
-    Requirement,
-    RequirementRow,
-    Result,
-    Tier,
-    Verdict,
-    Waiver,
-)
+from conformance.core.model import OperationInfo, Requirement, RequirementRow, Result, Tier, Waiver
+from conformance.core.outcomes import OPEN_OUTCOMES, WORST_FIRST, Level, Outcome, Verdict
 from conformance.judge.scope import by_tier, open_results, scope_of
 
 

@@ -16,7 +16,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from allure_commons.model2 import Attachment, Label, Parameter, Status, StatusDetails, TestResult
 
-from conformance.core.model import Exchange, Level, Outcome, RequirementRow, Result, Run
+from conformance.core.model import Exchange, RequirementRow, Result, Run
+from conformance.core.outcomes import Level, Outcome
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.curl import curl
 from conformance.reports.shaping.text import clean, cut, dumps, write

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from conformance.core.model import Outcome, Result, Run, Tier, Verdict
+from conformance.core.model import Result, Run, Tier
+from conformance.core.outcomes import Outcome, Verdict
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.text import clean, dumps, map_strings, write
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
-from conformance.core.model import OPEN_OUTCOMES, Gap, Outcome, RequirementRow, Result, Run, Verdict, Waiver
+from conformance.core.model import Gap, RequirementRow, Result, Run, Waiver
+from conformance.core.outcomes import OPEN_OUTCOMES, Outcome, Verdict
 from conformance.reports.shaping.grouping import bound_texts, clauses, evidence_by, tier_of, waiver_of
 from conformance.reports.shaping.text import clean, one_line, write
 

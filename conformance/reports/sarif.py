@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.core.model import Cause, Level, Outcome, RequirementRow, Run
+from conformance.core.model import Cause, RequirementRow, Run
+from conformance.core.outcomes import Level, Outcome
 from conformance.core.paths import display_path
 from conformance.reports.shaping.grouping import Group, bound_texts, failures, warnings
 from conformance.reports.shaping.text import dumps, map_strings, one_line, plural, utf8, visible, write

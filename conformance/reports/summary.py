@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from conformance.core.model import Exchange, MissingFact, Outcome, RequirementRow, Result, Run
+from conformance.core.model import Exchange, MissingFact, RequirementRow, Result, Run
+from conformance.core.outcomes import Outcome
 from conformance.reports.shaping import grouping, transcript
 from conformance.reports.shaping.grouping import OUTCOMES, SYMBOLS, VERDICT_MEANING, VERDICT_SYMBOLS, Group
 from conformance.reports.shaping.marks import marks

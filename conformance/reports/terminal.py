@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from conformance.core.model import Outcome, Result, Run, Verdict
+from conformance.core.model import Result, Run
+from conformance.core.outcomes import Outcome, Verdict
 from conformance.core.paths import display_command
 from conformance.reports.shaping import grouping, transcript
 from conformance.reports.shaping.grouping import SYMBOLS, VERDICT_SYMBOLS, Group, Shortfall

@@ -15,7 +15,8 @@ from conformance.checks.support.registry import Instance
 from conformance.client.redaction.secrets import clean_with_all
 from conformance.core.errors import JournalError
 from conformance.core.exit_codes import EXIT_CODES
-from conformance.core.model import OPEN_OUTCOMES, Outcome, Result, Run, Verdict
+from conformance.core.model import Result, Run
+from conformance.core.outcomes import OPEN_OUTCOMES, Outcome, Verdict
 from conformance.engine.scheduler import EngineShutdown
 from conformance.engine.session import Session
 

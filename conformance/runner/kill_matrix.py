@@ -32,7 +32,8 @@ import yaml
 from conformance.core.environ import safe_import_path
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.gc_tuning import reduce_collections
-from conformance.core.model import Level, Outcome, Result, Run, Verdict
+from conformance.core.model import Result, Run
+from conformance.core.outcomes import Level, Outcome, Verdict
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile, judge, merge_patch, patched_profile, reference_options
 from conformance.reference.random_targets.choices import RandomTarget, target_from

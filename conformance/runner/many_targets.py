@@ -18,7 +18,7 @@ from rich.console import Console
 from conformance.core import child_process, interrupts
 from conformance.core.errors import ConformanceError, Unreachable, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
-from conformance.core.model import OPEN_OUTCOMES, Outcome
+from conformance.core.outcomes import OPEN_OUTCOMES, Outcome
 from conformance.core.run_options import RunOptions
 from conformance.engine.options import new_seed
 from conformance.runner.progress import make_console

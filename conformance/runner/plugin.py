@@ -20,7 +20,8 @@ from conformance.core import interrupts
 from conformance.core.environ import restore_environment
 from conformance.core.errors import ConformanceError, JournalError, Unreachable, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
-from conformance.core.model import Level, Outcome, Result, Run, Stability
+from conformance.core.model import Result, Run
+from conformance.core.outcomes import Level, Outcome, Stability
 from conformance.engine.resume import resume_hint
 from conformance.engine.session import Session
 from conformance.engine.startup import prepare_session

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.core.errors import ProfileError
-from conformance.core.model import Outcome, Run, Verdict
+from conformance.core.model import Run
+from conformance.core.outcomes import Outcome, Verdict
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile
 from conformance.reference.random_targets.choices import RandomTarget

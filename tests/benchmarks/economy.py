@@ -15,7 +15,8 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from conformance.core.model import Outcome, Run
+from conformance.core.model import Run
+from conformance.core.outcomes import Outcome
 from conformance.engine.in_process import judge, reference_options
 from conformance.judge.invariant_results import is_binding
 from conformance.reference.registry import faults

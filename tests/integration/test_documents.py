@@ -14,7 +14,7 @@ from conformance.checks.catalog import KILLS, explanation, kills, listing
 from conformance.checks.support.registry import all_checks
 from conformance.cli import main
 from conformance.contract import load_contract
-from conformance.core.model import Verdict
+from conformance.core.outcomes import Verdict
 from conformance.reference.registry import faults, variants
 from conformance.reports import FORMATS
 from tests.support.paths import ROOT

@@ -15,7 +15,8 @@ from pathlib import Path
 from conformance.checks.catalog import KILLS
 from conformance.checks.support.registry import Instance, all_checks, instances
 from conformance.contract import load_contract
-from conformance.core.model import Outcome, Run
+from conformance.core.model import Run
+from conformance.core.outcomes import Outcome
 from conformance.engine.in_process import judge, reference_options
 from conformance.judge.invariant_results import INVARIANTS, is_binding
 from conformance.profile.loader import load_profile

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from conformance.core.model import Outcome, Result, Run
+from conformance.core.model import Result, Run
+from conformance.core.outcomes import Outcome
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile, merge_patch
 from conformance.journal.lines import CheckConcluded

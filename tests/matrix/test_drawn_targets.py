@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from conformance.cli import main
 from conformance.core.errors import UsageError
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.reference.random_targets.choices import RandomTarget, target_from
 from conformance.reference.random_targets.strategy import random_targets
 from conformance.runner import kill_matrix as matrix

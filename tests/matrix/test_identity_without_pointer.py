@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.engine.in_process import judge, patched_profile, reference_options
 from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles, environment
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.checks.support.registry import Instance
-from conformance.core.model import Outcome, Verdict
+from conformance.core.outcomes import Outcome, Verdict
 from conformance.engine.in_process import judge, patched_profile, reference_options
 from conformance.judge.invariant_results import INVARIANTS
 from conformance.reference.registry import Fault, Variant, faults, variants

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from conformance.checks.support.registry import Instance
-from conformance.core.model import Level, Outcome, Run, Verdict
+from conformance.core.model import Run
+from conformance.core.outcomes import Level, Outcome, Verdict
 from conformance.engine.in_process import judge, reference_options
 from conformance.runner import embedded_reference as embedded
 

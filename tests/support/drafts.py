@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.core.model import Outcome, Run
+from conformance.core.model import Run
+from conformance.core.outcomes import Outcome
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import judge
 from conformance.profile.loader import load_profile

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from conformance.contract import load_contract
-from conformance.core.model import Exchange, Finding, Message, Outcome, ProfileInfo, Result, Run, Suite
+from conformance.core.model import Exchange, Finding, Message, ProfileInfo, Result, Run, Suite
+from conformance.core.outcomes import Outcome
 from conformance.journal.lines import (
     JOURNAL_VERSION,
     CheckConcluded,

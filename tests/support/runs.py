@@ -8,18 +8,16 @@ from dataclasses import replace
 
 from conformance.core.model import (
     Exchange,
-    Level,
     Message,
     OperationInfo,
-    Outcome,
     ProfileInfo,
     RequirementRow,
     Result,
     Run,
-    Stability,
     Suite,
     Waiver,
 )
+from conformance.core.outcomes import Level, Outcome, Stability
 from conformance.judge.assemble import assemble
 from conformance.judge.causes import causes_of, with_causes
 from conformance.judge.missing_facts import missing_facts

@@ -12,7 +12,7 @@ from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer, AnswerRef
 from conformance.contract import Contract, Operation
-from conformance.core.model import Level
+from conformance.core.outcomes import Level
 from conformance.profile.model import Credential, Profile
 from conformance.profile.render import placeholders
 from conformance.profile.resources import OperationFacts

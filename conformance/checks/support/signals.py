@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.client.response import Answer
-from conformance.core.model import Level
+from conformance.core.outcomes import Level
 
 
 class Signal(Exception):

@@ -11,7 +11,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from conformance.core.model import BAD_OUTCOMES, Exchange, Message, Result, Run
+from conformance.core.model import Exchange, Message, Result, Run
+from conformance.core.outcomes import BAD_OUTCOMES
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.curl import curl, variables
 from conformance.reports.shaping.marks import marks

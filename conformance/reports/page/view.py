@@ -7,18 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.core.model import (
-    BAD_OUTCOMES,
-    OPEN_OUTCOMES,
-    STATUSES,
-    Exchange,
-    OperationInfo,
-    Outcome,
-    RequirementRow,
-    Result,
-    Run,
-    Stability,
-)
+from conformance.core.model import STATUSES, Exchange, OperationInfo, RequirementRow, Result, Run
+from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, Outcome, Stability
 from conformance.reports.page.evidence import MAX_EXCHANGES, exchange_view
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.grouping import OUTCOMES, Group

@@ -12,18 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from conformance.core.messages import without_operation
-from conformance.core.model import (
-    BAD_OUTCOMES,
-    OPEN_OUTCOMES,
-    Cause,
-    Exchange,
-    Outcome,
-    RequirementRow,
-    Result,
-    Run,
-    Verdict,
-    Waiver,
-)
+from conformance.core.model import Cause, Exchange, RequirementRow, Result, Run, Waiver
+from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, Outcome, Verdict
 from conformance.journal.exchange_store import exchanges_by_id
 from conformance.reports.shaping.text import clean, cut, milliseconds, one_line, plural
 

@@ -24,7 +24,7 @@ from conformance.checks.check_idempotency_conflicts import (
 from conformance.checks.check_search import another_page_shows_other_items
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import MADE_UP
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Effect, Search, Transition
 from conformance.profile.resources import Fixture, HttpCall, OperationFacts
 from tests.support.check_runs import CONTRACT, KEY, key_of

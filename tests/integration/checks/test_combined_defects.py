@@ -11,7 +11,7 @@ from conformance.checks.check_concurrency import duplicates_at_once_are_one_call
 from conformance.checks.check_dpop import _other_port, _other_scheme
 from conformance.checks.check_search import a_filter_narrows_the_result
 from conformance.checks.support.case import Case
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Search
 from tests.support.check_runs import CONTRACT
 

@@ -29,7 +29,7 @@ from conformance.checks.check_proof_reuse import a_used_proof_is_treated_as_stat
 from conformance.checks.support.case import Case
 from conformance.client.dpop import new_verifier
 from conformance.client.request import is_well_formed, malformed_key, new_key
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Idempotency, OAuth
 from conformance.profile.model import Credential, Limits, SecretSource
 from conformance.profile.resources import Fixture, HttpCall, OperationFacts

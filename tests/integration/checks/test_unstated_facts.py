@@ -12,7 +12,7 @@ from conformance.checks.check_hosted import a_ticket_opens_its_own_session_only
 from conformance.checks.support.authorization import ALLOWED, RESERVED, category_of
 from conformance.checks.support.case import Case
 from conformance.checks.support.transitions import declared_transitions
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import OAuth, RateLimit, Transition
 from conformance.profile.model import Credential, SecretSource
 from conformance.profile.resources import Fixture, OperationFacts

@@ -14,7 +14,7 @@ from conformance.checks.check_hosted import a_ticket_opens_its_own_session_only
 from conformance.checks.check_idempotency import a_key_on_another_operation_is_another_call
 from conformance.checks.support.case import Case
 from conformance.checks.support.replays import replay
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Effect
 from conformance.profile.resources import Fixture, HttpCall, OperationFacts
 from tests.support.check_runs import CONTRACT, key_of

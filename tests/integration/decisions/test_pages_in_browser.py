@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.core.model import Outcome, Run
+from conformance.core.model import Run
+from conformance.core.outcomes import Outcome
 from conformance.decisions import comparison_report as sidebyside
 from conformance.decisions import history_report as trends
 from conformance.decisions.comparison import compare

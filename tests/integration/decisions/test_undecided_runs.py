@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from conformance.core.errors import UsageError
 from conformance.core.exit_codes import EXIT_CODES
-from conformance.core.model import Level, Outcome, Result, Run, Waiver
+from conformance.core.model import Result, Run, Waiver
+from conformance.core.outcomes import Level, Outcome
 from conformance.decisions import certificate
 from conformance.decisions.gate import ALL, Policy, decide
 from conformance.journal.lines import CheckConcluded, ExchangeRecorded

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.model import Outcome, Run
+from conformance.core.model import Run
+from conformance.core.outcomes import Outcome
 from conformance.reports import html
 from tests.support.browser import DESKTOP, NEEDED, PHONE, Browser, opened
 from tests.support.runs import REQUIREMENTS, small

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conformance.contract import load_contract
-from conformance.core.model import Exchange, Finding, Level, Message, Waiver
+from conformance.core.model import Exchange, Finding, Message, Waiver
+from conformance.core.outcomes import Level
 from conformance.engine.first_failure import Alarm
 from conformance.judge.invariants import SHAPE_CODE
 from tests.support.commands import Desk, checks, journal_lines, run_json

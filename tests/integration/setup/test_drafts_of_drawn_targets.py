@@ -11,7 +11,7 @@ import httpx
 import pytest
 import yaml
 
-from conformance.core.model import Verdict
+from conformance.core.outcomes import Verdict
 from conformance.reference.random_targets.choices import target_from
 from conformance.reference.random_targets.profile_writer import profile_of
 from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.model import Verdict
+from conformance.core.outcomes import Verdict
 from conformance.runner.embedded_reference import EmbeddedReference
 from tests.support.drafts import CONFORMANT, OPEN, bad, drafted, verdict
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from conformance.core.errors import ConformanceError, ProfileError
-from conformance.core.model import Outcome, Run
+from conformance.core.model import Run
+from conformance.core.outcomes import Outcome
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import judge
 from conformance.profile.loader import profile_from_document

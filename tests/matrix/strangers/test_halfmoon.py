@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from conformance.checks.support.registry import Instance
-from conformance.core.model import Outcome, Run, Verdict
+from conformance.core.model import Run
+from conformance.core.outcomes import Outcome, Verdict
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import judge
 from conformance.runner.embedded_reference import environment

@@ -9,7 +9,7 @@ import pytest
 from conformance.checks.check_authentication import NEAR_MISSES, a_defective_credential_is_answered_401
 from conformance.checks.check_generated import no_neighbour_of_a_key_is_accepted
 from conformance.checks.support.case import Case
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from tests.support.check_runs import KEY
 
 NEAR = {name: change(KEY) for name, change in NEAR_MISSES.items()}

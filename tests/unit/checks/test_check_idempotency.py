@@ -9,7 +9,7 @@ import pytest
 
 from conformance.checks.check_idempotency import the_same_call_is_answered_the_same
 from conformance.checks.support.case import Case
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Idempotency
 from tests.support.check_runs import CONTRACT
 

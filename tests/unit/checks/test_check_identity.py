@@ -12,7 +12,7 @@ from conformance.checks.check_identity import (
     identity_shows_the_scopes_of_the_calling_key,
 )
 from conformance.checks.support.identity import SCOPES, candidates, extra_scopes, missing_scopes, scopes_at
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Identity
 from conformance.profile.model import Credential, SecretSource
 

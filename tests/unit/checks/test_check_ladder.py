@@ -19,7 +19,7 @@ from conformance.checks.check_ladder import (
 )
 from conformance.checks.support import ladder
 from conformance.checks.support.case import Case
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Search
 from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.check_runs import CONTRACT

@@ -11,7 +11,7 @@ import pytest
 from conformance.checks.check_oauth import a_proof_of_each_declared_algorithm_is_accepted
 from conformance.checks.support.case import Case
 from conformance.checks.support.oauth_exchange import other_algorithms
-from conformance.core.model import Level, Outcome
+from conformance.core.outcomes import Level, Outcome
 from conformance.profile.behavior import OAuth
 from conformance.profile.resources import Fixture, OperationFacts
 from tests.support.check_runs import CONTRACT, profile

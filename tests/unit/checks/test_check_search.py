@@ -16,7 +16,7 @@ from conformance.checks.check_search import (
     page_size_bounds_every_page,
 )
 from conformance.checks.support.case import Case
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Search
 from tests.support.check_runs import CONTRACT
 

@@ -10,7 +10,7 @@ from conformance.checks import check_walks
 from conformance.checks.support import properties
 from conformance.client.fixtures import Fixtures
 from conformance.contract import load_contract
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Transition
 from conformance.profile.resources import Fixture, OperationFacts
 

@@ -12,7 +12,7 @@ import yaml
 
 from conformance.checks.support.registry import all_checks
 from conformance.contract import load_contract
-from conformance.core.model import Level
+from conformance.core.outcomes import Level
 from conformance.judge.invariant_results import INVARIANTS
 from tests.support.documents import shared
 

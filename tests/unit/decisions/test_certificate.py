@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
 from conformance.core.errors import CertificateError, UsageError
-from conformance.core.model import Outcome, Run, Waiver
+from conformance.core.model import Run, Waiver
+from conformance.core.outcomes import Outcome
 from conformance.decisions import certificate
 from conformance.decisions.badge import badge
 from conformance.reports import runjson

@@ -11,7 +11,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from conformance.core.errors import UsageError
-from conformance.core.model import Message, Outcome, ProfileInfo, Result, Run, Suite
+from conformance.core.model import Message, ProfileInfo, Result, Run, Suite
+from conformance.core.outcomes import Outcome
 from conformance.decisions import comparison_report as sidebyside
 from conformance.decisions.comparison import Kind, compare
 from conformance.decisions.latency import shift

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from conformance.core.errors import ProfileError, UsageError
-from conformance.core.model import Level, Outcome, Result, Run, Verdict, Waiver
+from conformance.core.model import Result, Run, Waiver
+from conformance.core.outcomes import Level, Outcome, Verdict
 from conformance.decisions import gate_report as verdicts
 from conformance.decisions.gate import Decision, ObstacleKind, Policy, decide
 from conformance.decisions.gate_policy import known_requirements, load_policy

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from conformance.core.errors import UsageError
-from conformance.core.model import Outcome, Run
+from conformance.core.model import Run
+from conformance.core.outcomes import Outcome
 from conformance.decisions import history_report as trends
 from conformance.decisions.history import history
 from conformance.decisions.rerun import command

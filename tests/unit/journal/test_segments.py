@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from conformance.core.errors import JournalError
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.journal.fold import JournalFold
 from conformance.journal.lines import (
     CheckConcluded,

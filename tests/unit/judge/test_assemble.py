@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from conformance.core.errors import JournalError
-from conformance.core.model import Finding, Outcome, Verdict, Waiver
+from conformance.core.model import Finding, Waiver
+from conformance.core.outcomes import Outcome, Verdict
 from conformance.journal.lines import SegmentEnded, decode, encode
 from conformance.judge.assemble import assemble, load
 from tests.support.journals import END, IDENTITY, by_check, exchange, journal, result

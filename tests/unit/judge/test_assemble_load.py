@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.errors import JournalError
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.journal.lines import Line, encode
 from conformance.judge.assemble import assemble, load
 from tests.support.journals import END, exchange, journal, result

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import conformance
-from conformance.core.model import Outcome, Verdict
+from conformance.core.outcomes import Outcome, Verdict
 from conformance.judge.assemble import assemble
 from conformance.judge.causes import deviation, with_causes
 from tests.support.journals import END, exchange, journal, result

@@ -6,16 +6,8 @@ import json
 
 import pytest
 
-from conformance.core.model import (
-    STATUSES,
-    Exchange,
-    Finding,
-    Level,
-    Outcome,
-    Requirement,
-    Result,
-    Verdict,
-)
+from conformance.core.model import STATUSES, Exchange, Finding, Requirement, Result
+from conformance.core.outcomes import Level, Outcome, Verdict
 from conformance.judge.assemble import assemble
 from conformance.judge.coverage import coverage, reasons, unreachable
 from conformance.judge.invariant_results import INVARIANTS, Evidence, invariant_results

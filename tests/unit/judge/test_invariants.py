@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import load_contract
-from conformance.core.model import STATUSES, Level
+from conformance.core.model import STATUSES
+from conformance.core.outcomes import Level
 from conformance.judge.invariant_results import INVARIANTS
 from conformance.judge.invariants import Invariants
 from conformance.judge.leaks import find_leaks

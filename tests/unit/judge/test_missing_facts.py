@@ -6,7 +6,8 @@ import tomllib
 
 import pytest
 
-from conformance.core.model import Level, Outcome, Result
+from conformance.core.model import Result
+from conformance.core.outcomes import Level, Outcome
 from conformance.judge.missing_facts import missing_facts
 from conformance.profile.documentation import all_facts
 from conformance.profile.statements import exclusion_of_fact, statement_of_fact

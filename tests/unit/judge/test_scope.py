@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from conformance.core.model import Level, OperationInfo, Outcome, Requirement, Result, Stability, Verdict, Waiver
+from conformance.core.model import OperationInfo, Requirement, Result, Waiver
+from conformance.core.outcomes import Level, Outcome, Stability, Verdict
 from conformance.judge.assemble import assemble
 from conformance.judge.scope import proven_operations, scope_of
 from conformance.judge.verdict import verdict_of, with_states, with_waivers

@@ -10,18 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.core.exit_codes import EXIT_CODES
-from conformance.core.model import (
-    OPEN_OUTCOMES,
-    WORST_FIRST,
-    Level,
-    OperationInfo,
-    Outcome,
-    Requirement,
-    Result,
-    Stability,
-    Verdict,
-    Waiver,
-)
+from conformance.core.model import OperationInfo, Requirement, Result, Waiver
+from conformance.core.outcomes import OPEN_OUTCOMES, WORST_FIRST, Level, Outcome, Stability, Verdict
 from conformance.judge.verdict import (
     counts_of,
     failures,

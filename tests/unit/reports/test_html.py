@@ -11,7 +11,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from conformance.core.model import Outcome, Run
+from conformance.core.model import Run
+from conformance.core.outcomes import Outcome
 from conformance.reports import html
 from tests.support.runs import OPERATIONS, exchange, result, run_of
 

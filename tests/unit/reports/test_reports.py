@@ -16,7 +16,8 @@ import pytest
 
 from conformance import reports
 from conformance.core.errors import ConformanceError, ReportDirError, UsageError
-from conformance.core.model import Outcome, Run, Verdict, Waiver
+from conformance.core.model import Run, Waiver
+from conformance.core.outcomes import Outcome, Verdict
 from conformance.reports import FORMATS, allure, ctrf, har, junit, summary, write_reports
 from conformance.reports.terminal import summary as rich_summary
 from conformance.reports.terminal import summary_lines

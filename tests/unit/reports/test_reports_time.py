@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conformance.core.model import Message, Outcome, Run
+from conformance.core.model import Message, Run
+from conformance.core.outcomes import Outcome
 from conformance.reports import html
 from tests.support.paths import ROOT
 from tests.support.runs import OPERATIONS, exchange, result, run_of

@@ -20,7 +20,7 @@ from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.contract import load_contract
 from conformance.core.errors import FixtureError, JournalError
-from conformance.core.model import Level, Outcome
+from conformance.core.outcomes import Level, Outcome
 from conformance.engine.open_context import open_context
 from conformance.journal.journal import Journal
 from conformance.profile.model import Credential, SecretSource

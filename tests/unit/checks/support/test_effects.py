@@ -13,7 +13,7 @@ from conformance.checks.check_conflicts import a_state_conflict_is_answered_409
 from conformance.checks.check_effects import a_repeated_call_takes_effect_once
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle, wrong_count
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Effect, Transition
 from conformance.profile.resources import Fixture, HttpCall
 from tests.support.check_runs import CONTRACT

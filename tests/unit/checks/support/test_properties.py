@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from conformance.checks.support.case import Case
 from conformance.checks.support.properties import explore
 from conformance.checks.support.signals import Inconclusive
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 
 
 def _property(strategy: Any, **options: Any) -> Any:

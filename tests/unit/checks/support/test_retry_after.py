@@ -11,7 +11,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.retry_after import observe_retry_after
 from conformance.client.fixtures import Fixtures
 from conformance.contract import load_contract
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.model import Limits
 from conformance.profile.resources import Fixture, OperationFacts
 

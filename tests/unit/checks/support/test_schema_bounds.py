@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from conformance.checks.check_generated import nothing_beyond_a_bound_is_accepted
 from conformance.checks.support.schema_bounds import values_beyond_bounds
 from conformance.core import json_pointer as pointer
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.model import Schemas
 from tests.support.check_runs import CONTRACT, profile
 

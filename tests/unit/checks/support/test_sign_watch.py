@@ -12,7 +12,7 @@ from conformance.checks.check_concurrency import duplicates_at_once_are_one_call
 from conformance.checks.check_conflicts import a_state_conflict_is_answered_409
 from conformance.checks.check_effects import a_bad_request_has_no_effect, a_repeated_call_takes_effect_once
 from conformance.checks.support.case import Case
-from conformance.core.model import Outcome
+from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Effect, Transition
 from conformance.profile.resources import Fixture, HttpCall, OperationFacts
 from tests.support.check_runs import CONTRACT

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from conformance.core.model import BAD_OUTCOMES, Outcome, Run, Waiver
+from conformance.core.model import Run, Waiver
+from conformance.core.outcomes import BAD_OUTCOMES, Outcome
 from conformance.reports.shaping import grouping
 from tests.support.runs import OPERATIONS, result, run_of
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.core.model import Finding, Message, Outcome
+from conformance.core.model import Finding, Message
+from conformance.core.outcomes import Outcome
 from conformance.reports import html
 from conformance.reports.shaping.marks import MAX_WORDS, marks, pieces
 from tests.support.runs import OPERATIONS, PAYLOADS, exchange, result, run_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.core.model import Exchange, Message, Outcome, Run
+from conformance.core.model import Exchange, Message, Run
+from conformance.core.outcomes import Outcome
 from conformance.reports import summary, terminal
 from conformance.reports.shaping import transcript
 from tests.support.runs import PAYLOADS, result, run_of

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.core.model import Outcome, Run
+from conformance.core.model import Run
+from conformance.core.outcomes import Outcome
 from conformance.reports import ctrf, har, junit, sarif
 from tests.support.runs import result, run_of
 
