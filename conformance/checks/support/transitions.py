@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle, control_with_effect
@@ -95,6 +95,27 @@ def stated_otherwise(profile: Profile, operation: Operation) -> dict[str, Transi
     """The conflicts of an operation whose status is stated, and is not 409."""
     found = [t for t in profile.transitions if t.operation == operation.id and not t.leads_to and t.status != 409]
     return {name_of(t): t for t in found}
+
+
+class WayOut(NamedTuple):
+    """A state in which the operation conflicts, and an operation after which it is allowed."""
+
+    transition: Transition
+    change: str
+
+
+def find_ways_out(profile: Profile, operation: Operation) -> Iterator[WayOut]:
+    states = States(profile.transitions)
+    for transition in declared_transitions(profile, operation).values():
+        if transition is None:
+            continue
+        place = Place(transition.fixture, transition.after)
+        for change in dict.fromkeys(t.operation for t in profile.transitions):
+            if (
+                states.expected_outcome(place, change) == ALLOWED
+                and states.expected_outcome(place.extend(change), operation.id) == ALLOWED
+            ):
+                yield WayOut(transition, change)
 
 
 async def into_conflict(case: Case, transition: Transition) -> Request:

@@ -27,6 +27,8 @@ ERROR: Final = "PublicErrorResponse"
 _MAX_BYTES: Final = 8 * 1024 * 1024
 _TIMEOUT_S: Final = 15.0
 _KEY_NAME: Final = re.compile(r"idempot|repeatab|dedup|request[-_]?(key|id)|operation[-_]?key|^_?key$", re.IGNORECASE)
+_LEAST_SCHEMAS: Final = 3
+"""Fewer schemas may have another text member in common."""
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -208,17 +210,37 @@ def _key_locations(
             name, location = str(_as_mapping(parameter).get("name", "")), _as_mapping(parameter).get("in")
             if location in ("header", "query") and _KEY_NAME.search(name):
                 yield str(location), name
-        schema = schema_map.schemas.get(schema_map.names.get(operation.request_schema, operation.request_schema))
-        yield from (("body", member) for member in _key_members(document, schema, "", 3))
+        yield from (("body", at) for at in _members(document, schema_map, operation) if _KEY_NAME.search(_last(at)))
+    yield from (("body", at) for at in _common_members(document, schema_map, contract))
 
 
-def _key_members(document: Mapping[str, Any], schema: Any, at: str, depth: int) -> Iterator[str]:
+def _last(at: str) -> str:
+    return pointer.tokens(at)[-1]
+
+
+def _members(document: Mapping[str, Any], schema_map: _SchemaMap, operation: Operation) -> list[str]:
+    schema = schema_map.schemas.get(schema_map.names.get(operation.request_schema, operation.request_schema))
+    return list(_text_members(document, schema, "", 3))
+
+
+def _common_members(document: Mapping[str, Any], schema_map: _SchemaMap, contract: Contract) -> list[str]:
+    """The text members, by any name, that the request bodies of all idempotent operations have in common."""
+    described = [o for o in contract.idempotent if o.has_body and _members(document, schema_map, o)]
+    if len({operation.request_schema for operation in described}) < _LEAST_SCHEMAS:
+        return []
+    first, *others = [_members(document, schema_map, operation) for operation in described]
+    return [at for at in first if all(at in members for members in others)]
+
+
+def _text_members(document: Mapping[str, Any], schema: Any, at: str, depth: int) -> Iterator[str]:
+    """The members of a schema that are texts, with those of its objects."""
     properties = _as_mapping(_as_mapping(_resolve(document, schema)).get("properties"))
     for name, subschema in properties.items():
-        if _KEY_NAME.search(str(name)) and _as_mapping(subschema).get("type", "string") in ("string", ["string"]):
+        resolved = _as_mapping(_resolve(document, subschema))
+        if resolved.get("type", "string") in ("string", ["string"]) and "properties" not in resolved:
             yield at + pointer.join(str(name))
         if depth > 1:
-            yield from _key_members(document, subschema, at + pointer.join(str(name)), depth - 1)
+            yield from _text_members(document, resolved, at + pointer.join(str(name)), depth - 1)
 
 
 def _authorization_formats(document: Mapping[str, Any]) -> Iterator[str]:
