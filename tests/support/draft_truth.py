@@ -33,6 +33,7 @@ _CHOICES = {("search", "query"), ("search", "category"), ("search", "merchant"),
 _SUBSETS = {("idempotency", "volatile"), ("errors", "volatile"), ("webhooks", "kept")}
 """Lists that are true as long as they hold nothing else than the true one."""
 _DEFAULTS = {("idempotency", "written"): "{key}", ("idempotency", "volatile"): [], ("errors", "volatile"): []}
+_CREDENTIAL_FACTS = {"scopes", "installation", "status"}
 _SAMPLES = 30
 
 
@@ -100,7 +101,7 @@ def facts_of(document: Document, stated: Document) -> dict[Key, Any]:
     facts = {
         key: value
         for key, value in _flatten(document)
-        if key not in _CHOICES and not _has(stated, key) and _DEFAULTS.get(key) != value
+        if key not in _CHOICES and not _has(stated, key) and _DEFAULTS.get(key) != value and value != "active"
     }
     return _in_normal_form(facts)
 
@@ -111,11 +112,9 @@ def _flatten(document: Document) -> Iterator[tuple[Key, Any]]:
             continue
         for name, value in document.get(table, {}).items():
             if table == "credentials":
-                is_active = value.get("status", "active") == "active"
-                yield (table, name, "status"), value.get("status", "active")
-                if is_active:
-                    yield (table, name, "scopes"), sorted(value["scopes"])
-                    yield (table, name, "installation"), value.get("installation", "")
+                facts = dict(value) if value.get("status", "active") == "active" else {"status": value["status"]}
+                facts |= {"scopes": sorted(facts["scopes"])} if "scopes" in facts else {}
+                yield from (((table, name, fact), facts[fact]) for fact in _CREDENTIAL_FACTS & facts.keys())
             elif (table, name) == ("oauth", "status") and not _is_exclusion(value):
                 yield from (((table, name, fact), status) for fact, status in value.items())
             else:
@@ -161,7 +160,7 @@ def _homes(document: Document, names: Collection[str]) -> Collection[frozenset[s
     """Some active credentials, by installation: its name is free."""
     homes: dict[str, set[str]] = {}
     for name, facts in document.get("credentials", {}).items():
-        if name in names and facts.get("status", "active") == "active":
+        if name in names and facts.get("installation") and facts.get("status", "active") == "active":
             homes.setdefault(facts.get("installation", ""), set()).add(name)
     return {frozenset(names) for names in homes.values()}
 

@@ -48,7 +48,8 @@ _DEPTHS: Final = (16, 32, 64, 128, 256, 512)
 
 async def probe_bodies(probe: Probe) -> None:
     """States what was observed of bodies, where all operations that were tried do the same."""
-    names = _subjects(probe)
+    controls = await _try_each(probe, _subjects(probe), lambda request: request, "control")
+    names = [name for name, answer in controls.items() if answer.ok]
     if not names:
         return
     await _probe_unknown_members(probe, names)
@@ -61,7 +62,8 @@ async def probe_bodies(probe: Probe) -> None:
 
 def _subjects(probe: Probe) -> list[str]:
     """Operations whose valid body is an object: those whose answer shows it, and another one."""
-    usable = [name for name, answer in probe.controls.items() if isinstance(answer.request.body, dict)]
+    controls = {name: answer for name, answer in probe.controls.items() if probe.is_proven(name)}
+    usable = [name for name, answer in controls.items() if isinstance(answer.request.body, dict)]
     others = [name for name in _OTHERS if name in usable]
     return [name for name in (CREATE, UPDATE, *others[:1]) if name in usable]
 

@@ -94,6 +94,11 @@ class Probe:
             self._arranger = Arranger(profile, self.contract, self.keys, self.secrets, self.fixtures, self.run_name)
         return self._arranger
 
+    def is_proven(self, name: str) -> bool:
+        """Whether an operation was answered 200, and is sent with a key whose place is known if it takes one."""
+        has_key = not self.operation(name).idempotent or self.draft.has("idempotency", "carrier")
+        return name in self.controls and has_key
+
     async def arrange(
         self, name: str, *, preset: Mapping[str, Members] | None = None, use: Mapping[str, str] | None = None
     ) -> Request:

@@ -35,16 +35,15 @@ Change = Callable[[Request], Request]
 async def probe_exchange(probe: Probe) -> None:
     """States what was observed of exchanges, each with a new code."""
     state_oauth_members(probe)
-    if EXCHANGE not in probe.controls:
+    if not probe.is_proven(EXCHANGE):
         return
     await _probe_tokens(probe)
     await _probe_nonce(probe)
     await _probe_failures(probe)
     await _probe_clock(probe)
-    if probe.draft.has("idempotency", "carrier"):  # without a key, an exchange may be carried out otherwise
-        await _probe_used_proof(probe)
-        await _probe_used_code(probe)
-        await _probe_burning(probe)
+    await _probe_used_proof(probe)
+    await _probe_used_code(probe)
+    await _probe_burning(probe)
 
 
 async def _exchange(probe: Probe, change: Change, purpose: str) -> Answer:

@@ -26,7 +26,7 @@ async def probe_tenancy(probe: Probe) -> None:
     """States the status for another installation's objects and keys, if all that were tried get the same."""
     answers: dict[str, Answer] = {}
     for name in (*_READS, *_WRITES):
-        if name in probe.controls:
+        if probe.is_proven(name):
             try:
                 answers |= await _send_across(probe, name)
             except ARRANGE_ERRORS as error:
@@ -79,7 +79,7 @@ def _holders(probe: Probe, scope: str) -> list[tuple[str, str]]:
 
 async def probe_tickets(probe: Probe) -> None:
     """States the status for a ticket that does not exist, and whether a ticket is used once."""
-    names = [name for name in (_CONSUME, _CANCEL) if name in probe.controls]
+    names = [name for name in (_CONSUME, _CANCEL) if probe.is_proven(name)]
     answers = [answer for name in names for answer in await _send_forged(probe, name)]
     statuses = {answer.status for answer in answers}
     if answers and len(statuses) == 1 and statuses <= {400, 401, 403, 404}:

@@ -88,7 +88,7 @@ def _names(answers: Mapping[str, Answer]) -> str:
 async def _send_public(probe: Probe, names: Iterable[str], header: str) -> dict[str, Answer]:
     answers = {}
     for name in names:
-        if name in probe.controls:
+        if probe.is_proven(name):
             try:
                 request = await probe.arrange(name)
             except ARRANGE_ERRORS:
