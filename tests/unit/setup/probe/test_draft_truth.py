@@ -97,6 +97,13 @@ def test_what_is_true(key: str, drafted: Any, truth: Any, expected: bool) -> Non
     assert is_true(tuple(key.split(".")), drafted, truth) is expected
 
 
+def test_the_key_alone_is_a_format_where_the_scheme_is_optional() -> None:
+    text = '[authorization]\nformat = "{key}"\n'
+    truth = {"authorization": {"format": "Key {key}", "scheme": "optional"}}
+    assert not compare(text, truth, {}).false
+    assert compare(text, {"authorization": {"format": "Key {key}"}}, {}).false
+
+
 def test_two_ways_to_say_the_same_are_equal() -> None:
     """A path has one operation, and with another format accepted any format is."""
     truth = {"idempotency": {"format": "uuid", "other_format": "accepted", "namespace": ["credential", "path"]}}
