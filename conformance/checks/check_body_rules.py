@@ -11,6 +11,7 @@ from uuid import uuid4
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.sized_bodies import nest, pad
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -153,12 +154,6 @@ async def an_absent_media_type_is_treated_as_stated(case: Case) -> None:
         )
 
 
-def _pad(request: Request, size: int) -> Request:
-    """The body, with white space before its end so that it has `size` bytes."""
-    text = json.dumps(request.document, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    return request.with_raw_body(text[:-1] + b" " * (size - len(text)) + text[-1:])
-
-
 def _fill(request: Request, size: int) -> Request:
     """The body with a further member of letters of two bytes each: over `size` bytes, about half as many letters."""
     return request.with_body({**request.body, "xConformanceText": "é" * (size // 2)})
@@ -195,9 +190,9 @@ async def a_body_ends_at_the_stated_size(case: Case) -> None:
     assert limit is not None
     request = await case.arrange()
     _need_room(case, request, limit)
-    await _expect_200(case, _pad(request, limit), f"{limit} bytes")
+    await _expect_200(case, pad(request, limit), f"{limit} bytes")
     request = await case.arrange()
-    await _expect_400(case, request, _pad(request, limit + 1), f"{limit + 1} bytes")
+    await _expect_400(case, request, pad(request, limit + 1), f"{limit + 1} bytes")
     await case.reprove_control(request)
 
 
@@ -215,20 +210,6 @@ async def the_size_of_a_body_is_counted_in_bytes(case: Case) -> None:
     await case.reprove_control(request)
 
 
-def _nest(request: Request, depth: int, innermost: bytes) -> Request:
-    """The body with a further member, so that `depth` objects and arrays are within each other, by turns.
-
-    `innermost` is the content of the innermost array. Some services count a scalar as a level of its own.
-    """
-    marker = json.dumps(f"x{uuid4().hex}")
-    distances = range(depth - 1)  # of each level from the innermost one
-    opening = b"".join(b'{"a":' if distance % 2 else b"[" for distance in reversed(distances))
-    closing = b"".join(b"}" if distance % 2 else b"]" for distance in distances)
-    changed = request.with_body({**request.body, "xConformanceDepth": json.loads(marker)})
-    text = json.dumps(changed.document, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    return request.with_raw_body(text.replace(marker.encode(), opening + innermost + closing))
-
-
 @check("BODY-9")
 async def a_body_ends_at_the_stated_depth(case: Case) -> None:
     """A body nested as deeply as stated is answered 200, one of a level more 400."""
@@ -238,8 +219,8 @@ async def a_body_ends_at_the_stated_depth(case: Case) -> None:
     request = await case.arrange()
     _require_object(case, request)
     assert bodies.max_depth is not None
-    await _expect_200(case, _nest(request, bodies.max_depth, b""), f"{bodies.max_depth} levels")
+    await _expect_200(case, nest(request, bodies.max_depth, b""), f"{bodies.max_depth} levels")
     request = await case.arrange()
     too_deep = bodies.max_depth + 1
-    await _expect_400(case, request, _nest(request, too_deep, b"1"), f"{too_deep} levels")
+    await _expect_400(case, request, nest(request, too_deep, b"1"), f"{too_deep} levels")
     await case.reprove_control(request)

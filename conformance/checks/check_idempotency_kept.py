@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import contract_breaks
@@ -12,13 +12,20 @@ from conformance.checks.support.replays import drop_volatile, expect_same, other
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.state_walk import kind_of
-from conformance.checks.support.transitions import ALLOWED, CONFLICT, Place, States, declared_transitions, into_conflict
+from conformance.checks.support.transitions import (
+    ALLOWED,
+    CONFLICT,
+    Place,
+    States,
+    WayOut,
+    find_ways_out,
+    into_conflict,
+)
 from conformance.checks.support.unknown_ids import unknown_id_like
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import strict_json as strictjson
-from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
 
 _PATH = ("api-key idempotent path", "public idempotent path")
@@ -109,32 +116,11 @@ async def a_400_is_stored_or_frees_the_key(case: Case, found: tuple[str, Any] | 
         await _expect_free(case, second.ok, first, second)
 
 
-class WayOut(NamedTuple):
-    """A state in which the operation conflicts, and an operation after which it is allowed."""
-
-    transition: Transition
-    change: str
-
-
 def _ways_out(profile: Profile, operation: Operation) -> Mapping[str, WayOut | None]:
     """By name; where no transition of the operation is stated, one case that says so."""
-    found = {f"{way.transition.fixture}-{way.change}": way for way in _find_ways_out(profile, operation)}
+    found = {f"{way.transition.fixture}-{way.change}": way for way in find_ways_out(profile, operation)}
     is_stated = any(transition.operation == operation.id for transition in profile.transitions)
     return {**found} if found or is_stated else {"": None}
-
-
-def _find_ways_out(profile: Profile, operation: Operation) -> Iterator[WayOut]:
-    states = States(profile.transitions)
-    for transition in declared_transitions(profile, operation).values():
-        if transition is None:
-            continue
-        place = Place(transition.fixture, transition.after)
-        for change in dict.fromkeys(t.operation for t in profile.transitions):
-            if (
-                states.expected_outcome(place, change) == ALLOWED
-                and states.expected_outcome(place.extend(change), operation.id) == ALLOWED
-            ):
-                yield WayOut(transition, change)
 
 
 @check("IDEM-12", on=_PATH, cases=_ways_out)

@@ -13,6 +13,7 @@ __all__ = [
     "messages",
     "model",
     "option",
+    "outcomes",
     "package",
     "paths",
     "run_options",

@@ -11,7 +11,7 @@ EXAMPLES: Final = 8
 MAX_WORKERS: Final = 64
 """Processes of one run, and of the reference service."""
 MAX_SHARDS: Final = 64
-PROBE_REQUESTS: Final = 400
+PROBE_REQUESTS: Final = 600
 """The maximum, repeated requests included."""
 PROBE_DEADLINE_S: Final = 240
 CERTIFICATE_DAYS: Final = 90

@@ -10,7 +10,7 @@ from typing import Any
 from conformance.core.model import Run
 from conformance.core.outcomes import Outcome
 from conformance.core.run_options import RunOptions
-from conformance.engine.in_process import judge
+from conformance.engine.in_process import judge, merge_patch
 from conformance.profile.loader import load_profile
 from conformance.reference.registry import variants
 from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles
@@ -29,14 +29,21 @@ KEYS = (
     "revoked",
     "limited",
 )
-STATED = ("fixtures", "operations", "transitions", "hosted", "effects", "rate_limit", "oauth", "revocation")
+STATED = ("fixtures", "operations", "transitions", "effects", "rate_limit", "oauth", "revocation")
 """What only a person knows; all other tables are the probe's to find."""
-_FOUND_IN_OAUTH = ("code_verifier", "code", "client_id_member", "redirect_uri_member", "access_token", "token_type")
+_STATED_IN_OAUTH = (
+    "client_id",
+    "redirect_uri",
+    "other_client_id",
+    "other_redirect_uri",
+    "other_client_redirect_uri",
+    "algorithms",
+    "token_url",
+    "code_lifetime_s",
+)
 OPEN = {"V225": "IDN-1"}
 """Variants with an exclusion that only a person can state, and the requirement that a draft leaves open."""
-NOT_FOUND = ("V317",)
-"""Variants whose keys the probe cannot write: between quotes, or after a word (`idempotency.written`)."""
-CONFORMANT = [name for name in ("", *variants()) if name not in (*OPEN, *NOT_FOUND)]
+CONFORMANT = [name for name in ("", *variants()) if name not in OPEN]
 """The plain reference, and all other variants."""
 SCHEMAS = bundled_profiles() / "reference.schemas.yaml"
 
@@ -49,19 +56,11 @@ def fragment(path: Path, target: str = "") -> Path:
 
 def written(path: Path, document: Mapping[str, Any], patch: Mapping[str, Any]) -> Path:
     """Writes the tables of a profile that only a person knows, as they are after a patch."""
-    stated = {name: _patched(document[name], patch[name]) if name in patch else document[name] for name in STATED}
-    stated["oauth"] = {name: value for name, value in stated["oauth"].items() if name not in _FOUND_IN_OAUTH}
+    patched = merge_patch(document, patch)
+    stated = {name: patched[name] for name in STATED if name in patched}
+    stated["oauth"] = {name: value for name, value in stated["oauth"].items() if name in _STATED_IN_OAUTH}
     path.write_text("".join(f"{name} = {format_value(value)}\n" for name, value in stated.items()), encoding="utf-8")
     return path
-
-
-def _patched(value: Any, patch: Any) -> Any:
-    """Tables are merged, None takes a key away, anything else takes the value's place."""
-    if not isinstance(patch, Mapping):
-        return patch
-    kept = dict(value) if isinstance(value, Mapping) else {}
-    kept |= {name: _patched(kept.get(name), below) for name, below in patch.items()}
-    return {name: below for name, below in kept.items() if patch.get(name, below) is not None}
 
 
 def drafted(service: EmbeddedReference, place: Path, target: str = "", *, schemas: bool = True) -> DraftResult:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle, control_with_effect
@@ -110,6 +110,27 @@ def distinguishing_operation(profile: Profile, transition: Transition) -> str:
         if UNKNOWN not in outcomes and outcomes[0] != outcomes[1]:
             return name
     return ""
+
+
+class WayOut(NamedTuple):
+    """A state in which the operation conflicts, and an operation after which it is allowed."""
+
+    transition: Transition
+    change: str
+
+
+def find_ways_out(profile: Profile, operation: Operation) -> Iterator[WayOut]:
+    states = States(profile.transitions)
+    for transition in declared_transitions(profile, operation).values():
+        if transition is None:
+            continue
+        place = Place(transition.fixture, transition.after)
+        for change in dict.fromkeys(t.operation for t in profile.transitions):
+            if (
+                states.expected_outcome(place, change) == ALLOWED
+                and states.expected_outcome(place.extend(change), operation.id) == ALLOWED
+            ):
+                yield WayOut(transition, change)
 
 
 async def into_conflict(case: Case, transition: Transition) -> Request:

@@ -7,15 +7,18 @@ import secrets as random_source
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from conformance.checks.support.identity import candidates, extra_scopes, missing_scopes, scopes_at
 from conformance.client.request import Request
 from conformance.client.response import Answer
+from conformance.profile.behavior import scheme_of
 from conformance.profile.sample import JsonValue
 from conformance.setup.conventions import AUTHORIZATION_FORMATS
-from conformance.setup.probe.context import Probe
+from conformance.setup.probe.context import UNKNOWN_KEY, Probe
 
 IDENTITY: Final = "getApiKeyIdentity"
 SCOPES: Final = ("webhooks:write", "webhooks:read", "catalog:read", "checkout:quote")
 _MAX_KEYS: Final = 3
+_KEY_ALONE: Final = "{key}"
 _SCOPE_OPERATIONS: Final = {
     "webhooks:read": "listInstallationWebhookDeliveries",
     "webhooks:write": "createInstallationWebhook",
@@ -47,9 +50,18 @@ async def probe_authorization(probe: Probe) -> None:
         for number, template in enumerate(formats, 1):
             answer = await _send_identity(probe, template, probe.keys[key])
             if answer.ok:
-                await _state_format(probe, template, key, number)
+                schemed = await _find_scheme(probe, formats[number:], probe.keys[key]) if template == _KEY_ALONE else ""
+                await _state_format(probe, schemed or template, key, number)
                 return
     state_default_format(probe, f"none of {len(formats)} formats got 200 with {_describe_keys(len(probe.keys))}")
+
+
+async def _find_scheme(probe: Probe, formats: list[str], key: str) -> str:
+    """The first format with a scheme that is accepted, of a target that accepts the key alone; empty if none is."""
+    for template in formats:
+        if scheme_of(template) and (await _send_identity(probe, template, key)).ok:
+            return template
+    return ""
 
 
 def _describe_keys(count: int) -> str:
@@ -80,7 +92,8 @@ def _challenge_formats(answer: Answer) -> Iterator[str]:
 
 
 async def _send_identity(probe: Probe, template: str, key: str) -> Answer:
-    request = Request(probe.operation(IDENTITY), authorization=(template.replace("{key}", key),))
+    header = template.replace("{key}", key)
+    request = Request(probe.operation(IDENTITY), authorization=(header,), credential=UNKNOWN_KEY)
     return await probe.send(request, "authorization")
 
 
@@ -88,27 +101,45 @@ async def probe_identities(probe: Probe) -> None:
     """States the scopes and installation that getApiKeyIdentity returns. A refused key has status `revoked`."""
     template = probe.draft.get("authorization", "format")
     for name, key in probe.keys.items():
-        answer = await _send_identity(probe, template, key)
+        answer = probe.identities[name] = await _send_identity(probe, template, key)
         prefix = ("credentials", name)
         if answer.status == 401:
             probe.draft.state((*prefix, "scopes"), [], "TODO unknown: the key is refused")
             probe.draft.state((*prefix, "status"), "revoked", "getApiKeyIdentity: 401, and 200 with another key")
             continue
         scopes = sorted(_find_scopes(answer.value), key=SCOPES.index)
-        evidence = "from getApiKeyIdentity" if scopes else "getApiKeyIdentity returns no scope of the interface"
+        evidence = "from getApiKeyIdentity" if scopes else "TODO getApiKeyIdentity returns no scope of the interface"
         probe.draft.state((*prefix, "scopes"), scopes, evidence if answer.ok else f"TODO identity: {answer.summary}")
         if installation := _find_installation(answer.value):
             probe.draft.state((*prefix, "installation"), probe.clean(installation), "from getApiKeyIdentity")
         probe.draft.state((*prefix, "status"), "active", f"getApiKeyIdentity: {answer.summary}")
         probe.echo(f"  key {name}: {', '.join(scopes) or 'no scopes'}")
+    _discard_equal_claims(probe)
     if not any(table.get("status") == "active" for table in probe.draft.get("credentials").values()):
         for name in probe.keys:  # no key is accepted: the format is probably wrong
             probe.draft.retract(("credentials", name, "status"))
 
 
+def _discard_equal_claims(probe: Probe) -> None:
+    """Discards scopes that all of several keys seem to have: the answer may list every scope, and who has it."""
+    table: Mapping[str, Any] = probe.draft.get("credentials") or {}
+    active = [name for name, facts in table.items() if facts.get("status") == "active"]
+    if len(active) > 1 and len({tuple(table[name]["scopes"]) for name in active}) == 1 and table[active[0]]["scopes"]:
+        for name in active:
+            probe.draft.state(("credentials", name, "scopes"), [], "TODO getApiKeyIdentity shows each key the same")
+
+
 def _find_scopes(value: JsonValue) -> set[str]:
-    """The scopes in an identity response: single strings, or lists separated by spaces or commas."""
-    return {word for text in _iterate_strings(value) for word in re.split(r"[\s,]+", text) if word in SCOPES}
+    """The scopes in an identity response: strings, lists separated by spaces or commas, or names of true members."""
+    texts = {word for text in _iterate_strings(value) for word in re.split(r"[\s,]+", text) if word in SCOPES}
+    return texts or {name for name, flag in _iterate_members(value) if name in SCOPES and flag is True}
+
+
+def _iterate_members(value: JsonValue) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        yield from value.items()
+        for item in value.values():
+            yield from _iterate_members(item)
 
 
 def _iterate_strings(value: JsonValue) -> Iterator[str]:
@@ -150,17 +181,20 @@ async def probe_scopes(probe: Probe) -> None:
             continue
         if installations_known and installations[name] != installations[probe.main_credential]:
             if not scopes_known:  # and its scopes cannot be tried on resources of the home installation
-                probe.draft.retract(("credentials", name))
-                probe.draft.todo("credentials", f"[credentials.{name}]", "its scopes; identity responses show none")
+                _leave_out(probe, name)
             continue
         answers = {scope: answer async for scope, answer in _try_scopes(probe, name)}
         claimed = set(credential["scopes"])
+        on_resources = [answers[scope] for scope in _RESOURCE_SCOPES if scope in answers]
+        is_readable = name == probe.main_credential or any(answer.ok for answer in on_resources)
+        if not installations_known and not scopes_known and on_resources and not is_readable:
+            _leave_out(probe, name)  # another installation, or a scope that is missing
+            continue
         if not installations_known and any(_is_hidden(scope, answer, claimed) for scope, answer in answers.items()):
             probe.draft.state(("credentials", name, "installation"), "B", "resources of the first key are hidden")
             continue
         if not installations_known:
-            readable = name == probe.main_credential or any(answers[s].ok for s in _RESOURCE_SCOPES if s in answers)
-            reason = "it reads resources of the first key" if readable else "TODO assumed: no contrary evidence"
+            reason = "it reads resources of the first key" if is_readable else "TODO assumed: no contrary evidence"
             probe.draft.state(("credentials", name, "installation"), "A", reason)
         allowed = (claimed | {s for s, a in answers.items() if a.ok}) - {
             s for s, a in answers.items() if a.status == 403
@@ -168,7 +202,38 @@ async def probe_scopes(probe: Probe) -> None:
         if answers:
             number = sum(answer.status in (200, 403) for answer in answers.values())
             evidence = f"{number} of 4 tried, each with an operation that needs it: 200 or 403"
+            if not scopes_known and (untried := set(SCOPES) - answers.keys()):
+                evidence = f"TODO not tried: {', '.join(sorted(untried))}; {evidence}"
             probe.draft.state(("credentials", name, "scopes"), sorted(allowed, key=SCOPES.index), evidence)
+
+
+def _leave_out(probe: Probe, name: str) -> None:
+    probe.draft.retract(("credentials", name))
+    line, reason = f"[credentials.{name}]", "its scopes and installation; identity responses show none"
+    probe.draft.todo("credentials", line, reason)
+
+
+async def probe_place_of_scopes(probe: Probe) -> None:
+    """States the innermost place that shows each key's scopes in its answer, and no others."""
+    table: Mapping[str, Any] = probe.draft.get("credentials") or {}
+    scopes = {n: frozenset(table[n]["scopes"]) for n, answer in probe.identities.items() if answer.ok and n in table}
+    if len(set(scopes.values())) < 2:
+        return
+    broadest = max(scopes, key=lambda name: len(scopes[name]))
+    answer = probe.identities[broadest]
+    places = candidates(answer.value, scopes[broadest]) if isinstance(answer.data, dict) else []
+    for place in sorted(places, key=len, reverse=True):
+        if all(_shows(probe, place, name, scopes[name], broadest, scopes[broadest]) for name in scopes):
+            evidence = f"the answers to {len(scopes)} keys show there the scopes that were tried, and no others"
+            probe.draft.state(("identity", "scopes"), place, evidence)
+            return
+
+
+def _shows(
+    probe: Probe, place: str, name: str, scopes: frozenset[str], broadest: str, broadest_scopes: frozenset[str]
+) -> bool:
+    signs, reference = (scopes_at(probe.identities[key].value, place) for key in (name, broadest))
+    return not (missing_scopes(signs, scopes) or extra_scopes(signs, reference, scopes, broadest_scopes))
 
 
 async def _try_scopes(probe: Probe, name: str) -> Any:

@@ -14,7 +14,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.setup.probe.access import IDENTITY
-from conformance.setup.probe.context import ARRANGE_ERRORS, Probe, wait_for_clock_tick
+from conformance.setup.probe.context import ARRANGE_ERRORS, UNKNOWN_KEY, Probe, wait_for_clock_tick
 from conformance.setup.probe.idempotency import differences
 from conformance.setup.probe.operations import CREATE, PARAMETER_FIXTURES, UPDATE
 
@@ -162,7 +162,9 @@ async def _precedence_notes(probe: Probe) -> Any:
     malformed = b'{"broken":'
     if CREATE in probe.controls:
         request = await probe.arrange(CREATE)
-        answer = await probe.send(request.with_authorization(unknown_key).with_raw_body(malformed), "order")
+        answer = await probe.send(
+            request.with_authorization(unknown_key, credential=UNKNOWN_KEY).with_raw_body(malformed), "order"
+        )
         yield f"order of precedence: an unknown key and a malformed body (401 or 400): {answer.summary}"
         if limited_key:
             answer = await probe.send(
@@ -175,7 +177,10 @@ async def _precedence_notes(probe: Probe) -> Any:
         control = probe.controls[UPDATE].request
         request = replace(control.with_fresh_key(), path={"id": _change_last_character(str(control.path["id"]))})
         for defective, description in (
-            (request.with_authorization(unknown_key), "an unknown key and an unknown id (401 or 404)"),
+            (
+                request.with_authorization(unknown_key, credential=UNKNOWN_KEY),
+                "an unknown key and an unknown id (401 or 404)",
+            ),
             (request.with_raw_body(malformed), "an unknown id and a malformed body (404 or 400)"),
             *(
                 [(probe.arranger.as_credential(request, limited_key), "a missing scope and an unknown id (403 or 404)")]
@@ -210,7 +215,7 @@ def note_headers(probe: Probe) -> None:
     probe.draft.note(
         "rate_limit", f"{probe.sender.requests} requests of the probe, {limited} of them 429 after retries"
     )
-    if (offset := _clock_offset(probe.answers)) is not None:
+    if (offset := clock_offset(probe.answers)) is not None:
         comparison = (
             f"differs by {offset:+.0f} s" if abs(offset) > _CLOCK_TOLERANCE_S else "agrees with the local clock"
         )
@@ -222,7 +227,7 @@ def _is_rate_limit_header(name: str) -> bool:
     return lowercase.startswith(("ratelimit", "x-ratelimit", "x-rate-limit")) or lowercase == "retry-after"
 
 
-def _clock_offset(answers: Iterable[Answer]) -> float | None:
+def clock_offset(answers: Iterable[Answer]) -> float | None:
     for answer in reversed(list(answers)):
         try:
             return parsedate_to_datetime(answer.header("Date") or "").timestamp() - time.time()

@@ -36,6 +36,9 @@ CLOCK_TICK_S: Final = 1.1
 DEFAULT_IDEMPOTENCY: Final = Idempotency("header", "Idempotency-Key")
 _DEFAULT_QUERY: Final = {"q": "a", "locale": "en-US", "market": "US", "sort": "relevance", "page": 1, "pageSize": 2}
 
+UNKNOWN_KEY: Final = "unknown key"
+"""The credential of requests with a random key: their header is not secret, and may hold the name of a scheme."""
+
 ARRANGE_ERRORS = (MissingFact, FixtureError)
 """Errors raised when a request cannot be built."""
 
@@ -61,6 +64,8 @@ class Probe:
     answers: list[Answer] = field(default_factory=list)
     controls: dict[str, Answer] = field(default_factory=dict)
     """The first 200 answer, by operationId."""
+    identities: dict[str, Answer] = field(default_factory=dict)
+    """The answer of getApiKeyIdentity, by credential."""
     _arranger: Arranger | None = None
     _arranger_facts: str = ""
 
@@ -88,6 +93,11 @@ class Probe:
             profile = provisional_profile(self.draft, self.directory, self.schemas)
             self._arranger = Arranger(profile, self.contract, self.keys, self.secrets, self.fixtures, self.run_name)
         return self._arranger
+
+    def is_proven(self, name: str) -> bool:
+        """Whether an operation was answered 200, and is sent with a key whose place is known if it takes one."""
+        has_key = not self.operation(name).idempotent or self.draft.has("idempotency", "carrier")
+        return name in self.controls and has_key
 
     async def arrange(
         self, name: str, *, preset: Mapping[str, Members] | None = None, use: Mapping[str, str] | None = None

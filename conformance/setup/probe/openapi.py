@@ -24,6 +24,8 @@ from conformance.setup.probe.query_values import example_of, merge, values_in, v
 
 ERROR: Final = "PublicErrorResponse"
 _KEY_NAME: Final = re.compile(r"idempot|repeatab|dedup|request[-_]?(key|id)|operation[-_]?key|^_?key$", re.IGNORECASE)
+_LEAST_SCHEMAS: Final = 3
+"""Fewer schemas may have another text member in common."""
 
 
 @dataclass(frozen=True)
@@ -181,21 +183,45 @@ def _key_locations(
             name, location = str(_as_mapping(parameter).get("name", "")), _as_mapping(parameter).get("in")
             if location in ("header", "query") and _KEY_NAME.search(name):
                 yield str(location), name
-        schema = schema_map.schemas.get(schema_map.names.get(operation.request_schema, operation.request_schema))
-        yield from (("body", member) for member in _key_members(document, schema, "", 3))
+        members = _members(document, schema_map, operation)
+        yield from (("body", at) for at, description in members.items() if _is_key(at, description))
+    yield from (("body", at) for at in _common_members(document, schema_map, contract))
 
 
-def _key_members(document: Mapping[str, Any], schema: Any, at: str, depth: int) -> Iterator[str]:
+def _last(at: str) -> str:
+    return pointer.tokens(at)[-1]
+
+
+def _members(document: Mapping[str, Any], schema_map: _SchemaMap, operation: Operation) -> dict[str, str]:
+    """The places of the text members of a request body -> their descriptions."""
+    schema = schema_map.schemas.get(schema_map.names.get(operation.request_schema, operation.request_schema))
+    return dict(_text_members(document, schema, "", 3))
+
+
+def _is_key(at: str, description: str) -> bool:
+    return bool(_KEY_NAME.search(_last(at))) or "idempoten" in description.lower()
+
+
+def _common_members(document: Mapping[str, Any], schema_map: _SchemaMap, contract: Contract) -> list[str]:
+    """The text members, by any name, that the request bodies of all idempotent operations have in common."""
+    described = [o for o in contract.idempotent if o.has_body and _members(document, schema_map, o)]
+    if len({operation.request_schema for operation in described}) < _LEAST_SCHEMAS:
+        return []
+    first, *others = [_members(document, schema_map, operation) for operation in described]
+    return [at for at in first if all(at in members for members in others)]
+
+
+def _text_members(document: Mapping[str, Any], schema: Any, at: str, depth: int) -> Iterator[tuple[str, str]]:
+    """The places and descriptions of a schema's members that are texts, with those of its objects and parts."""
     resolved = _as_mapping(_resolve(document, schema))
     for name, subschema in _as_mapping(resolved.get("properties")).items():
         member = _as_mapping(_resolve(document, subschema))
-        is_key = _KEY_NAME.search(str(name)) or "idempoten" in str(member.get("description", "")).lower()
-        if is_key and member.get("type", "string") in ("string", ["string"]):
-            yield at + pointer.join(str(name))
+        if member.get("type", "string") in ("string", ["string"]) and "properties" not in member:
+            yield at + pointer.join(str(name)), str(member.get("description", ""))
         if depth > 1:
-            yield from _key_members(document, member, at + pointer.join(str(name)), depth - 1)
+            yield from _text_members(document, member, at + pointer.join(str(name)), depth - 1)
     for part in _as_list(resolved.get("allOf")) if depth > 1 else ():
-        yield from _key_members(document, part, at, depth - 1)
+        yield from _text_members(document, part, at, depth - 1)
 
 
 def _authorization_formats(document: Mapping[str, Any]) -> Iterator[str]:

@@ -23,11 +23,17 @@ from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Schemas
 from conformance.setup.probe import access as probe_access
 from conformance.setup.probe import answers as probe_answers
+from conformance.setup.probe import bodies as probe_bodies
+from conformance.setup.probe import exchange as probe_exchange
 from conformance.setup.probe import idempotency as probe_idempotency
+from conformance.setup.probe import isolation as probe_isolation
+from conformance.setup.probe import key_rules as probe_key_rules
 from conformance.setup.probe import openapi as probe_openapi
 from conformance.setup.probe import operations as probe_operations
 from conformance.setup.probe import schemas as probe_schemas
+from conformance.setup.probe import schemes as probe_schemes
 from conformance.setup.probe import search as probe_search
+from conformance.setup.probe import search_values as probe_search_values
 from conformance.setup.probe.comments import Comments, read_comments
 from conformance.setup.probe.context import Probe, open_probe, provisional_profile
 from conformance.setup.probe.draft import Draft, Key, has_key, merge_facts
@@ -167,13 +173,25 @@ def _parts(options: ProbeOptions) -> list[Part]:
         ("search query", probe_search.probe_query),
         ("all operations", probe_operations.probe_controls),
         ("webhook endpoints", probe_operations.probe_webhooks),
+        ("format of the idempotency key", probe_key_rules.probe_key_format),
         ("scopes of each key", probe_access.probe_scopes),
+        ("place of the scopes", probe_access.probe_place_of_scopes),
+        ("scheme of the Authorization header", probe_schemes.probe_scheme),
+        ("bad header on public operations", probe_schemes.probe_public),
         ("page size limits", probe_search.probe_page_sizes),
+        ("page sizes outside of the limits", probe_search_values.probe_size_treatments),
         ("search filters", probe_search.probe_filters),
+        ("order of items", probe_search_values.probe_order),
+        ("unusual search values", probe_search_values.probe_unusual_values),
         ("missing idempotency keys", probe_idempotency.probe_missing_keys),
         ("replays", probe_answers.probe_replays),
-        ("order of precedence of errors", probe_answers.probe_precedence),
         ("volatile members of errors", probe_answers.probe_errors),
+        ("rules of idempotency keys", probe_key_rules.probe_key_rules),
+        ("request bodies", probe_bodies.probe_bodies),
+        ("other installations", probe_isolation.probe_tenancy),
+        ("tickets", probe_isolation.probe_tickets),
+        ("token exchange", probe_exchange.probe_exchange),
+        ("order of precedence of errors", probe_answers.probe_precedence),
         ("rate limit", lambda probe: probe_answers.probe_rate_limit(probe, options.provoke_429)),
     ]
 

@@ -50,6 +50,8 @@ COMMON_SORTS: Final = (
     "createdAt",
     "best",
 )
+_LARGER_PAGE_SIZE: Final = "10"
+"""Where smaller ones are refused."""
 PAGE_SIZE: Final = "2"
 """Small, so that a query has several pages."""
 _ORDER: Final = ("q", "locale", "market", "sort", "page", "pageSize")
@@ -180,9 +182,12 @@ def candidate_queries(known: Mapping[str, str], hints: Values) -> Iterator[dict[
         (_RARELY, choices("pageSize", [PAGE_SIZE, *hints.get("pageSize", ())[:1]])),
     ]
     ranked = [[(weight * n, choice) for n, choice in enumerate(options)] for weight, options in dimensions]
-    for combination in sorted(product(*ranked), key=lambda options: sum(rank for rank, _ in options)):
+    combinations = sorted(product(*ranked), key=lambda options: sum(rank for rank, _ in options))
+    for number, combination in enumerate(combinations):
         query = {name: value for _, choice in combination for name, value in choice.items()}
         yield {**{name: query[name] for name in _ORDER}, **known}
+        if not number and "pageSize" not in known:
+            yield {**{name: query[name] for name in _ORDER}, "pageSize": _LARGER_PAGE_SIZE, **known}
 
 
 def _pairs(known: Mapping[str, str], hints: Values) -> dict[tuple[str, str], None]:

@@ -63,7 +63,7 @@ async def probe_query(probe: Probe) -> None:
     hints = merge(runtime, documented)
     best: tuple[int, dict[str, str]] | None = None
     for values in islice(candidate_queries(known, hints), _MAX_QUERIES):
-        answer = await _send_query(probe, values)
+        answer = await send_query(probe, values)
         if answer.ok and isinstance(answer.data, list):
             best = (len(answer.data), values)
             break
@@ -128,12 +128,12 @@ async def _choose_word(probe: Probe, values: dict[str, str], known: Mapping[str,
 
 async def _probe_first_page(probe: Probe, values: Mapping[str, str]) -> None:
     """States the number of the first page: 1 if page 0 is refused, 0 if page 0 differs from page 1."""
-    page_zero, page_one = [await _send_query(probe, {**values, "page": page}) for page in ("0", "1")]
+    page_zero, page_one = [await send_query(probe, {**values, "page": page}) for page in ("0", "1")]
     zero_items, one_items = page_zero.data if page_zero.ok else None, page_one.data if page_one.ok else None
     if page_zero.is_refused and page_one.ok:
         page_base, evidence = 1, f"page 0 gets {page_zero.summary}, page 1 200"
     elif page_zero.ok and isinstance(zero_items, list) and zero_items and zero_items != one_items:
-        page_minus_one = await _send_query(probe, {**values, "page": "-1"})
+        page_minus_one = await send_query(probe, {**values, "page": "-1"})
         page_base, evidence = 0, f"page 0 and page 1 have different items; page -1 gets {page_minus_one.summary}"
     else:
         probe.draft.todo(
@@ -148,7 +148,7 @@ async def _probe_first_page(probe: Probe, values: Mapping[str, str]) -> None:
 
 async def probe_page_sizes(probe: Probe) -> None:
     """States the limits of pageSize if sizes beyond them are refused."""
-    values = _known_query(probe)
+    values = known_query(probe)
     if values is None:
         return
     upper = await find_bound(lambda size: _accepts(probe, values, size), _PAGE_SIZES, int(values["pageSize"]))
@@ -160,19 +160,24 @@ async def probe_page_sizes(probe: Probe) -> None:
         items = await _search_items(probe, {**values, "pageSize": str(upper.accepted)})
         observation = f"pageSize {upper.accepted} gets 200 with {len(items)} items: clamped or unlimited"
         probe.draft.todo("search", "page_size_max = 100", f"only if larger sizes are refused; {observation}")
-    accepts_one, accepts_zero = await _accepts(probe, values, 1), await _accepts(probe, values, 0)
-    if accepts_one and not accepts_zero:
-        probe.draft.state(("search", "page_size_min"), 1, "pageSize 1 gets 200, 0 is refused")
-    else:
-        observation = (
-            f"pageSize 1 is {'accepted' if accepts_one else 'refused'}, 0 {'accepted' if accepts_zero else 'refused'}"
-        )
-        probe.draft.todo("search", "page_size_min = 1", f"only if smaller sizes are refused; {observation}")
+    await _probe_smallest(probe, values)
+
+
+async def _probe_smallest(probe: Probe, values: Mapping[str, str]) -> None:
+    """The smallest size above 0 that is accepted, where all below it are refused."""
+    if await _accepts(probe, values, 0):
+        probe.draft.todo("search", "page_size_min = 1", "only if smaller sizes are refused; pageSize 0 gets 200")
+        return
+    low, high = 0, int(values["pageSize"])
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if await _accepts(probe, values, middle) else (middle, high)
+    probe.draft.state(("search", "page_size_min"), high, f"pageSize {high} gets 200, {low} is refused")
 
 
 async def probe_filters(probe: Probe) -> None:
     """States the pointers to the id, category and merchant of an item."""
-    values = _known_query(probe)
+    values = known_query(probe)
     if values is None:
         return
     page_size_max = probe.draft.get("search", "page_size_max")
@@ -183,13 +188,6 @@ async def probe_filters(probe: Probe) -> None:
         probe.draft.state(("search", "item_id"), ids[0], evidence)
     for name, pattern in _FILTERS:
         await _probe_filter(probe, wide_query, items, name, pattern)
-    repeat = await _search_items(probe, wide_query)
-    comparison = "did not change" if repeat == items else "changed"
-    probe.draft.todo(
-        "search",
-        "stable_sort = true",
-        f"only if stable; the order of {len(items)} items {comparison} between two requests",
-    )
 
 
 def _unique_pointers(items: list[Any]) -> list[str]:
@@ -238,22 +236,26 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _known_query(probe: Probe) -> dict[str, str] | None:
+def known_query(probe: Probe) -> dict[str, str] | None:
     if SEARCH not in probe.controls or not probe.draft.has("search", "query"):
         return None
     return {name: str(value) for name, value in probe.draft.get("search", "query").items()}
 
 
 async def _accepts(probe: Probe, values: Mapping[str, str], size: int) -> bool:
-    return (await _send_query(probe, {**values, "pageSize": str(size)})).ok
+    return (await send_query(probe, {**values, "pageSize": str(size)})).ok
 
 
 async def _search_items(probe: Probe, values: Mapping[str, str]) -> list[Any]:
-    answer = await _send_query(probe, values)
+    return items_of(await send_query(probe, values))
+
+
+def items_of(answer: Answer) -> list[Any]:
+    """The items of a search; none if it was refused."""
     return answer.data if answer.ok and isinstance(answer.data, list) else []
 
 
-async def _send_query(probe: Probe, values: Mapping[str, str]) -> Answer:
+async def send_query(probe: Probe, values: Mapping[str, str]) -> Answer:
     return await probe.send(Request(probe.operation(SEARCH), query=tuple(values.items())), "search")
 
 

@@ -40,7 +40,7 @@ def test_it_asks_what_only_a_person_knows(desk: Desk) -> None:
     with terminal(desk, "init") as screen:
         screen.answer("The profile [profiles/mine.toml]: ", "mine.toml")
         screen.answer("base URL", desk.service.base_url)
-        screen.wait_for("enables 14 requirements: AUTH-1")
+        screen.wait_for("enables 15 requirements: AUTH-1")
         screen.answer("with every scope", FULL)
         screen.answer("OpenAPI document", "")
         screen.answer("A file with fixtures", "")

@@ -1,0 +1,28 @@
+"""Valid bodies of a given size or depth."""
+
+from __future__ import annotations
+
+import json
+from uuid import uuid4
+
+from conformance.client.request import Request
+
+
+def pad(request: Request, size: int) -> Request:
+    """The body, with white space before its end so that it has `size` bytes."""
+    text = json.dumps(request.document, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return request.with_raw_body(text[:-1] + b" " * (size - len(text)) + text[-1:])
+
+
+def nest(request: Request, depth: int, innermost: bytes) -> Request:
+    """The body with a further member, so that `depth` objects and arrays are within each other, by turns.
+
+    `innermost` is the content of the innermost array. Some services count a scalar as a level of its own.
+    """
+    marker = json.dumps(f"x{uuid4().hex}")
+    distances = range(depth - 1)  # of each level from the innermost one
+    opening = b"".join(b'{"a":' if distance % 2 else b"[" for distance in reversed(distances))
+    closing = b"".join(b"}" if distance % 2 else b"]" for distance in distances)
+    changed = request.with_body({**request.body, "xConformanceDepth": json.loads(marker)})
+    text = json.dumps(changed.document, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return request.with_raw_body(text.replace(marker.encode(), opening + innermost + closing))
