@@ -78,7 +78,8 @@ class Probe:
         if "getApiKeyIdentity" not in self.controls:
             return ""
         table = self.draft.get("credentials") or {}
-        return next((name for name, credential in table.items() if credential.get("status", "active") == "active"), "")
+        active = (name for name, facts in table.items() if facts.get("status", "active") == "active")
+        return next((name for name in active if name in self.keys), "")
 
     @property
     def profile(self) -> Profile:

@@ -73,7 +73,7 @@ def _holders(probe: Probe, scope: str) -> list[tuple[str, str]]:
     return [
         (name, str(facts.get("installation", "")))
         for name, facts in table.items()
-        if facts.get("status") == "active" and scope in facts["scopes"]
+        if name in probe.keys and facts.get("status") == "active" and scope in facts.get("scopes", ())
     ]
 
 
