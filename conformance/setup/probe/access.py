@@ -107,7 +107,7 @@ async def probe_identities(probe: Probe) -> None:
             probe.draft.state((*prefix, "scopes"), [], "TODO unknown: the key is refused")
             probe.draft.state((*prefix, "status"), "revoked", "getApiKeyIdentity: 401, and 200 with another key")
             continue
-        scopes = sorted(_find_scopes(answer.value), key=SCOPES.index)
+        scopes = sorted(find_scopes(answer.value), key=SCOPES.index)
         evidence = "from getApiKeyIdentity" if scopes else "TODO getApiKeyIdentity returns no scope of the interface"
         probe.draft.state((*prefix, "scopes"), scopes, evidence if answer.ok else f"TODO identity: {answer.summary}")
         if installation := _find_installation(answer.value):
@@ -129,7 +129,7 @@ def _discard_equal_claims(probe: Probe) -> None:
             probe.draft.state(("credentials", name, "scopes"), [], "TODO getApiKeyIdentity shows each key the same")
 
 
-def _find_scopes(value: JsonValue) -> set[str]:
+def find_scopes(value: JsonValue) -> set[str]:
     """The scopes in an identity response: strings, lists separated by spaces or commas, or names of true members."""
     texts = {word for text in _iterate_strings(value) for word in re.split(r"[\s,]+", text) if word in SCOPES}
     return texts or {name for name, flag in _iterate_members(value) if name in SCOPES and flag is True}

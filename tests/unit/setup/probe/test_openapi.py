@@ -268,3 +268,18 @@ def test_a_key_in_the_body_is_found_by_its_description(tmp_path: Path) -> None:
     path = tmp_path / "shop.json"
     path.write_text(json.dumps({"components": {"schemas": schemas}}))
     assert _read(path).key_locations == (("body", "/context/nonce"),)
+
+
+def _shared_body(**own: Any) -> dict[str, Any]:
+    call = {"type": "object", "properties": {"mark": {"type": "string"}}, "required": ["mark"]}
+    return {"type": "object", "properties": {"call": call, "note": {"type": "string"}, **own}, "required": ["call"]}
+
+
+def test_a_text_that_all_bodies_share_may_be_the_key(tmp_path: Path) -> None:
+    """Whatever its name; a text that only some have is none."""
+    names = [operation.request_schema for operation in CONTRACT.idempotent]
+    schemas = {name: _shared_body() for name in names}
+    del schemas["PublicWebhookCreateRequest"]["properties"]["note"]
+    path = tmp_path / "shop.json"
+    path.write_text(json.dumps({"components": {"schemas": schemas}}))
+    assert _read(path).key_locations == (("body", "/call/mark"),)
