@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.registry import check
+from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
@@ -127,6 +127,8 @@ async def the_installation_that_is_named_is_the_callers(case: Case) -> None:
     answers, names = [], []
     for key in (home[0].name, foreign, *(credential.name for credential in home[1:2])):
         answers.append(await case.control(case.as_credential(request, key), f"the key {key!r}"))
+        if not isinstance(answers[-1].data, dict):
+            raise Inconclusive("the answer has no data object", answers[-1], cause=cause_of("ENV-2"))
         if not pointer.has(answers[-1].value, where):
             raise case.violation(f"the answer has no {where}", answers[-1], expected="the name of the installation")
         names.append(pointer.get(answers[-1].value, where))

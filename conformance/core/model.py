@@ -311,6 +311,8 @@ class Cause:
     """The number of open results that rest on it."""
     waived_by: int | None = None
     """The index in the run's `waivers`, where these results are waived."""
+    waiver: str = ""
+    """TOML that waives these results alone, to be completed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,15 @@ def failure_lines(run: Run, name: str) -> Iterator[str]:
 
 def _names(result: Result) -> tuple[str, ...]:
     short = result.check.partition("::")[2]
-    return result.requirement, result.check, short, _item(result), identity(result), result.signature
+    return (
+        result.requirement,
+        result.check,
+        short,
+        _item(result),
+        identity(result),
+        result.signature,
+        result.cause_signature,
+    )
 
 
 def _item(result: Result) -> str:
@@ -57,7 +65,7 @@ def _result(run: Run, result: Result) -> Iterator[str]:
             yield clean(f"  {label:9} {one_line(text, 1000)}")
     yield clean(f"  check     {_item(result)}")
     if result.signature:
-        yield clean(f"  signature {result.signature}")
+        yield clean(f"  signature {result.signature}, of its cause {result.cause_signature}")
     if waiver := waiver_of(run, result):
         yield clean(f"  waived    until {waiver.until} by {waiver.owner}, {waiver.issue}: {waiver.reason}")
     for note in result.notes[:5]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from conformance.core.model import Cause, Requirement, Result
 from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, Outcome
+from conformance.profile.statements import waiver_of_cause
 
 _EXPLAINED = (*BAD_OUTCOMES, Outcome.WARNED)
 _STATUS = re.compile(r"(?:status:)?([1-5]\d\d)")
@@ -125,4 +126,5 @@ def _cause(members: Sequence[Result], statement: str, blocked: int) -> Cause:
         results=len(members),
         blocked=blocked,
         waived_by=first.waived_by,
+        waiver=waiver_of_cause(first.requirement, first.cause_signature) if first.outcome is Outcome.FAILED else "",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -36,6 +37,13 @@ def statement_of_fact(key: str) -> str:
     if declared.get("type") == "object" and "properties" in declared:
         return f"[{path}]\n" + "\n".join(f"{n} = {_example(s)}" for n, s in _important(declared))
     return (f"[{table}]\n" if table else "") + f"{name} = {value or _example(declared)}"
+
+
+def waiver_of_cause(requirement: str, signature: str) -> str:
+    """TOML of a waiver of one cause, without what its owner must say: a profile refuses it as it is."""
+    stated = (("requirement", requirement), ("signature", signature))
+    lines = [f"{name} = {json.dumps(value)}" for name, value in stated]
+    return "\n".join(["[[waivers]]", *lines, *(f'{name} = ""' for name in ("reason", "owner", "issue", "until"))])
 
 
 def exclusion_of_fact(key: str) -> str:
