@@ -190,7 +190,8 @@ async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> N
         first = await case.control(request)
         repeat = await case.send(_adapt_body(first.request, sample, body), "generated change under the same key")
         if repeat.status != 409 and not repeat.is_refused:
-            raise case.violation("a changed payload under a used key was not answered 409", lone_answer, first, repeat)
+            message = "a changed payload under a used key was not answered 409"
+            raise case.violation(message, lone_answer, first, repeat, expected="409")
 
     await explore(
         case, partial(meaningful_changes, sample.body, _schema(case), _fixed_places(case)), law,

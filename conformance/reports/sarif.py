@@ -14,7 +14,7 @@ from conformance.core.model import Cause, RequirementRow, Run
 from conformance.core.outcomes import Level, Outcome
 from conformance.core.paths import display_path
 from conformance.reports.shaping.grouping import Group, bound_texts, failures, warnings
-from conformance.reports.shaping.text import dumps, map_strings, one_line, plural, utf8, visible, write
+from conformance.reports.shaping.text import cut, dumps, map_strings, one_line, plural, utf8, visible, write
 
 FILE = "report.sarif"
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -66,7 +66,7 @@ def document(run: Run) -> dict[str, Any]:
 
 
 def _rule(row: RequirementRow) -> dict[str, Any]:
-    statement = row.statement or row.id
+    statement = cut(row.statement or row.id, 1_000)
     facts = f"Interface section: {row.section}. Level: {row.level}."
     help_text = f"{statement} {facts} How it is judged: conformance explain {row.id}"
     return {

@@ -117,7 +117,16 @@ def identities(results: Iterable[Result]) -> list[str]:
 
 def bound_texts(run: Run) -> Run:
     """The run with every result's texts bounded for reports."""
-    return replace(run, results=tuple(_bound_result(result) for result in run.results))
+    results = tuple(_bound_result(result) for result in run.results)
+    return replace(run, results=results, causes=tuple(_bound_cause(cause) for cause in run.causes))
+
+
+def _bound_cause(cause: Cause) -> Cause:
+    """Its `id` is bounded as `cause` of its results is."""
+    limits = {"id": _LIMITS["cause"], "title": 500, "requirement": 100, "waiver": 500}
+    changes: dict[str, Any] = {name: cut(getattr(cause, name), limit) for name, limit in limits.items()}
+    changes |= {name: tuple(cut(text, 200) for text in getattr(cause, name)) for name in ("operations", "checks")}
+    return replace(cause, **changes)
 
 
 def _bound_result(result: Result) -> Result:
