@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import to_builtins
@@ -13,16 +13,18 @@ from conformance.decisions.gate import ALL, REGRESSIONS, Decision, Obstacle
 from conformance.reports.shaping.text import clean, one_line, plural
 
 _MAX_LINES = 20
+_MAX_NAMES = 4
 _ANNOTATIONS = 50
 """GitHub shows ten of a kind on the page and fifty of a job."""
 
 
 def lines(decision: Decision, run: Run) -> Iterator[str]:
     """The decision for a terminal; the last line is the answer."""
-    for obstacle in decision.obstacles[:_MAX_LINES]:
-        yield from _obstacle_lines(obstacle)
-    if len(decision.obstacles) > _MAX_LINES:
-        yield f"… and {len(decision.obstacles) - _MAX_LINES} more"
+    groups = _by_cause(decision.obstacles)
+    for group in groups[:_MAX_LINES]:
+        yield from _group_lines(group, run)
+    if remaining := sum(map(len, groups[_MAX_LINES:])):
+        yield f"… and {plural(remaining, 'more result')}"
     yield from (f"! {clean(one_line(reason))}" for reason in decision.reasons)
     for result, waiver in decision.excused:
         yield f"– waived until {waiver.until} by {waiver.owner}, {waiver.issue}: {_place(result)}"
@@ -38,12 +40,35 @@ def lines(decision: Decision, run: Run) -> Iterator[str]:
     yield _answer(decision, run)
 
 
-def _obstacle_lines(obstacle: Obstacle) -> Iterator[str]:
-    result = obstacle.result
-    before = f", {obstacle.before} in the baseline" if obstacle.before else ""
-    yield f"✕ {obstacle.kind}{before}: {_place(result)}: {clean(one_line(result.message))}"
-    if result.reproduce:
-        yield f"    again  {clean(one_line(result.reproduce, 1000))}"
+def _by_cause(obstacles: Iterable[Obstacle]) -> list[list[Obstacle]]:
+    """Obstacles of one kind that one cause explains, in the order of the first of each."""
+    groups: dict[tuple[Any, ...], list[Obstacle]] = {}
+    for obstacle in obstacles:
+        result = obstacle.result
+        cause = (result.cause,) if result.cause else (result.requirement, result.operation, result.case)
+        groups.setdefault((obstacle.kind, obstacle.before, *cause), []).append(obstacle)
+    return list(groups.values())
+
+
+def _group_lines(group: list[Obstacle], run: Run) -> Iterator[str]:
+    yield f"✕ {_summary_of(group, run)}"
+    if command := next((obstacle.result.reproduce for obstacle in group if obstacle.result.reproduce), ""):
+        yield f"    again  {clean(one_line(command, 1000))}"
+
+
+def _summary_of(group: list[Obstacle], run: Run) -> str:
+    """`regressed, passed in the baseline: AUTH-1 on 3 operations: ...`, with the title of the cause."""
+    first = group[0]
+    before = f", {first.before} in the baseline" if first.before else ""
+    if len(group) == 1:
+        return f"{first.kind}{before}: {_place(first.result)}: {clean(one_line(first.result.message))}"
+    titles = {cause.id: cause.title for cause in run.causes}
+    title = titles.get(first.result.cause) or first.result.general_message
+    operations = list(dict.fromkeys(obstacle.result.operation or "the service" for obstacle in group))
+    names = ", ".join(operations[:_MAX_NAMES])
+    names += f" and {len(operations) - _MAX_NAMES} more" if len(operations) > _MAX_NAMES else ""
+    place = f"{first.result.requirement} in {plural(len(group), 'result')} on {names}"
+    return f"{first.kind}{before}: {place}: {clean(one_line(title, 300))}"
 
 
 def _place(result: Result) -> str:
@@ -70,13 +95,14 @@ def _answer(decision: Decision, run: Run) -> str:
 
 
 def workflow_commands(decision: Decision, run: Run) -> Iterator[str]:
-    """Workflow commands of GitHub Actions, an error for each obstacle and reason, a warning for each idle waiver."""
-    for obstacle in decision.obstacles[:_ANNOTATIONS]:
-        result = obstacle.result
+    """Workflow commands of GitHub Actions, an error for each cause and reason, a warning for each idle waiver."""
+    for group in _by_cause(decision.obstacles)[:_ANNOTATIONS]:
+        result = group[0].result
+        place = _place(result) if len(group) == 1 else f"{result.requirement} in {plural(len(group), 'result')}"
         message = "\n".join(
-            part for part in (result.message, f"again: {result.reproduce}" if result.reproduce else "") if part
+            part for part in (_summary_of(group, run), f"again: {result.reproduce}" if result.reproduce else "") if part
         )
-        yield f"::error title={_property(f'{obstacle.kind}: {_place(result)}')}::{_data(clean(message))}"
+        yield f"::error title={_property(f'{group[0].kind}: {place}')}::{_data(clean(message))}"
     for reason in decision.reasons:
         yield f"::error title={_property('conformance')}::{_data(clean(reason))}"
     for waiver in decision.waivers:

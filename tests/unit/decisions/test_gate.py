@@ -276,3 +276,25 @@ def test_an_unknown_requirement_is_refused() -> None:
     """With the nearest one."""
     with pytest.raises(UsageError, match="did you mean RATE-3"):
         known_requirements(["RATE-33"])
+
+
+def test_results_of_one_cause_are_one_line_and_one_annotation() -> None:
+    """With the title of the cause and its operations; another cause of the same requirement is another line."""
+    same = [failing(operation.id, observed="200") for operation in OPERATIONS[:6]]
+    run = run_of([*GOOD, *same, failing(observed="500", case="other")])
+    decision = decide(run, Policy(), None, today=TODAY)
+    lines = [line for line in verdicts.lines(decision, run) if line.startswith("✕ failed")]
+    assert len(lines) == 2
+    assert "AUTH-1 in 6 results on" in lines[0]
+    assert "and 2 more: A request whose authentication fails is answered 401. Instead: answered 200." in lines[0]
+    errors = [line for line in verdicts.workflow_commands(decision, run) if line.startswith("::error title=failed")]
+    assert len(errors) == 2
+
+
+def test_a_waiver_of_a_cause_excuses_its_results_and_no_other_failure() -> None:
+    """One waiver for six results; another deviation from the same requirement still blocks."""
+    same = [failing(operation.id, observed="200", signature=f"s{n}") for n, operation in enumerate(OPERATIONS[:6])]
+    (signature,) = {cause.signature for cause in run_of([*GOOD, *same]).causes}
+    excuse = waiver(operation="", signature=signature)
+    assert decided(same, Policy(waivers=(excuse,))).exit_code == 0
+    assert decided([*same, failing(observed="500", case="other")], Policy(waivers=(excuse,))).exit_code == 1
