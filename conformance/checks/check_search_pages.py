@@ -141,7 +141,7 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, name: str) 
 
 
 _PAGES_BY_CURSOR = {"whole": 4, "filtered": 3}
-"""By case: at most so many pages are read by number, and as many by cursors."""
+"""By case: the maximum number of pages that are read by number, and by cursors."""
 
 
 def _need_cursors(case: Case) -> None:
@@ -151,7 +151,7 @@ def _need_cursors(case: Case) -> None:
     _need_order(case)
 
 
-def _filtered(case: Case, request: Request) -> Request:
+def _with_filter(case: Case, request: Request) -> Request:
     """The search with a stated filter."""
     search = case.profile.search
     name = "merchant" if search.merchant and not search.category else "category"
@@ -165,7 +165,7 @@ async def cursors_lead_through_the_same_items(case: Case, kind: str) -> None:
     _need_cursors(case)
     request = await case.arrange()
     if kind == "filtered":
-        request = _filtered(case, request)
+        request = _with_filter(case, request)
     most, largest = _PAGES_BY_CURSOR[kind], case.profile.search.page_size_max or 50
     numbered = await _read_pages(case, request, largest, most)
     ids, is_whole = _ids(case, numbered), len(numbered) < most
@@ -207,21 +207,21 @@ def _trouble_with_cursors(case: Case, pages: list[Answer], ids: list[str], *, is
 
 async def _expect_same_order(case: Case, request: Request, size: int, numbered: list[Answer]) -> None:
     """Inconclusive where a second reading of the numbered pages differs."""
-    again = await _read_pages(case, request, size, len(numbered))
-    if _ids(case, again) != _ids(case, numbered):
-        raise Inconclusive(f"two readings of the pages of pageSize {size} differ", numbered[-1], *again[-1:])
+    repeat = await _read_pages(case, request, size, len(numbered))
+    if _ids(case, repeat) != _ids(case, numbered):
+        raise Inconclusive(f"two readings of the pages of pageSize {size} differ", numbered[-1], *repeat[-1:])
 
 
 async def _expect_same_page_again(case: Case, request: Request, size: int, pages: list[Answer]) -> None:
     """The cursor of the first page still leads to the second one."""
-    again = await read_page_by_cursor(case, request, cursor_of(case, pages[0]), size)
-    if item_ids(case, again) != item_ids(case, pages[1]):
+    repeat = await read_page_by_cursor(case, request, cursor_of(case, pages[0]), size)
+    if item_ids(case, repeat) != item_ids(case, pages[1]):
         raise case.violation(
             "a cursor that is used again leads to another page",
             pages[1],
-            again,
+            repeat,
             expected=str(item_ids(case, pages[1])[:5]),
-            observed=str(item_ids(case, again)[:5]),
+            observed=str(item_ids(case, repeat)[:5]),
         )
 
 

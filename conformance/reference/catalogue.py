@@ -141,7 +141,7 @@ def _number_of_page(call: Call, parameters: Mapping[str, str]) -> int:
 
 def search(call: Call, _db: Connection) -> Answer:
     rules = call.policy.search
-    parameters = _checked(call)
+    parameters = _valid_parameters(call)
     if by_cursor := parameter_of(rules) in parameters:
         start, size = _position(call, parameters), _size(call, parameters)
     else:
@@ -170,7 +170,7 @@ def _position(call: Call, parameters: Mapping[str, str]) -> int:
     return position
 
 
-def _checked(call: Call) -> dict[str, str]:
+def _valid_parameters(call: Call) -> dict[str, str]:
     """The parameters, with the defaults of those that are missing."""
     rules = call.policy.search
     query = _parameters(call)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Write = Callable[[Call, int], JsonValue]
 """(call, position) -> the cursor of the page that begins there."""
 Read = Callable[[Call, str], int | None]
-"""(call, cursor) -> the position; None where nobody issued the cursor."""
+"""(call, cursor) -> the position; None for a cursor that was never issued."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,9 +46,9 @@ def cursor_sizes(profile: Profile, items: int) -> tuple[int, int]:
     full = [items // pages for pages in (3, 2) if items % pages == 0]
     partly_filled = [size for size in range(items // 2 + 1, items) if items % size]
 
-    def nearest(sizes: list[int], otherwise: int) -> int:
+    def nearest(sizes: list[int], default: int) -> int:
         allowed = [size for size in sizes if smallest <= size <= largest]
-        return allowed[0] if allowed else min(max(otherwise, smallest), largest)
+        return allowed[0] if allowed else min(max(default, smallest), largest)
 
     return nearest(full, -(-items // 3)), nearest(partly_filled, -(-items // 2))
 

@@ -25,7 +25,7 @@ def _with_cursors(policy: Policy, change: Callable[[Cursors], Cursors]) -> Polic
     return with_search(policy, cursors=change(cursors)) if cursors else policy
 
 
-def _moved(policy: Policy, by: int) -> Policy:
+def _move_by(policy: Policy, by: int) -> Policy:
     """Every cursor leads to another position."""
 
     def change(cursors: Cursors) -> Cursors:
@@ -52,7 +52,7 @@ def _with_query(policy: Policy, change: Callable[[dict[str, str]], dict[str, str
 
 @_off("F450", "V366", "a cursor skips an item", "a page that begins after the first item of the next one")
 def item_skipped(policy: Policy) -> Policy:
-    return _moved(policy, 1)
+    return _move_by(policy, 1)
 
 
 @_off("F451", "V366", "the cursor of the last page begins again", "a position that is taken modulo the total")
@@ -63,8 +63,8 @@ def begins_again(policy: Policy) -> Policy:
             meta = answer.value["meta"]
             if "next" in meta or not policy.search.cursors:
                 return answer
-            again = {**meta, "next": policy.search.cursors.write(call, 0)}
-            return evolve(answer, value={**answer.value, "meta": again})
+            meta = {**meta, "next": policy.search.cursors.write(call, 0)}
+            return evolve(answer, value={**answer.value, "meta": meta})
 
         return search
 
@@ -98,4 +98,4 @@ def order_forgotten(policy: Policy) -> Policy:
 
 @_off("F455", "V367", "a page by cursor repeats the last item of the page before", ">= for > after the last key")
 def item_repeated(policy: Policy) -> Policy:
-    return _moved(policy, -1)
+    return _move_by(policy, -1)

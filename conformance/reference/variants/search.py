@@ -100,19 +100,22 @@ CURSORS: Final[dict[str, Cursors]] = {
 """Legitimate cursors by name."""
 
 
-def _stated(name: str) -> dict[str, Any]:
+def _profile_with(name: str) -> dict[str, Any]:
     """The profile of a target with cursors."""
     facts = {"cursor": CURSORS[name].place, "cursor_parameter": CURSORS[name].parameter}
     return {"search": facts, "schemas": {"names": {"PublicProductSearchResponse": "CursorProductSearchResponse"}}}
 
 
-@variant("V366", requirement="SRCH-9", title="a cursor in meta; none on the last page", profile=_stated("meta"))
+@variant("V366", requirement="SRCH-9", title="a cursor in meta; none on the last page", profile=_profile_with("meta"))
 def cursor_in_meta(policy: Policy) -> Policy:
     return with_search(policy, cursors=CURSORS["meta"])
 
 
 @variant(
-    "V367", requirement="SRCH-9", title="a cursor beside data; an empty one on the last page", profile=_stated("beside")
+    "V367",
+    requirement="SRCH-9",
+    title="a cursor beside data; an empty one on the last page",
+    profile=_profile_with("beside"),
 )
 def cursor_beside_data(policy: Policy) -> Policy:
     return with_search(policy, cursors=CURSORS["beside"])
@@ -122,7 +125,7 @@ def cursor_beside_data(policy: Policy) -> Policy:
     "V368",
     requirement="SRCH-9",
     title="a cursor that is a number; that of a full last page leads to an empty one",
-    profile=_stated("number"),
+    profile=_profile_with("number"),
 )
 def cursor_without_look_ahead(policy: Policy) -> Policy:
     return with_search(policy, cursors=CURSORS["number"])
@@ -132,7 +135,7 @@ def cursor_without_look_ahead(policy: Policy) -> Policy:
     "V369",
     requirement="SRCH-9",
     title="a cursor that is new in each answer and good for its own query alone",
-    profile=_stated("bound"),
+    profile=_profile_with("bound"),
 )
 def cursor_bound_to_its_query(policy: Policy) -> Policy:
     return with_search(policy, cursors=CURSORS["bound"])
