@@ -8,7 +8,17 @@ from typing import Any
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
-from conformance.checks.support.search_pages import first_page, item_ids, items_of, page_sizes, read_page
+from conformance.checks.support.search_pages import (
+    cursor_of,
+    cursor_sizes,
+    first_page,
+    item_ids,
+    items_of,
+    page_sizes,
+    read_by_cursors,
+    read_page,
+    read_page_by_cursor,
+)
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -127,6 +137,91 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, name: str) 
             *pages[-1:],
             expected=f"{len(expected)} items",
             observed=f"without {sorted(missing_ids)[:5]}",
+        )
+
+
+_PAGES_BY_CURSOR = {"whole": 4, "filtered": 3}
+"""By case: the maximum number of pages that are read by number, and by cursors."""
+
+
+def _need_cursors(case: Case) -> None:
+    search = case.profile.search
+    case.need(search.cursor, "search.cursor", "the place of the next page's cursor is needed")
+    case.need(search.cursor_parameter, "search.cursor_parameter", "the query parameter of a cursor is needed")
+    _need_order(case)
+
+
+def _with_filter(case: Case, request: Request) -> Request:
+    """The search with a stated filter."""
+    search = case.profile.search
+    name = "merchant" if search.merchant and not search.category else "category"
+    case.need(getattr(search, name), f"search.{name}", "a value to filter by is needed")
+    return request.with_query(**{name: getattr(search, name)})
+
+
+@check("SRCH-9", cases={kind: kind for kind in _PAGES_BY_CURSOR})
+async def cursors_lead_through_the_same_items(case: Case, kind: str) -> None:
+    """From the first page on, cursors lead to every item of the numbered pages, once and in their order."""
+    _need_cursors(case)
+    request = await case.arrange()
+    if kind == "filtered":
+        request = _with_filter(case, request)
+    most, largest = _PAGES_BY_CURSOR[kind], case.profile.search.page_size_max or 50
+    numbered = await _read_pages(case, request, largest, most)
+    ids, is_whole = _ids(case, numbered), len(numbered) < most
+    size = cursor_sizes(case.profile, len(ids))[kind == "filtered"] if is_whole else largest
+    if len(ids) <= size and is_whole:
+        case.require_case(kind == "whole", f"the filtered search has one page of pageSize {size}")
+        raise Inconclusive(f"the search has one page of pageSize {size}", *numbered)
+    first = await _read_pages(case, request, size, 1)
+    if not first:
+        raise Inconclusive(f"the first page of pageSize {size} has no items", *numbered)
+    pages = await read_by_cursors(case, request, first[0], size, most)
+    if trouble := _trouble_with_cursors(case, pages, ids, is_whole=is_whole):
+        await _expect_same_order(case, request, largest, numbered)
+        message, expected, observed = trouble
+        raise case.violation(message, numbered[-1], *pages, expected=expected, observed=observed)
+    if kind == "whole":
+        await _expect_same_page_again(case, request, size, pages)
+
+
+def _trouble_with_cursors(case: Case, pages: list[Answer], ids: list[str], *, is_whole: bool) -> tuple[str, ...]:
+    """A message, what was expected and what was observed; empty where the pages by cursor are as stated.
+
+    `ids` are those of the numbered pages, of all of them where `is_whole`.
+    """
+    found, is_ended = _ids(case, pages), not cursor_of(case, pages[-1])
+    found = found if is_whole else found[: len(ids)]
+    expected = ids if is_ended else ids[: len(found)]
+    if found != expected:
+        place = next((n for n, pair in enumerate(zip(found, ids, strict=False)) if pair[0] != pair[1]), len(expected))
+        return (
+            "the pages by cursor do not hold the items of the numbered pages, once and in their order",
+            f"{len(ids)} items; from item {place + 1}: {ids[place : place + 3]}",
+            f"{len(found)} items; from item {place + 1}: {found[place : place + 3]}",
+        )
+    if not is_ended and len(pages) > 1 and not any(map(items_of, pages[-2:])):
+        return ("after the last item each page has a cursor", "a last page without a cursor", "two pages without items")
+    return ()
+
+
+async def _expect_same_order(case: Case, request: Request, size: int, numbered: list[Answer]) -> None:
+    """Inconclusive where a second reading of the numbered pages differs."""
+    repeat = await _read_pages(case, request, size, len(numbered))
+    if _ids(case, repeat) != _ids(case, numbered):
+        raise Inconclusive(f"two readings of the pages of pageSize {size} differ", numbered[-1], *repeat[-1:])
+
+
+async def _expect_same_page_again(case: Case, request: Request, size: int, pages: list[Answer]) -> None:
+    """The cursor of the first page still leads to the second one."""
+    repeat = await read_page_by_cursor(case, request, cursor_of(case, pages[0]), size)
+    if item_ids(case, repeat) != item_ids(case, pages[1]):
+        raise case.violation(
+            "a cursor that is used again leads to another page",
+            pages[1],
+            repeat,
+            expected=str(item_ids(case, pages[1])[:5]),
+            observed=str(item_ids(case, repeat)[:5]),
         )
 
 

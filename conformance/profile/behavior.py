@@ -216,6 +216,13 @@ class Search:
     unlisted: Annotated[
         UnknownValue, fact("What a sort, locale or market outside these lists is: 400, or as if it were another.")
     ] = ""
+    cursor: Annotated[
+        Pointer,
+        fact("In the answer: the next page's cursor, text or a number; absent, null or empty on the last page."),
+    ] = ""
+    cursor_parameter: Annotated[
+        Text, fact("The name of the query parameter that takes a cursor, in place of page, with the rest of the query.")
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)

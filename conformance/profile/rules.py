@@ -207,6 +207,12 @@ def _search(document: Document, contract: Contract) -> Iterator[Problem]:
             yield Problem(("search", "query"), f"lacks the parameter {parameter}", "the interface requires it")
     if table.get("page_size_min", 1) > table.get("page_size_max", math.inf):
         yield Problem(("search", "page_size_max"), "is less than page_size_min")
+    for name, other in (("cursor", "cursor_parameter"), ("cursor_parameter", "cursor")):
+        if table.get(name) and not table.get(other):
+            yield Problem(("search", name), f"is stated without {other}", "state both, or neither")
+    if table.get("cursor_parameter") in [parameter.name for parameter in operation.query_parameters]:
+        hint = "page stays the number of a page: state the parameter that takes a cursor"
+        yield Problem(("search", "cursor_parameter"), "is a parameter of the interface", hint)
 
 
 def _oauth(document: Document) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 from sqlalchemy import Connection
 
 from conformance.reference.call import Answer, Call, JsonObject, Refusal, success
+from conformance.reference.cursors import parameter_of
 
 MERCHANTS = ("northwind", "harbour", "meadow")
 EMPTY_MERCHANT = "vacant"
@@ -122,43 +123,73 @@ def _one_of(parameters: Mapping[str, str], name: str, allowed_values: tuple[str,
     raise Refusal("invalid_query", f"{name} is not one of the allowed values.")
 
 
-def _page(call: Call, parameters: Mapping[str, str]) -> tuple[int, int, int]:
-    """(page counted from 0, page size, requested page)."""
-    rules = call.policy.search
-    requested, size = _integer(call, parameters, "page"), _integer(call, parameters, "pageSize")
-    if requested < rules.page_base:
-        raise Refusal("invalid_query", "page is out of range.")
+def _size(call: Call, parameters: Mapping[str, str]) -> int:
+    rules, size = call.policy.search, _integer(call, parameters, "pageSize")
     if rules.clamp:
-        size = min(max(size, rules.page_size_min), rules.page_size_max)
-    elif not rules.page_size_min <= size <= rules.page_size_max:
+        return min(max(size, rules.page_size_min), rules.page_size_max)
+    if not rules.page_size_min <= size <= rules.page_size_max:
         raise Refusal("invalid_query", "pageSize is out of range.")
-    return requested - rules.page_base, size, requested
+    return size
+
+
+def _number_of_page(call: Call, parameters: Mapping[str, str]) -> int:
+    page = _integer(call, parameters, "page")
+    if page < call.policy.search.page_base:
+        raise Refusal("invalid_query", "page is out of range.")
+    return page
 
 
 def search(call: Call, _db: Connection) -> Answer:
     rules = call.policy.search
+    parameters = _valid_parameters(call)
+    if by_cursor := parameter_of(rules) in parameters:
+        start, size = _position(call, parameters), _size(call, parameters)
+    else:
+        requested, size = _number_of_page(call, parameters), _size(call, parameters)
+    hits = _hits(rules.stock, parameters, [name for name in rules.filters if _filters(call, parameters, name)])
+    if rules.empty_q == "nothing" and not parameters["q"].strip():
+        hits = []
+    if by_cursor:
+        window, meta = slice(start, start + size), {}
+    else:
+        page, meta = requested - rules.page_base, {"page": requested}
+        start, window = page * size, rules.window(page, size, requested)
+        if page and start >= len(hits):
+            _refuse(rules.past_the_end, "There is no such page.")
+    items = [product.to_json() for product in hits[window]]
+    answer = success(items, meta={**meta, "pageSize": size, "total": len(hits)})
+    return rules.cursors.add_to(call, answer, start, size, len(hits)) if rules.cursors else answer
+
+
+def _position(call: Call, parameters: Mapping[str, str]) -> int:
+    """The position that a cursor names."""
+    cursors = call.policy.search.cursors
+    position = cursors.read(call, parameters[cursors.parameter]) if cursors else None
+    if position is None or "page" in parameters:
+        raise Refusal("invalid_query", "A cursor of an answer is needed, in place of page.")
+    return position
+
+
+def _valid_parameters(call: Call) -> dict[str, str]:
+    """The parameters, with the defaults of those that are missing."""
+    rules = call.policy.search
     query = _parameters(call)
     parameters = {**rules.defaults, **query}
+    cursor = parameter_of(rules)
     for name in rules.required:
         is_blank = not parameters.get(name, "").strip()
-        if name not in parameters or (is_blank and (name != "q" or rules.empty_q == "refused")):
+        is_needed = name != "page" or cursor not in parameters
+        if is_needed and (name not in parameters or (is_blank and (name != "q" or rules.empty_q == "refused"))):
             raise Refusal("invalid_query", f"The query parameter {name} is required.")
     if rules.q_max is not None and len(parameters["q"]) > rules.q_max:
         raise Refusal("invalid_query", "q is too long.")
-    names = {"q", "locale", "market", "category", "merchant", "sort", "page", "pageSize"}
+    names = {"q", "locale", "market", "category", "merchant", "sort", "page", "pageSize", cursor}
     if rules.known_only and query.keys() - names:
         raise Refusal("invalid_query", "A query parameter is unknown.")
     for name, allowed_values in (("sort", rules.sorts), ("locale", rules.locales), ("market", rules.markets)):
         if name in parameters:
             parameters[name] = _one_of(parameters, name, allowed_values, rules.unlisted)
-    page, size, requested = _page(call, parameters)
-    hits = _hits(rules.stock, parameters, [name for name in rules.filters if _filters(call, parameters, name)])
-    if rules.empty_q == "nothing" and not parameters["q"].strip():
-        hits = []
-    if page and page * size >= len(hits):
-        _refuse(rules.past_the_end, "There is no such page.")
-    items = [product.to_json() for product in hits[rules.window(page, size, requested)]]
-    return success(items, meta={"page": requested, "pageSize": size, "total": len(hits)})
+    return parameters
 
 
 def _filters(call: Call, parameters: Mapping[str, str], name: str) -> bool:

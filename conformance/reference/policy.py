@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from conformance.reference.catalogue import Stock
+    from conformance.reference.cursors import Cursors
     from conformance.reference.dpop import Proof
     from conformance.reference.idempotency import Record
 
@@ -129,6 +130,8 @@ class SearchRules:
     """What a sort, locale or market outside the lists is: `refused`, or `ignored`."""
     past_the_end: str = "empty"
     """What a page after the last one is: `empty`, `refused` or `not_found`."""
+    cursors: Cursors | None = None
+    """The cursors of pages; None: a page is asked for by its number alone."""
 
 
 Condition = Callable[[Call, "Proof"], None]

@@ -296,6 +296,18 @@ def searched_items(**changes: str | None) -> Look:
     return looks
 
 
+def cursor_of(place: str) -> Look:
+    """The type of the cursor that leads from the first page to the second one; None without one."""
+
+    def looks(api: Api) -> type | None:
+        value = api.send("searchPublicProducts", query=_query()).json()
+        for name in place.split("."):
+            value = value.get(name, {})
+        return type(value) if value != {} else None
+
+    return looks
+
+
 def raw_query(operation: str, query: str) -> Look:
     """The status of a public read whose query is sent as it is."""
 

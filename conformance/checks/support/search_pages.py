@@ -37,5 +37,60 @@ def page_sizes(profile: Profile) -> tuple[int, ...]:
     return tuple(size for size in (smallest, smallest + 1) if largest is None or size <= largest)
 
 
+def cursor_sizes(profile: Profile, items: int) -> tuple[int, int]:
+    """Two page sizes within the declared bounds: where they allow it, the last page is full, and is not full.
+
+    With the first the items are on two or three pages, with the second on two.
+    """
+    smallest, largest = profile.search.page_size_min or 1, profile.search.page_size_max or 50
+    full = [items // pages for pages in (3, 2) if items % pages == 0]
+    partly_filled = [size for size in range(items // 2 + 1, items) if items % size]
+
+    def nearest(sizes: list[int], default: int) -> int:
+        allowed = [size for size in sizes if smallest <= size <= largest]
+        return allowed[0] if allowed else min(max(default, smallest), largest)
+
+    return nearest(full, -(-items // 3)), nearest(partly_filled, -(-items // 2))
+
+
+def cursor_of(case: Case, answer: Answer) -> str:
+    """The cursor of the next page, as it is sent; empty on the last page. Violated by a value of another type."""
+    place = case.profile.search.cursor
+    cursor = pointer.get(answer.value, place) if pointer.has(answer.value, place) else None
+    if isinstance(cursor, bool) or not isinstance(cursor, str | int | float | None):
+        message = f"the cursor at {place} is neither text nor a number"
+        raise case.violation(message, answer, expected="text or a number", observed=str(cursor)[:100])
+    return "" if cursor is None else str(cursor)
+
+
+async def read_page_by_cursor(case: Case, request: Request, cursor: str, size: int) -> Answer:
+    """The page of a cursor that the target issued. Violated unless it is answered with at most `size` items."""
+    parameter = case.profile.search.cursor_parameter
+    by_cursor = request.without_query("page").with_query(**{"pageSize": str(size), parameter: cursor})
+    answer = await case.send(by_cursor, f"{parameter} of the page before, pageSize {size}")
+    if not answer.ok:
+        raise case.violation(f"a page by its cursor was answered {answer.status}", answer, expected="200")
+    if len(items_of(answer)) > size:
+        observed = f"{len(items_of(answer))} items"
+        raise case.violation(
+            "a page by its cursor is longer than pageSize", answer, expected=f"{size}", observed=observed
+        )
+    return answer
+
+
+async def read_by_cursors(case: Case, request: Request, first: Answer, size: int, most: int) -> list[Answer]:
+    """The pages from the first one on, each by the cursor of the page before it, up to the last page or to `most`.
+
+    After a page that has a cursor and no items, one more is read.
+    """
+    pages = [first]
+    while cursor := cursor_of(case, pages[-1]):
+        is_extra = len(pages) == most and not items_of(pages[-1])
+        if len(pages) >= most and not is_extra:
+            break
+        pages.append(await read_page_by_cursor(case, request, cursor, size))
+    return pages
+
+
 async def read_page(case: Case, request: Request, page: int, size: int) -> Answer:
     return await case.send(request.with_query(page=str(page), pageSize=str(size)), f"page {page}, pageSize {size}")

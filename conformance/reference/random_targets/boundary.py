@@ -24,12 +24,12 @@ from conformance.reference.schemas import REQUESTS
 INTERFACE_NAMES = ("data", "meta")
 """The interface's own names."""
 _ANSWER_MEMBERS = (
-    "accessToken", "applied", "attempts", "available", "category", "checks", "cnf", "createdAt", "deliveries",
+    "accessToken", "after", "applied", "attempts", "available", "category", "checks", "cnf", "createdAt", "deliveries",
     "discount", "eligible", "endpointId", "environment", "error", "event", "expiresIn", "installationId", "jkt",
-    "keyId", "lines", "locales", "markets", "merchant", "message", "orderId", "page", "pageSize", "paymentState",
-    "price", "productId", "products", "promotion", "ready", "reasons", "requestId", "scope", "scopes", "secret",
-    "servedAt", "sessionId", "slug", "state", "status", "subtotal", "title", "tokenType", "total", "totals", "type",
-    "unitPrice", "version",
+    "keyId", "lines", "locales", "markets", "merchant", "message", "next", "orderId", "page", "pageSize", "paging",
+    "paymentState", "price", "productId", "products", "promotion", "ready", "reasons", "requestId", "scope", "scopes",
+    "secret", "servedAt", "sessionId", "slug", "state", "status", "subtotal", "title", "tokenType", "total", "totals",
+    "type", "unitPrice", "version",
 )  # fmt: skip
 
 

@@ -92,6 +92,8 @@ class RandomTarget:
     unknown_category: str = "empty"
     unknown_merchant: str = "empty"
     unlisted: str = "refused"
+    cursor: str = "none"
+    """`none`, or a name of `variants.search.CURSORS`."""
     limiter: str = "switched"
     chance_429: int = 0
     """Every n-th request is answered 429; 0: none."""
@@ -199,6 +201,7 @@ def make_consistent(target: RandomTarget) -> RandomTarget:
         target,
         stages=tuple(stages),
         page_size_min=1 if is_clamped else target.page_size_min,  # a clamped page would be longer than pageSize
+        cursor="beside" if target.meta == "none" and target.cursor in ("meta", "number") else target.cursor,
         limit_per=per if knows_callers or per == "address" else "operation",
         omitted_facts=tuple(name for name in target.omitted_facts if name not in required_facts),
         # a closed schema without the key would forbid what the target demands

@@ -31,6 +31,7 @@ from conformance.reference.random_targets.credentials import authenticator, key_
 from conformance.reference.random_targets.errors import SHAPES, writer
 from conformance.reference.variants import answers, identity, oauth, order, requests
 from conformance.reference.variants import idempotency as idempotency_variants
+from conformance.reference.variants.search import CURSORS
 
 STEADY = (40, 0.5)
 """A permanent limit: requests and seconds, for each caller and operation."""
@@ -138,6 +139,7 @@ def _search(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Policy
         clamp=clamp,
         unknown_filter=unknown,
         unlisted=target.unlisted,
+        cursors=CURSORS.get(target.cursor),
         **sizes,
         **rules,
     )

@@ -24,6 +24,7 @@ from conformance.reference.random_targets.credentials import has_scheme, key_sch
 from conformance.reference.random_targets.errors import SHAPES, volatile_of
 from conformance.reference.random_targets.legitimate_values import ALLOWANCES
 from conformance.reference.random_targets.policy_builder import STEADY
+from conformance.reference.random_targets.search_facts import omitted_with, search_facts, search_schema
 
 Table = Mapping[str, Any]
 Patch = dict[str, Any]
@@ -67,7 +68,7 @@ def profile_of(target: RandomTarget, document: Table) -> Patch:
         "fixtures": _fixtures(document["fixtures"], names),
         "operations": {n: _operation(target, names, n, table) for n, table in document["operations"].items()},
         "identity": {"scopes": translate_pointer(names, document["identity"]["scopes"])},
-        "search": _search(target, names, document["search"]),
+        "search": search_facts(target, names, document["search"]),
         "transitions": _transitions(target, document["transitions"]),
         "tenancy": {
             "status": 404 if target.unseen == "not_found" else 403,
@@ -180,26 +181,6 @@ def _operation(target: RandomTarget, names: Table, operation: str, table: Table)
     if f"body.{operation}" in target.omitted_facts:
         patch["body"] = None
     return patch
-
-
-def _search(target: RandomTarget, names: Table, search: Table) -> Patch:
-    stated = ("past_the_end", "empty_q", "q_max", "unknown_category", "unknown_merchant", "unlisted")
-    return {
-        **{name: getattr(target, name) for name in stated},
-        "page_size_above": target.page_size_out,
-        "page_size_below": target.page_size_out,
-        "unknown_parameter": "refused" if target.unknown_members == "refused" else "ignored",
-        "sorts": {
-            name: {"by": translate_pointer(names, order["by"])}
-            for name, order in search["sorts"].items()
-            if "by" in order
-        },
-        "query": {"page": target.page_base, "pageSize": max(target.page_size_min, search["query"]["pageSize"])},
-        "page_base": target.page_base,
-        "page_size_min": target.page_size_min,
-        "page_size_max": target.page_size_max,
-        **{name: translate_pointer(names, search[name]) for name in ("item_id", "item_category", "item_merchant")},
-    }
 
 
 def _transitions(target: RandomTarget, transitions: Sequence[Table]) -> list[Table]:
@@ -324,13 +305,15 @@ def _omit_fact(patch: Patch, document: Table, fact: str) -> None:
         patch["rate_limit"] |= {"limit": None, "window_s": None}
     elif key and table not in ("body", "transitions", "effects") and patch.get(table, {}) is not None:
         patch.setdefault(table, {})[key] = None
+        patch[table] |= dict.fromkeys(omitted_with(fact))
 
 
 def schemas_of(target: RandomTarget, document: Table) -> Patch:
     """The schema file of a random target, derived from the reference's (`document`)."""
     names, patch = names_of(target), {}
     key, key_form = key_schema(target)
-    for name, schema in document["components"]["schemas"].items():
+    schemas = document["components"]["schemas"]
+    for name, schema in {**schemas, **search_schema(target, schemas)}.items():
         request = name.endswith("Request")
         kind = "every request" if request else "every response" if name.endswith("Response") else ""
         if name in target.omitted_schemas or kind in target.omitted_schemas:

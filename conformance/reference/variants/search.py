@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
+from conformance.reference.cursors import (
+    Cursors,
+    read_bound,
+    read_number,
+    read_text,
+    write_bound,
+    write_number,
+    write_text,
+)
 from conformance.reference.policy import Policy, with_search
 from conformance.reference.registry import variant
 
@@ -78,3 +89,53 @@ def clamped_sizes(policy: Policy) -> Policy:
 )
 def category_looked_up(policy: Policy) -> Policy:
     return with_search(policy, unknown_filter={"category": "not_found", "merchant": "refused"})
+
+
+CURSORS: Final[dict[str, Cursors]] = {
+    "meta": Cursors("/meta/next", "cursor", write_text, read_text),
+    "beside": Cursors("/paging/after", "after", write_text, read_text, at_end="", is_absent_at_end=False),
+    "number": Cursors("/meta/next", "from", write_number, read_number, is_absent_at_end=False, looks_ahead=False),
+    "bound": Cursors("/paging/after", "page[after]", write_bound, read_bound, is_absent_at_end=False),
+}
+"""Legitimate cursors by name."""
+
+
+def _profile_with(name: str) -> dict[str, Any]:
+    """The profile of a target with cursors."""
+    facts = {"cursor": CURSORS[name].place, "cursor_parameter": CURSORS[name].parameter}
+    return {"search": facts, "schemas": {"names": {"PublicProductSearchResponse": "CursorProductSearchResponse"}}}
+
+
+@variant("V366", requirement="SRCH-9", title="a cursor in meta; none on the last page", profile=_profile_with("meta"))
+def cursor_in_meta(policy: Policy) -> Policy:
+    return with_search(policy, cursors=CURSORS["meta"])
+
+
+@variant(
+    "V367",
+    requirement="SRCH-9",
+    title="a cursor beside data; an empty one on the last page",
+    profile=_profile_with("beside"),
+)
+def cursor_beside_data(policy: Policy) -> Policy:
+    return with_search(policy, cursors=CURSORS["beside"])
+
+
+@variant(
+    "V368",
+    requirement="SRCH-9",
+    title="a cursor that is a number; that of a full last page leads to an empty one",
+    profile=_profile_with("number"),
+)
+def cursor_without_look_ahead(policy: Policy) -> Policy:
+    return with_search(policy, cursors=CURSORS["number"])
+
+
+@variant(
+    "V369",
+    requirement="SRCH-9",
+    title="a cursor that is new in each answer and good for its own query alone",
+    profile=_profile_with("bound"),
+)
+def cursor_bound_to_its_query(policy: Policy) -> Policy:
+    return with_search(policy, cursors=CURSORS["bound"])

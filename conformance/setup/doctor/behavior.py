@@ -10,6 +10,7 @@ from typing import Any, Final
 from conformance.checks.support.bursts import LIMITED_STATUSES, exceeds, send_burst
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime
+from conformance.checks.support.search_pages import cursor_of
 from conformance.checks.support.sign_watch import pauses
 from conformance.checks.support.signals import Signal
 from conformance.checks.support.transitions import distinguishing_operation, into_conflict
@@ -115,11 +116,13 @@ async def _body_fact(runtime: Runtime, operation: Operation, key: str, body: Any
 
 
 async def order_facts(runtime: Runtime, names: Collection[str]) -> list[Fact]:
-    """Whether two equal searches have their items in one order, where the profile states that they do."""
-    if not runtime.settings.profile.search.stable_sort or _SEARCH not in names:
-        return []
-    fact = await _attempt("search.stable_sort", _order_fact(runtime))
-    return [fact] if fact is not None else []
+    """Whether equal searches have one order, and a cursor leads to a page, where the profile states so."""
+    search, facts = runtime.settings.profile.search, []
+    if search.stable_sort and _SEARCH in names:
+        facts.append(await _attempt("search.stable_sort", _order_fact(runtime)))
+    if search.cursor and _SEARCH in names:
+        facts.append(await _attempt("search.cursor", _cursor_fact(runtime)))
+    return [fact for fact in facts if fact is not None]
 
 
 async def _order_fact(runtime: Runtime) -> Fact:
@@ -129,6 +132,22 @@ async def _order_fact(runtime: Runtime) -> Fact:
     if answers[0].data != answers[1].data:
         return wrong("search.stable_sort", "the same query found other items, or in another order", "remove it")
     return proven("search.stable_sort", "the same query found the same items in the same order")
+
+
+async def _cursor_fact(runtime: Runtime) -> Fact:
+    """Whether the stated query has a cursor that is answered 200."""
+    case = Case(runtime, runtime.settings.contract.operations[_SEARCH])
+    search, request = case.profile.search, await case.arrange()
+    answer = await case.control(request, "a search with a next page")
+    cursor = cursor_of(case, answer)
+    if not cursor:
+        hint = "correct the pointer, or state a query with several pages"
+        return wrong("search.cursor", f"the answer to search.query has no cursor at {search.cursor}", hint)
+    page = await case.send(request.without_query("page").with_query(**{search.cursor_parameter: cursor}), "its cursor")
+    if not page.ok:
+        message = f"{search.cursor_parameter} with the cursor of an answer is answered {page.summary}"
+        return wrong("search.cursor_parameter", message, "correct the name: it stands in place of page")
+    return proven("search.cursor", f"{search.cursor_parameter} with the cursor of an answer is answered 200")
 
 
 async def limit_switch_facts(runtime: Runtime) -> list[Fact]:

@@ -113,6 +113,10 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     "search": (replaced('sort = "name"', 'sort = "nonsense"'), "search.query"),
     "page size": (replaced("page_size_max = 50", "page_size_max = 5000"), "search.page_size_max"),
     "item id": (replaced('item_id = "/id"', 'item_id = "/identifier"'), "search.item_id"),
+    "cursor": (
+        substituted(r"cursor = [^\n]*\ncursor_parameter = [^\n]*", 'cursor = "/meta/no"\ncursor_parameter = "cursor"'),
+        "search.cursor",
+    ),
     "category": (replaced('category = "shoes"', 'category = "no such thing"'), "search.category"),
     "webhook id": (replaced('id = "/data/id"', 'id = "/data/identifier"'), "webhooks.id"),
     "OAuth body": (replaced('codeVerifier = "{pkce.verifier}"', 'codeVerifier = "{pkce.challenge}"'), "oauth"),

@@ -27,7 +27,7 @@ def guide_of(target: RandomTarget) -> dict[str, list[Sentence]]:
         "Bodies": list(_bodies(policy, target)),
         "States": [*states(policy), *_hosted(policy)],
         "Effects": list(effects(target, policy, names)),
-        "Search": [*_search(policy, target, names), *_unusual_searches(policy, target)],
+        "Search": [*_search(policy, target, names), *_unusual_searches(policy, names)],
         "Rate limits": list(_rate_limits(target)),
         "OAuth token exchange": [*_clients(names), *_proofs(policy, target), *_tokens(policy, target, names)],
     }
@@ -157,7 +157,7 @@ def _search(policy: Policy, target: RandomTarget, names: Names) -> Iterator[Sent
     yield say(f"Another sort, locale or market is {target.unlisted}.", "search", unlisted=target.unlisted)
 
 
-def _unusual_searches(policy: Policy, target: RandomTarget) -> Iterator[Sentence]:
+def _unusual_searches(policy: Policy, names: Names) -> Iterator[Sentence]:
     rules = policy.search
     yield say(f"A page past the end: {rules.past_the_end}.", "search", past_the_end=rules.past_the_end)
     yield say(f"An empty `q`: {rules.empty_q}.", "search", empty_q=rules.empty_q)
@@ -166,6 +166,17 @@ def _unusual_searches(policy: Policy, target: RandomTarget) -> Iterator[Sentence
         yield say(f"An unknown {name}: {treatment}.", "search", **{f"unknown_{name}": treatment})
     unknown = "refused" if rules.known_only else "ignored"
     yield say(f"Unknown query parameters are {unknown}.", "search", unknown_parameter=unknown)
+    yield _cursors(policy, names)
+
+
+def _cursors(policy: Policy, names: Names) -> Sentence:
+    cursors = policy.search.cursors
+    if cursors is None:
+        none = {"none": "a page is asked for by its number alone"}
+        return say("A page is asked for by its number alone.", "search", cursor=none, cursor_parameter=none)
+    place = translate_pointer(names, cursors.place)
+    text = f"`{place}` is the cursor of the next page, for `{cursors.parameter}` in place of `page`; the last has none."
+    return say(text, "search", cursor=place, cursor_parameter=cursors.parameter)
 
 
 def _rate_limits(target: RandomTarget) -> Iterator[Sentence]:

@@ -269,6 +269,9 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     ("unlisted", {"unlisted": "ignored"}, look.searched(market="unknown"), 400, 200),
     *(("past_the_end", {"past_the_end": word}, look.searched(page="1000"), 200, status)
       for word, status in (("refused", 400), ("not_found", 404))),
+    *(("cursor", {"cursor": name}, look.cursor_of(place), None, cursor)
+      for name, place, cursor in (("meta", "meta.next", str), ("beside", "paging.after", str),
+                                  ("number", "meta.next", int), ("bound", "paging.after", str))),
     ("page_size_out", {"page_size_out": "clamped"}, look.searched(pageSize="9999"), 400, 200),
     ("limiter", {"limiter": "steady"}, burst, False, True),
     ("limiter", {"limiter": "never"}, lambda api: bool(limited(api)), True, False),

@@ -1,0 +1,89 @@
+"""Cursors are followed soundly and in few requests: pages may be empty, and a catalogue large (SRCH-9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from conformance.checks.check_search_pages import cursors_lead_through_the_same_items
+from conformance.core.outcomes import Outcome
+from conformance.profile.behavior import Search
+from tests.support.check_runs import CONTRACT
+
+SEARCH = CONTRACT.operations["searchPublicProducts"]
+QUERY = {"q": "a", "locale": "en", "market": "US", "sort": "name", "page": 1, "pageSize": 2}
+STATED = Search(
+    query=QUERY, page_base=1, page_size_min=1, page_size_max=20, stable_sort=True, item_id="/id",
+    item_category="/category", category="shoes", cursor="/meta/next", cursor_parameter="page[after]",
+)  # fmt: skip
+MOST = {"whole": 9, "filtered": 6}
+Next = Callable[[int, int, int], Any]
+"""(next position, page size, number of items) -> the cursor."""
+
+
+def looks_ahead(position: int, _size: int, total: int) -> Any:
+    return f"+/={position}" if position < total else None
+
+
+def needs_an_empty_page(position: int, size: int, total: int) -> Any:
+    return position if position < total + size else ""
+
+
+def has_no_end(position: int, _size: int, _total: int) -> Any:
+    return position
+
+
+def is_a_truth_value(position: int, _size: int, total: int) -> Any:
+    return position < total
+
+
+def is_an_object(position: int, _size: int, total: int) -> Any:
+    return {"from": position} if position < total else None
+
+
+def is_missing(_position: int, _size: int, _total: int) -> Any:
+    return None
+
+
+def stays(_position: int, size: int, _total: int) -> Any:
+    return size
+
+
+def service(answer: Callable[..., bytes], total: int, cursor: Next) -> Callable[[Any], bytes]:
+    """A service with a number of items, a third of which the filter finds."""
+    catalogue = [{"id": f"p{number:03}", "category": ("shoes", "mugs", "lamps")[number % 3]} for number in range(total)]
+
+    def script(arrived: Any) -> bytes:
+        query = {name: values[0] for name, values in parse_qs(urlsplit(arrived.target).query).items()}
+        items = [item for item in catalogue if query.get("category", item["category"]) == item["category"]]
+        size = int(query["pageSize"])
+        by_cursor = query.get("page[after]", "").removeprefix("+/=")
+        start = int(by_cursor) if by_cursor else (int(query["page"]) - 1) * size
+        meta = {"next": cursor(start + size, size, len(items))}
+        return answer(200, {"data": items[start : start + size], "meta": meta})
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "total", "cursor"),
+    [
+        *((Outcome.PASSED, kind, total, looks_ahead) for kind in MOST for total in (12, 61, 500)),
+        *((Outcome.PASSED, kind, total, needs_an_empty_page) for kind in MOST for total in (12, 60)),
+        *((Outcome.FAILED, kind, 60, has_no_end) for kind in MOST),
+        *((Outcome.FAILED, "whole", 60, cursor) for cursor in (is_a_truth_value, is_an_object, is_missing, stays)),
+        (Outcome.INCONCLUSIVE, "whole", 1, looks_ahead),
+        (Outcome.INAPPLICABLE, "filtered", 1, looks_ahead),
+    ],
+)
+def test_cursors_are_judged(judged: Any, answer: Any, outcome: Outcome, kind: str, total: int, cursor: Next) -> None:
+    """Whether the end is known ahead or shown by an empty page; odd cursors, and those without an end, fail."""
+    law = partial(cursors_lead_through_the_same_items, kind=kind)
+    result, target = judged(service(answer, total, cursor), law, SEARCH, search=STATED)
+    assert result.outcome is outcome, result
+    if outcome is Outcome.PASSED:
+        assert len(target.arrived) <= 1 + MOST[kind]
