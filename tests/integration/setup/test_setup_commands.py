@@ -40,7 +40,7 @@ def test_from_a_base_url_and_a_key_to_a_first_verdict(desk: Desk) -> None:
     text = (desk.place / "mine.toml").read_text()
     assert text.count("TODO") >= 10
     facts = tomllib.loads(text)
-    assert facts["authorization"] == {"format": "Bearer {key}"}
+    assert facts["authorization"]["format"] == "Bearer {key}"
     assert facts["search"]["page_base"] == 1
     assert facts["search"]["page_size_max"] == 50
 
