@@ -29,7 +29,6 @@ UNSAID: Mapping[str, str] = {
     "closed_schemas": "the schemas say it",
     "error": "the schemas say it",
     "meta": "the schemas say it",
-    "extra_members": "the schemas say it",
     "id_look": "the schemas say it",
     "id_start": "the schemas say it",
     "scopes_form": "the schemas say it",

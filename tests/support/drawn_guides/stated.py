@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.drawn_guides.sentences import flat
 
-TABLES = ("authorization", "idempotency", "bodies", "search", "tenancy", "hosted", "oauth", "rate_limit")
+TABLES = ("authorization", "idempotency", "bodies", "search", "tenancy", "hosted", "oauth", "rate_limit", "answers")
 LEADS_TO = {
     "quotePublicCart": "quoted",
     "checkoutPublicCart": "checked_out",

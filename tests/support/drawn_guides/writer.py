@@ -22,7 +22,8 @@ def guide_of(target: RandomTarget) -> dict[str, list[Sentence]]:
     """All that the operator of a target can say, by chapter."""
     names, policy = names_of(target), policy_of(target, Boundary(target))
     return {
-        "Authorization": list(_authorization(target)),
+        "Authorization": [*_authorization(target), *_named_installations(names)],
+        "Answers": list(_answers(target)),
         "Idempotency": list(_idempotency(target, names)),
         "Bodies": list(_bodies(policy, target)),
         "States": [*states(policy), *_hosted(policy)],
@@ -66,6 +67,24 @@ def _authorization(target: RandomTarget) -> Iterator[Sentence]:
     yield say(f"Public operations need no key, and {word}.", "authorization", public=public)
     status = {"not_found": 404, "foreign": 403}[target.unseen]
     yield say(f"A key of another installation is answered {status}.", "tenancy", status=status)
+
+
+def _named_installations(names: Names) -> Iterator[Sentence]:
+    place = translate_pointer(names, "/data/installationId")
+    for operation, fact in (("identity", "installation_in_identity"), ("readiness", "installation_in_readiness")):
+        yield say(f"The {operation} of a key names its installation at `{place}`.", "tenancy", **{fact: place})
+
+
+def _answers(target: RandomTarget) -> Iterator[Sentence]:
+    if target.fresh_header:
+        text = f"Every answer has a header `{target.fresh_header}`, new each time."
+        yield say(text, "answers", fresh_headers=[target.fresh_header])
+    else:
+        reason = "no header is new in each answer"
+        yield say("No header is new in each answer.", "answers", fresh_headers={"none": reason})
+    has_further = target.extra_members or target.replay == "rewritten"
+    may, word = ("may", "allowed") if has_further else ("never", "never")
+    yield say(f"Answers {may} have members beside their schemas.", "answers", further_members=word)
 
 
 def _idempotency(target: RandomTarget, names: Names) -> Iterator[Sentence]:
