@@ -25,8 +25,9 @@ _CLOCK_FACTS: Final = ("clock_allowance_s", "clock_behind_s", "clock_ahead_s")
 _AGES_S: Final = (5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 600, 900, 1800, 3600)
 """Usual bounds of the age of a proof. Smaller ones cannot be distinguished: iat is in whole seconds."""
 _LEADS_S: Final = (1, 2, 3, *_AGES_S)
-_LARGEST_OFFSET_S: Final = 1.5
-"""Between the clocks, by a Date of whole seconds."""
+_LARGEST_OFFSET_S: Final = 3.0
+"""Between the clocks. A Date has whole seconds, and servers write it a second late; the bounds themselves are tried to
+within a second."""
 _LIFETIME: Final = re.compile("(expiresin|lifetime|ttl)(s|secs|seconds)?")
 _LEAST_LIFETIME_S: Final = 60
 Change = Callable[[Request], Request]
