@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import load_contract
 from conformance.core import strict_json as strictjson
+from conformance.core.model import Finding
 from conformance.engine.scheduler import Engine, EngineShutdown, Job
 from conformance.judge.invariants import Invariants
 from conformance.judge.leaks import find_leaks
@@ -96,6 +97,11 @@ DEEP = b"[" * 2_000_000
 WIDE = b"[" + b"[]," * 1_000_000 + b"[]]"
 
 
+def _of_bodies(findings: Sequence[Finding]) -> list[str]:
+    """The requirements of findings about bodies: none of these answers has the header that the profile states."""
+    return [finding.requirement for finding in findings if finding.requirement != "ANS-1"]
+
+
 @pytest.mark.parametrize("inside", [DEEP, WIDE], ids=["deep", "wide"])
 @pytest.mark.parametrize("status", [200, 404])
 def test_a_body_that_was_not_read_is_judged_by_nothing_but_its_beginning(
@@ -103,10 +109,10 @@ def test_a_body_that_was_not_read_is_judged_by_nothing_but_its_beginning(
 ) -> None:
     """Neither passed nor failed, where it may be right; violated, where it begins as no object."""
     judged, findings = invariants.judge(answer(b'{"data":{"a":' + inside + b"}}", status))
-    assert not findings
+    assert not _of_bodies(findings)
     assert not {"ENV-1", "ENV-2", "ENV-4", "ERR-1"} & set(judged)
     _, findings = invariants.judge(answer(b" " + inside, status))
-    assert [finding.requirement for finding in findings] == ["ENV-2" if status == 200 else "ERR-1"]
+    assert _of_bodies(findings) == ["ENV-2" if status == 200 else "ERR-1"]
 
 
 def test_large_answers_wait_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
