@@ -11,14 +11,13 @@ from conformance.checks.support.context import control_failed
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.races import CONCURRENT_CALLS, ROUNDS, expect_declared, send_together
 from conformance.checks.support.registry import cause_of, check
-from conformance.checks.support.replays import drop_volatile, expect_same, replay
+from conformance.checks.support.replays import expect_same, have_equal_values, replay
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.checks.support.transitions import CONFLICT, Place, States, into_conflict
 from conformance.client.raw_socket import MOMENTS, Moment
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
-from conformance.core import strict_json as strictjson
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
 
@@ -93,8 +92,7 @@ async def _expect_no_second_call(case: Case, request: Request, conflict: Answer)
     """Inconclusive where a call with another key gets the same 409: the duplicate was carried out (IDEM-7)."""
     fresh = await case.send(request.with_fresh_key(), "another key")
     volatile = (*case.volatile, *case.profile.errors_volatile)
-    values = [drop_volatile(answer.value, volatile) for answer in (conflict, fresh)]
-    if fresh.status == 409 and strictjson.is_equal(*values):
+    if fresh.status == 409 and have_equal_values(conflict, fresh, volatile):
         raise Inconclusive("a duplicate is answered as another call is", conflict, fresh, cause="IDEM-7")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import contract_breaks
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import drop_volatile, expect_same, other_body, replay, require_replay
+from conformance.checks.support.replays import expect_same, have_equal_values, other_body, replay, require_replay
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.state_walk import kind_of
@@ -25,7 +25,6 @@ from conformance.checks.support.unknown_ids import unknown_id_like
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
-from conformance.core import strict_json as strictjson
 from conformance.profile.model import Profile
 
 _PATH = ("api-key idempotent path", "public idempotent path")
@@ -165,7 +164,7 @@ async def _expect_free(case: Case, is_free: bool, first: Answer, second: Answer)
     if fresh.status == second.status:
         raise Inconclusive(f"another key is answered {fresh.summary} as well", first, second, fresh)
     volatile = (*case.volatile, *case.profile.errors_volatile)
-    if not strictjson.is_equal(drop_volatile(repeat.value, volatile), drop_volatile(first.value, volatile)):
+    if not have_equal_values(repeat, first, volatile):
         raise Inconclusive("a refused call keeps its key in use", first, second, repeat, cause="IDEM-7")
     message = f"{first.status} is not one of idempotency.kept, and its key was not free"
     raise case.violation(message, first, repeat, second, expected="the answer that another key gets")

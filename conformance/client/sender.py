@@ -126,6 +126,11 @@ class Sender:
         )
 
     @property
+    def elapsed_s(self) -> float:
+        """Seconds since the run began: the clock of `Answer.at`."""
+        return time.perf_counter() - self._began
+
+    @property
     def waited_s(self) -> float:
         """Total seconds waited, over all requests."""
         return self.wait_stats.total_s
@@ -296,7 +301,7 @@ class Sender:
     async def _exchange(self, request: Request, purpose: str, nonce: str) -> Answer:
         nonce = (nonce or self.nonce) if request.proof is not None else ""
         wire, url = self._serialize(request, nonce)
-        at = time.perf_counter() - self._began
+        at = self.elapsed_s
         raw = await self._transport.send(wire)
         self._silent_count = self._silent_count + 1 if raw.status is None else 0
         if self._silent_count == _DEAD_AFTER:

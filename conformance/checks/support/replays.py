@@ -39,11 +39,14 @@ def _expand(value: Any, where: str) -> Iterator[str]:
             yield from _expand(value, f"{head}{pointer.join(name)}{suffix}")
 
 
+def have_equal_values(first: Answer, second: Answer, volatile: tuple[str, ...]) -> bool:
+    """Whether two answers have the same JSON value, except volatile members."""
+    return strictjson.is_equal(drop_volatile(first.value, volatile), drop_volatile(second.value, volatile))
+
+
 def are_alike(case: Case, first: Answer, second: Answer) -> bool:
     """Whether two answers have equal status and JSON value, except volatile members."""
-    if first.status != second.status:
-        return False
-    return strictjson.is_equal(drop_volatile(first.value, case.volatile), drop_volatile(second.value, case.volatile))
+    return first.status == second.status and have_equal_values(first, second, case.volatile)
 
 
 def fix_proof_id(request: Request) -> Request:

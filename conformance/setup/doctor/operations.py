@@ -8,7 +8,7 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime
-from conformance.checks.support.replays import drop_volatile, fix_proof_id
+from conformance.checks.support.replays import drop_volatile, fix_proof_id, have_equal_values
 from conformance.checks.support.signals import Inconclusive, Signal
 from conformance.client.fixtures import NotSent
 from conformance.client.request_builder import MissingFact
@@ -138,7 +138,7 @@ class OperationStages:
         except (Signal, MissingFact) as error:
             return [unsure("errors.volatile", str(error))]
         path = strictjson.first_difference(drop_volatile(first.value, volatile), drop_volatile(second.value, volatile))
-        if strictjson.is_equal(drop_volatile(first.value, volatile), drop_volatile(second.value, volatile)):
+        if have_equal_values(first, second, volatile):
             return [proven("errors.volatile", "a repeated error differs only in the listed members")]
         return [wrong("errors.volatile", f"a repeated error differs at {path or '/'}", "list the member if it may")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from itertools import pairwise
@@ -215,7 +215,7 @@ def note_headers(probe: Probe) -> None:
     probe.draft.note(
         "rate_limit", f"{probe.sender.requests} requests of the probe, {limited} of them 429 after retries"
     )
-    if (offset := clock_offset(probe.answers)) is not None:
+    if (offset := clock_offset(probe)) is not None:
         comparison = (
             f"differs by {offset:+.0f} s" if abs(offset) > _CLOCK_TOLERANCE_S else "agrees with the local clock"
         )
@@ -227,10 +227,12 @@ def _is_rate_limit_header(name: str) -> bool:
     return lowercase.startswith(("ratelimit", "x-ratelimit", "x-rate-limit")) or lowercase == "retry-after"
 
 
-def clock_offset(answers: Iterable[Answer]) -> float | None:
-    for answer in reversed(list(answers)):
+def clock_offset(probe: Probe) -> float | None:
+    """Seconds by which the target's clock is ahead, by the last Date and the moment when it arrived."""
+    for answer in reversed(probe.answers):
+        age_s = probe.sender.elapsed_s - answer.at - answer.duration_s
         try:
-            return parsedate_to_datetime(answer.header("Date") or "").timestamp() - time.time()
+            return parsedate_to_datetime(answer.header("Date") or "").timestamp() - (time.time() - age_s)
         except (ValueError, TypeError, OverflowError):
             continue
     return None

@@ -223,8 +223,7 @@ async def _probe_burning(probe: Probe) -> None:
 
 async def _probe_clock(probe: Probe) -> None:
     """States the bounds of iat, if they are usual ones and both clocks agree."""
-    # the Date of an answer that arrives now: of an older one, it is behind
-    offset = clock_offset([await probe.send(Request(probe.operation("getPublicRuntimeConfig")), "the target's clock")])
+    offset = clock_offset(probe)
     if (
         offset is None
         or abs(offset) > _LARGEST_OFFSET_S

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from conformance.checks.support.invalid_bodies import contract_breaks
-from conformance.checks.support.replays import drop_volatile
+from conformance.checks.support.replays import have_equal_values
 from conformance.checks.support.transitions import WayOut, find_ways_out
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -43,8 +43,7 @@ async def probe_key_rules(probe: Probe) -> None:
 def _is_repeat(probe: Probe, first: Answer, second: Answer) -> bool:
     """Whether two answers are equal but for volatile members."""
     volatile = tuple(probe.draft.get("idempotency", "volatile") or ())
-    values = [drop_volatile(answer.value, volatile) for answer in (first, second)]
-    return first.status == second.status and strictjson.is_equal(*values)
+    return first.status == second.status and have_equal_values(first, second, volatile)
 
 
 async def _is_separate(probe: Probe, first: Answer, second: Answer) -> bool | None:
@@ -332,7 +331,7 @@ async def _is_conflict_kept(probe: Probe) -> bool | None:
 
 def _is_same_error(probe: Probe, first: Answer, second: Answer) -> bool:
     volatile = tuple(probe.draft.get("errors", "volatile") or ())
-    return strictjson.is_equal(*(drop_volatile(answer.value, volatile) for answer in (first, second)))
+    return have_equal_values(first, second, volatile)
 
 
 async def _try_way_out(probe: Probe, name: str, way: WayOut) -> bool | None:

@@ -199,8 +199,9 @@ async def _probe_upper_clamp(probe: Probe, query: Mapping[str, str]) -> None:
 def _state_clamp(probe: Probe, bound_fact: str, fact: str, bound: int, evidence: str) -> None:
     probe.draft.state(("search", bound_fact), bound, evidence)
     probe.draft.state(("search", fact), "clamped", evidence)
-    todos = probe.draft.todos.get("search", [])
-    probe.draft.todos["search"] = [todo for todo in todos if not todo.line.startswith(bound_fact)]
+    for todo in list(probe.draft.todos.get("search", ())):
+        if todo.line.startswith(bound_fact):
+            probe.draft.drop_todo("search", todo.line)
 
 
 async def _probe_lower_clamp(probe: Probe, query: Mapping[str, str]) -> None:
