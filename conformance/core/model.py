@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.core.messages import without_operation
-from conformance.core.outcomes import OPEN_OUTCOMES, Level, Outcome, Stability, Verdict
+from conformance.core.outcomes import OPEN_OUTCOMES, WAIVED, Level, Outcome, Stability, Verdict
 
 SCHEMA_VERSION = 2
 """Of `run.json`."""
@@ -144,6 +144,11 @@ class Result:
         return without_operation(self.message, self.operation)
 
     @property
+    def counted_as(self) -> str:
+        """The name under which it is counted and shown: `waived` where a waiver accepts it, else its outcome."""
+        return WAIVED if self.waived_by is not None else self.outcome.value
+
+    @property
     def keeps_open(self) -> bool:
         """Whether it keeps a verdict open: a required requirement that was not judged, and that no waiver accepts."""
         return self.level is Level.REQUIRED and self.outcome in OPEN_OUTCOMES and self.waived_by is None
@@ -230,6 +235,7 @@ class Scope:
 class Tier:
     verdict: Verdict
     counts: Mapping[str, int]
+    """The number of results by outcome; waived ones under `waived`."""
     scope: Scope
 
 
@@ -243,6 +249,20 @@ class RequirementRow:
     statement: str
     outcome: Outcome
     operations: Mapping[str, Outcome]
+    waived: tuple[str, ...] = ()
+    """The operations whose outcome a waiver accepts; what no waiver accepts decides a cell first."""
+
+    @property
+    def counted_as(self) -> str:
+        """`waived` where nothing else of the requirement is as bad, else its outcome."""
+        decisive = [name for name, outcome in self.operations.items() if outcome is self.outcome]
+        is_waived = bool(self.waived) and all(name in self.waived for name in decisive)
+        return WAIVED if is_waived else self.outcome.value
+
+    def cell(self, operation: str) -> str | None:
+        """The outcome on an operation, or `waived`; None where the requirement does not concern it."""
+        outcome = self.operations.get(operation)
+        return None if outcome is None else WAIVED if operation in self.waived else outcome.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +366,7 @@ class Run:
     scope: Scope
     tiers: Mapping[str, Tier]
     counts: Mapping[str, int]
+    """The number of results by outcome; waived ones under `waived`."""
     requirements: tuple[RequirementRow, ...]
     results: tuple[Result, ...]
     coverage: Mapping[str, Mapping[str, int]]

@@ -42,6 +42,8 @@ WORST_FIRST = (
 """The outcome of a cell with several outcomes is the first of these that occurs."""
 OPEN_OUTCOMES = (Outcome.INCONCLUSIVE, Outcome.UNTESTED, Outcome.UNSTATED)
 """Not judged, although that was possible: on a required requirement these outcomes keep a verdict open."""
+WAIVED = "waived"
+"""Counted and shown in place of the outcome: a failure or a gap that a waiver accepts."""
 BAD_OUTCOMES = (Outcome.FAILED, Outcome.BROKEN)
 JUDGED_OUTCOMES = (Outcome.PASSED, Outcome.FAILED, Outcome.WARNED)
 

@@ -91,8 +91,8 @@ def _trend(target: str, profile: str, runs: Sequence[tuple[Path, Run]]) -> Trend
 
 def _point(path: Path, run: Run, before: Run | None) -> Point:
     latency = run.traffic.latency.get("")
-    failed = {row.id for row in run.requirements if row.outcome is Outcome.FAILED}
-    earlier = {row.id for row in before.requirements if row.outcome is Outcome.FAILED} if before else failed
+    failed = {row.id for row in run.requirements if row.counted_as == Outcome.FAILED}
+    earlier = {row.id for row in before.requirements if row.counted_as == Outcome.FAILED} if before else failed
     return Point(
         folder=path.name,
         started_at=run.started_at,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from conformance.core.model import OperationInfo, Requirement, RequirementRow, Result, Tier, Waiver
-from conformance.core.outcomes import OPEN_OUTCOMES, WORST_FIRST, Level, Outcome, Verdict
+from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, WAIVED, WORST_FIRST, Level, Outcome, Verdict
 from conformance.judge.scope import by_tier, open_results, scope_of
 
 
@@ -18,24 +18,37 @@ def worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:
     return next((outcome for outcome in WORST_FIRST if outcome in found), Outcome.UNTESTED)
 
 
+def decisive_outcome(outcomes: Sequence[tuple[Outcome, bool]]) -> tuple[Outcome, bool]:
+    """The outcome of a cell, and whether a waiver accepts it. Each outcome comes with whether one does.
+
+    A failure or gap that no waiver accepts decides first, then one that a waiver accepts.
+    """
+    unaccepted = worst_outcome(outcome for outcome, accepted in outcomes if not accepted)
+    waived = [outcome for outcome, accepted in outcomes if accepted]
+    if waived and (len(waived) == len(outcomes) or unaccepted not in (*BAD_OUTCOMES, *OPEN_OUTCOMES)):
+        return worst_outcome(waived), True
+    return unaccepted, False
+
+
 def requirement_rows(requirements: Iterable[Requirement], results: Iterable[Result]) -> tuple[RequirementRow, ...]:
     """The matrix: one row for each requirement that has a result."""
-    cells: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
+    cells: dict[str, dict[str, list[tuple[Outcome, bool]]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
-        cells[result.requirement][result.operation].append(result.outcome)
+        cells[result.requirement][result.operation].append((result.outcome, result.waived_by is not None))
     rows = []
     for requirement in requirements:
         if requirement.id not in cells:
             continue
-        operations = {operation: worst_outcome(outcomes) for operation, outcomes in cells[requirement.id].items()}
+        decided = {operation: decisive_outcome(outcomes) for operation, outcomes in cells[requirement.id].items()}
         rows.append(
             RequirementRow(
                 id=requirement.id,
                 level=requirement.level,
                 section=requirement.section,
                 statement=requirement.statement,
-                outcome=worst_outcome(operations.values()),
-                operations=operations,
+                outcome=decisive_outcome(list(decided.values()))[0],
+                operations={operation: outcome for operation, (outcome, _) in decided.items()},
+                waived=tuple(operation for operation, (_, accepted) in decided.items() if accepted),
             )
         )
     return tuple(rows)
@@ -140,8 +153,9 @@ def verdict_of(
 
 
 def counts_of(results: Iterable[Result]) -> dict[str, int]:
-    found = Counter(result.outcome for result in results)
-    return {outcome.value: found[outcome] for outcome in Outcome}
+    """Each result once: under `waived` where a waiver accepts it, else under its outcome."""
+    found = Counter(result.counted_as for result in results)
+    return {name: found[name] for name in (*(outcome.value for outcome in Outcome), WAIVED)}
 
 
 def tiers_of(

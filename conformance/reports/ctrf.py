@@ -1,8 +1,9 @@
 """`ctrf-report.json`: the Common Test Report Format (ctrf.io, specification 0.0.0), which many CI reporters read.
 
 failed -> failed; broken, warned, waived, and results that keep the verdict open -> other; inapplicable, and open
-results that are not binding -> skipped. The suite `verdict` has one test for each
-tier, which fails unless the tier is conformant. Information without a CTRF member is in `extra`.
+results that are not binding -> skipped. `rawStatus` has the suite's own word, and the message of a waived result the
+waiver's reason. The suite `verdict` has one test for each tier, which fails unless the tier is conformant: `tests` are
+the results and these. Information without a CTRF member is in `extra`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from conformance.core.model import Result, Run, Tier
 from conformance.core.outcomes import Outcome, Verdict
-from conformance.reports.shaping import grouping
+from conformance.reports.shaping import counts, grouping
 from conformance.reports.shaping.text import clean, dumps, map_strings, write
 
 FILE = "ctrf-report.json"
@@ -41,11 +42,11 @@ def to_json(run: Run) -> dict[str, Any]:
     named_results = zip(grouping.identities(run.results), run.results, strict=True)
     tests = [_verdict(run, name, tier) for name, tier in run.tiers.items()]
     tests += [_test(run, name, result, evidence_of(result)) for name, result in named_results]
-    counts = Counter(test["status"] for test in tests)
+    by_status = Counter(test["status"] for test in tests)
     start = grouping.epoch_ms(run.started_at)
     summary = {
         "tests": len(tests),
-        **{status: counts[status] for status in ("passed", "failed", "skipped", "pending", "other")},
+        **{status: by_status[status] for status in ("passed", "failed", "skipped", "pending", "other")},
         "suites": len({result.requirement for result in run.results}) + 1,
         "start": start,
         "stop": max(start, grouping.epoch_ms(run.finished_at)),
@@ -58,6 +59,8 @@ def to_json(run: Run) -> dict[str, Any]:
         "extra": {
             "verdict": run.verdict.value,
             "scope": run.scope.summary,
+            "results": counts.headline(run),
+            "counts": {name: run.counts[name] for name in grouping.OUTCOMES if run.counts.get(name)},
             "seed": run.seed,
             "limits": grouping.limits(run),
         },
@@ -103,8 +106,8 @@ def _test(run: Run, name: str, result: Result, exchanges: str) -> dict[str, Any]
         "name": f"{result.requirement} {result.check.rpartition('::')[2]} {place}".strip(),
         "status": "other" if waiver or result.keeps_open else STATUS[result.outcome],
         "duration": round(result.duration_ms),
-        "rawStatus": "waived" if waiver else result.outcome.value,
-        "message": result.message,
+        "rawStatus": result.counted_as,
+        "message": f"{grouping.waiver_text(waiver)}; {result.message}" if waiver else result.message,
         "trace": "" if passed else "\n".join([*details, exchanges]).strip(),
         "suite": [result.requirement],
         "tags": [tag for tag in (result.requirement, result.operation, grouping.tier_of(run, result.operation)) if tag],

@@ -18,7 +18,15 @@ from xml.etree import ElementTree as ET
 
 from conformance.core.model import Gap, RequirementRow, Result, Run, Waiver
 from conformance.core.outcomes import OPEN_OUTCOMES, Outcome, Verdict
-from conformance.reports.shaping.grouping import bound_texts, clauses, evidence_by, tier_of, waiver_of
+from conformance.reports.shaping.counts import headline
+from conformance.reports.shaping.grouping import (
+    bound_texts,
+    clauses,
+    evidence_by,
+    tier_of,
+    waiver_of,
+    waiver_text,
+)
 from conformance.reports.shaping.text import clean, one_line, write
 
 FILE = "junit.xml"
@@ -90,7 +98,8 @@ def _token(text: str) -> str:
 
 def _verdicts(root: ET.Element, run: Run) -> None:
     """One case for each tier, for tools that read only test cases."""
-    suite = _suite(root, run, "verdict", _suite_properties(run, None))
+    properties = {"results": headline(run), "tests": f"one for each result, and {len(run.tiers)} for the verdicts"}
+    suite = _suite(root, run, "verdict", _suite_properties(run, None) | properties)
     lines = []
     for name, tier in run.tiers.items():
         case = ET.SubElement(suite, "testcase", classname="verdict", name=f"{_token(name)} is conformant", time="0.000")
@@ -145,8 +154,7 @@ def _conclusion(case: ET.Element, run: Run, result: Result, waiver: Waiver | Non
     message = clean(result.message or result.outcome.value)
     fact = f" (enabled by the profile key {result.fact})" if result.fact else ""
     if waiver:
-        reason = f"waived until {waiver.until} ({waiver.issue}): {waiver.reason}; {message}"
-        ET.SubElement(case, "skipped", message=clean(reason))
+        ET.SubElement(case, "skipped", message=clean(f"{waiver_text(waiver)}; {message}"))
         return
     if result.outcome is Outcome.FAILED:
         found = ET.SubElement(case, "failure", message=message, type=clean(result.requirement))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conformance.core.model import Exchange, MissingFact, RequirementRow, Result, Run
 from conformance.core.outcomes import Outcome
-from conformance.reports.shaping import grouping, transcript
+from conformance.reports.shaping import counts, grouping, transcript
 from conformance.reports.shaping.grouping import OUTCOMES, SYMBOLS, VERDICT_MEANING, VERDICT_SYMBOLS, Group
 from conformance.reports.shaping.marks import marks
 from conformance.reports.shaping.text import cut, one_line, plural, visible, write
@@ -74,7 +74,7 @@ def _head(run: Run) -> str:
     ]
     lines = [
         f"# {VERDICT_SYMBOLS[run.verdict]} {run.verdict.capitalize()}: {escape(run.scope.summary)}",
-        f"{VERDICT_MEANING[run.verdict]} {escape(grouping.headline(run)).capitalize()}\\.",
+        f"{VERDICT_MEANING[run.verdict]} {escape(counts.headline(run)).capitalize()}\\.",
         " · ".join(facts),
     ]
     lines += [f"> **{escape(limit)}**" for limit in grouping.limits(run)]

@@ -9,7 +9,7 @@ from rich.text import Text
 from conformance.core.model import Result, Run
 from conformance.core.outcomes import Outcome, Verdict
 from conformance.core.paths import display_command
-from conformance.reports.shaping import grouping, transcript
+from conformance.reports.shaping import counts, grouping, transcript
 from conformance.reports.shaping.grouping import SYMBOLS, VERDICT_SYMBOLS, Group, Shortfall
 from conformance.reports.shaping.text import clean, one_line, plural
 
@@ -183,7 +183,7 @@ def _verdict(run: Run) -> Iterator[Line]:
             yield f"{one_line(message)}: it excuses nothing.", "bold yellow"
     for name, tier in run.tiers.items():
         yield f"{VERDICT_SYMBOLS[tier.verdict]} {name:<10} {tier.verdict:<14} {tier.scope.summary}", ""
-    yield f"results: {grouping.headline(run)}", ""
+    yield f"results: {counts.headline(run)}", ""
     if remaining := grouping.left_behind(run):
         yield f"left behind: {one_line(remaining)}; run.json names each, [cleanup] removes them", "dim"
     duration_s = grouping.seconds(run) if run.parts == 1 else None

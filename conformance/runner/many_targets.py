@@ -18,7 +18,7 @@ from rich.console import Console
 from conformance.core import child_process, interrupts
 from conformance.core.errors import ConformanceError, Unreachable, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
-from conformance.core.outcomes import OPEN_OUTCOMES, Outcome
+from conformance.core.outcomes import OPEN_OUTCOMES, WAIVED, Outcome
 from conformance.core.run_options import RunOptions
 from conformance.engine.options import new_seed
 from conformance.runner.progress import make_console
@@ -203,7 +203,7 @@ def _state(finished: _FinishedRun) -> str:
 
 def table(finished_runs: Sequence[_FinishedRun]) -> list[str]:
     """A header and a line for each target."""
-    header = ("target", "verdict", "failed", "warned", "open", "passed", "requests", "seconds", "scope")
+    header = ("target", "verdict", "failed", "waived", "warned", "open", "passed", "requests", "seconds", "scope")
     rows: list[tuple[str, ...]] = [header]
     for finished in sorted(finished_runs, key=lambda item: item.target.name):
         document = finished.run_document
@@ -211,7 +211,8 @@ def table(finished_runs: Sequence[_FinishedRun]) -> list[str]:
         requests = document.get("traffic", {}).get("requests", 0)
         open_count = sum(counts.get(outcome, 0) for outcome in (*OPEN_OUTCOMES, Outcome.BROKEN))
         scope = str(document.get("scope", {}).get("summary", ""))
-        figures = (counts.get("failed", 0), counts.get("warned", 0), open_count, counts.get("passed", 0), requests)
+        names = (Outcome.FAILED, WAIVED, Outcome.WARNED)
+        figures = (*(counts.get(name, 0) for name in names), open_count, counts.get("passed", 0), requests)
         rows.append(
             (finished.target.name, _state(finished), *(f"{n:,}" for n in figures), f"{finished.seconds:.1f}", scope)
         )

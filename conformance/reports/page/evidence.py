@@ -109,7 +109,7 @@ def _result_view(result: Result, longest: int, exchanges_by_id: Mapping[str, Exc
     texts: dict[str, Any] = {name: cut(getattr(result, name), longest) for name in ("message", "expected", "observed")}
     names = ("check", "requirement", "operation", "case", "cause", "fact", "signature", "reproduce")
     value = texts | {name: cut(getattr(result, name), max(20, longest // 4)) for name in names}
-    value |= {"outcome": result.outcome.value, "level": result.level.value}
+    value |= {"outcome": result.counted_as, "level": result.level.value}
     value |= {"notes": [cut(note, max(20, longest // 4)) for note in result.notes[: 1 + longest // 400]]}
     if result.outcome in BAD_OUTCOMES and result.exchanges and result.exchanges[-1] in exchanges_by_id:
         value["marks"] = list(marks(result, exchanges_by_id[result.exchanges[-1]]))

@@ -54,7 +54,7 @@ def rows(run: Run) -> list[Row]:
     """All results, the most severe first."""
     named_results = zip(grouping.identities(run.results), run.results, strict=True)
     unsorted = [Row(name, result, grouping.waiver_of(run, result) is not None) for name, result in named_results]
-    return sorted(unsorted, key=lambda row: OUTCOMES.index(row.result.outcome))
+    return sorted(unsorted, key=lambda row: OUTCOMES.index(row.result.counted_as))
 
 
 def tiers(run: Run) -> list[dict[str, Any]]:
@@ -73,11 +73,11 @@ def tiers(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def _counts(counts: Mapping[str, int]) -> list[tuple[Outcome, int]]:
+def _counts(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return [(outcome, counts[outcome]) for outcome in OUTCOMES if counts.get(outcome)]
 
 
-def _spans(counts: Mapping[str, int]) -> list[tuple[Outcome, float, float]]:
+def _spans(counts: Mapping[str, int]) -> list[tuple[str, float, float]]:
     total, start, spans = sum(counts.values()) or 1, 0.0, []
     for outcome, count in _counts(counts):
         width = 1000 * count / total
@@ -92,7 +92,7 @@ def failures(run: Run, table: list[Row], share: float) -> list[dict[str, Any]]:
     exchanges_by_id = grouping.by_id(run)
     groups = grouping.failures(run)
     return [_failure(run, group, anchors, exchanges_by_id, share) for group in groups[:SERVED_GROUPS]] + [
-        {"group": group, "id": anchors[id(group.results[0])], "outcome": group.results[0].outcome, "served": False}
+        {"group": group, "id": anchors[id(group.results[0])], "label": group.results[0].counted_as, "served": False}
         for group in groups[SERVED_GROUPS:]
     ]
 
@@ -106,7 +106,7 @@ def _failure(
         "group": group,
         "served": True,
         "id": anchors[id(group.results[0])],
-        "outcome": group.results[0].outcome,
+        "label": group.results[0].counted_as,
         "batches": [[(r, anchors[id(r)]) for r in batch] for batch in grouping.alike(group.results)],
         "dependents": [(r, anchors[id(r)]) for r in group.dependents],
         "evidence": [exchange_view(e, int(SERVED_BODY * share)) for e in cited],
@@ -141,8 +141,9 @@ def _requirement_cell(row: RequirementRow, operation: str, places: Mapping[tuple
     if outcome is None:
         return None
     anchor = places.get((row.id, operation), "") if outcome in (*grouping.EVIDENCE_OUTCOMES, *OPEN_OUTCOMES) else ""
-    meaning = f"{row.id}, {operation or 'no single operation'}: {outcome}"
-    return Cell(grouping.SYMBOLS[outcome], meaning, f"o-{outcome}", anchor)
+    label = row.cell(operation) or outcome
+    meaning = f"{row.id}, {operation or 'no single operation'}: {label}"
+    return Cell(grouping.SYMBOLS[label], meaning, f"o-{label}", anchor)
 
 
 def statuses(run: Run) -> list[tuple[str, str]]:
@@ -217,7 +218,7 @@ def names(table: list[Row], member: str) -> list[str]:
 
 def has_rest(run: Run) -> bool:
     """Whether something neither passed nor failed."""
-    return any(run.counts.get(o) for o in OUTCOMES if o not in (Outcome.PASSED, *BAD_OUTCOMES))
+    return any(result.outcome not in (Outcome.PASSED, *BAD_OUTCOMES) for result in run.results)
 
 
 def by_place(batch: list[tuple[Result, str]]) -> list[tuple[str, list[tuple[Result, str]]]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.core.messages import without_operation
 from conformance.core.model import Cause, Exchange, RequirementRow, Result, Run, Waiver
-from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, Outcome, Verdict
+from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, WAIVED, Outcome, Verdict
 from conformance.journal.exchange_store import exchanges_by_id
 from conformance.reports.shaping.text import clean, cut, milliseconds, one_line, plural
 
@@ -24,7 +24,7 @@ _LIMITS |= dict.fromkeys(("cause", "fact", "signature", "reproduce"), 2_000)
 NOTES, NOTE_LIMIT = 50, 1_000
 EVIDENCE_OUTCOMES = frozenset({*BAD_OUTCOMES, Outcome.WARNED, Outcome.INCONCLUSIVE})
 """Outcomes whose exchanges are shown as evidence."""
-SYMBOLS: Mapping[Outcome, str] = {
+SYMBOLS: Mapping[str, str] = {
     Outcome.PASSED: "✓",
     Outcome.FAILED: "✕",
     Outcome.WARNED: "▲",
@@ -33,6 +33,7 @@ SYMBOLS: Mapping[Outcome, str] = {
     Outcome.UNTESTED: "○",
     Outcome.UNSTATED: "□",
     Outcome.BROKEN: "!",
+    WAIVED: "◇",
 }
 VERDICT_SYMBOLS: Mapping[Verdict, str] = {
     Verdict.CONFORMANT: "✓",
@@ -46,9 +47,10 @@ VERDICT_MEANING: Mapping[Verdict, str] = {
     Verdict.INCOMPLETE: "Nothing failed, but something required was not judged.",
     Verdict.BROKEN: "The suite itself erred; this says nothing about the target.",
 }
-OUTCOMES = (
+OUTCOMES: tuple[str, ...] = (
     Outcome.FAILED,
     Outcome.BROKEN,
+    WAIVED,
     Outcome.WARNED,
     Outcome.INCONCLUSIVE,
     Outcome.UNTESTED,
@@ -56,7 +58,7 @@ OUTCOMES = (
     Outcome.INAPPLICABLE,
     Outcome.PASSED,
 )
-"""Display order."""
+"""The names under which results are counted, in display order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,20 @@ def waiver_of(run: Run, result: Result) -> Waiver | None:
     return run.waivers[result.waived_by] if result.waived_by is not None else None
 
 
+def waiver_text(waiver: Waiver) -> str:
+    """`waived until 2026-01-31 by team-edge (EDGE-41): the gateway answers for the shop`."""
+    return f"waived until {waiver.until} by {waiver.owner} ({waiver.issue}): {waiver.reason}"
+
+
+def results_by_waiver(run: Run) -> tuple[tuple[Waiver, tuple[Result, ...]], ...]:
+    """The active waivers, each with the results that it accepts."""
+    accepted: dict[int, list[Result]] = {}
+    for result in run.results:
+        if result.waived_by is not None:
+            accepted.setdefault(result.waived_by, []).append(result)
+    return tuple((run.waivers[index], tuple(members)) for index, members in sorted(accepted.items()))
+
+
 def failures(run: Run) -> tuple[Group, ...]:
     """Failed and broken results, one group for each cause of the run, in its order."""
     return _groups(run, (Outcome.FAILED, Outcome.BROKEN))
@@ -203,11 +219,12 @@ def warnings(run: Run) -> tuple[Group, ...]:
 
 
 def shortfalls(run: Run) -> tuple[Shortfall, ...]:
-    """Inconclusive and untested results by cause, without those explained by a reported failure."""
+    """Inconclusive and untested results by cause, without those that a failure explains or a waiver accepts."""
     resting_ids = {id(r) for group in failures(run) for r in group.dependents}
     found: dict[tuple[str, str], list[Result]] = {}
     for result in run.results:
-        if result.outcome in (Outcome.INCONCLUSIVE, Outcome.UNTESTED) and id(result) not in resting_ids:
+        is_open = result.outcome in (Outcome.INCONCLUSIVE, Outcome.UNTESTED) and result.waived_by is None
+        if is_open and id(result) not in resting_ids:
             cause, message = general(result.cause, result), general(result.message, result)
             found.setdefault((cause, message), []).append(result)
     return tuple(
@@ -269,20 +286,6 @@ def by_id(run: Run) -> Mapping[str, Exchange]:
 
 def tier_of(run: Run, operation: str) -> str:
     return next((o.stability.value for o in run.operations if o.id == operation), "")
-
-
-def headline(run: Run) -> str:
-    """The causes of failure and the results by outcome, in one sentence."""
-    groups = failures(run)
-    open_groups = [g for g in groups if g.waiver is None]
-    parts = []
-    if open_groups:
-        count = sum(len(g.results) for g in open_groups)
-        parts.append(f"{plural(len(open_groups), 'cause')} of failure in {plural(count, 'result')}")
-    if len(groups) > len(open_groups):
-        parts.append(f"{len(groups) - len(open_groups)} waived")
-    parts += [f"{run.counts[o]:,} {o}" for o in OUTCOMES if o not in BAD_OUTCOMES and run.counts.get(o)]
-    return ", ".join(parts) or "no results"
 
 
 def limits(run: Run) -> list[str]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conformance.core.exit_codes import EXIT_CODES
 from conformance.core.model import OperationInfo, Requirement, Result, Waiver
-from conformance.core.outcomes import OPEN_OUTCOMES, WORST_FIRST, Level, Outcome, Stability, Verdict
+from conformance.core.outcomes import OPEN_OUTCOMES, WAIVED, WORST_FIRST, Level, Outcome, Stability, Verdict
 from conformance.judge.verdict import (
     counts_of,
     failures,
@@ -127,7 +127,7 @@ def test_the_whole_is_no_better_than_its_tiers(drawn: list[Result], whole: bool)
 def test_counts_are_of_all_outcomes(drawn: list[Result]) -> None:
     """Every outcome is counted, zero too, and all of them make the number of results."""
     counts = counts_of(drawn)
-    assert list(counts) == [outcome.value for outcome in Outcome]
+    assert list(counts) == [*(outcome.value for outcome in Outcome), WAIVED]
     assert sum(counts.values()) == len(drawn)
 
 
@@ -242,3 +242,29 @@ def test_rows_of_the_matrix() -> None:
     )
     assert [(row.id, row.outcome) for row in rows] == [("A-2", Outcome.FAILED), ("A-1", Outcome.PASSED)]
     assert rows[0].operations == {"stableOne": Outcome.FAILED, "candidateOne": Outcome.PASSED}
+
+
+def test_a_waived_result_is_counted_apart() -> None:
+    """Once, under `waived`, and not under its outcome; what no waiver accepts stays where it was."""
+    waived, other = with_waivers([FAILED, replace(FAILED, operation="candidateOne")], [replace(WAIVER, state="active")])
+    assert (waived.counted_as, other.counted_as) == (WAIVED, "failed")
+    counts = counts_of([PASSED, waived, other])
+    assert {name: count for name, count in counts.items() if count} == {"passed": 1, "failed": 1, WAIVED: 1}
+
+
+@pytest.mark.parametrize(
+    ("others", "shown"),
+    [
+        ([], WAIVED),
+        ([Outcome.PASSED, Outcome.INAPPLICABLE, Outcome.WARNED], WAIVED),
+        ([Outcome.INCONCLUSIVE], "inconclusive"),
+        ([Outcome.FAILED], "failed"),
+    ],
+)
+def test_a_cell_is_waived_where_nothing_else_in_it_is_open_or_failed(others: list[Outcome], shown: str) -> None:
+    """A waiver hides neither a gap nor another failure of the same requirement, in the cell and in the row."""
+    catalogue = [Requirement("A-2", Level.REQUIRED, "s", "t", "h")]
+    found = [replace(FAILED, waived_by=0), *(replace(FAILED, outcome=outcome, case="other") for outcome in others)]
+    (row,) = requirement_rows(catalogue, [*found, replace(PASSED, requirement="A-2", operation="candidateOne")])
+    assert (row.cell("stableOne"), row.cell("candidateOne"), row.cell("none")) == (shown, "passed", None)
+    assert row.counted_as == shown
