@@ -13,7 +13,8 @@ from typing import Any
 
 import click
 
-from conformance.cli import doctor, finished_runs, profile_drafts
+from conformance.cli import certificates, doctor, finished_runs, profile_drafts
+from conformance.cli import gate as gates
 from conformance.cli.options import drop_environment, options_from, run_options, target_options
 from conformance.cli.shell import CommandGroup
 from conformance.core.defaults import MAX_WORKERS
@@ -75,6 +76,8 @@ def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[P
       conformance run --profile eu.toml --profile us.toml     # two targets, one table at the end
       conformance run --profile profiles/mine.toml --shard 2/4 -q   # one of the shards that `merge` joins
       conformance run --profile profiles/mine.toml --tx ssh=one.example --tx ssh=two.example
+      conformance run --profile profiles/mine.toml -q         # the verdict alone, in one line
+      conformance run --profile profiles/mine.toml -v         # each check, the evidence of every cause, every gap
     """
     if resume is not None:
         parameters = drop_environment({**parameters, "profile": profile}, ctx)
@@ -117,6 +120,8 @@ def demo(variant: str, fault: str, **parameters: Any) -> None:
       conformance demo
       conformance demo --fault F031          # shows a failing run
       conformance demo --report-dir /tmp/demo
+      conformance demo -q                    # the verdict alone, in one line
+      conformance demo -v                    # each check when it ends
     """
     from conformance.core import interrupts
     from conformance.runner import command as run_command
@@ -311,5 +316,5 @@ def faults(
     sys.exit(0 if all(row.fine for row in judged_rows) else 1)
 
 
-for command in (doctor.doctor, *profile_drafts.COMMANDS, *finished_runs.COMMANDS):
+for command in (doctor.doctor, gates.gate, *profile_drafts.COMMANDS, *certificates.COMMANDS, *finished_runs.COMMANDS):
     main.add_command(command)

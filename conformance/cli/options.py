@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,22 @@ def table_options(*names: str, **overrides: dict[str, Any]) -> Callable[[Any], A
             if option.name in names and option.flags:
                 command = _click_option(option, **overrides.get(option.name, {}))(command)
         return command
+
+    return add_options
+
+
+def verbosity_options(*, quiet: str, verbose: str) -> Callable[[Any], Any]:
+    """A decorator that adds --quiet and --verbose, with these helps. Together they are refused."""
+
+    def add_options(command: Any) -> Any:
+        @wraps(command)
+        def checked_command(**parameters: Any) -> Any:
+            if parameters["quiet"] and parameters["verbose"]:
+                raise UsageError("cannot be combined with --verbose", where="--quiet")
+            return command(**parameters)
+
+        checked_command = click.option("-v", "--verbose", is_flag=True, help=verbose)(checked_command)
+        return click.option("-q", "--quiet", is_flag=True, help=quiet)(checked_command)
 
     return add_options
 

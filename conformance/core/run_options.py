@@ -166,7 +166,20 @@ class RunOptions:
         **RESUMABLE,
     )
     quiet: bool = row(
-        Kind.FLAG, "-q", "--quiet", pytest="", help="Print only the report's path.", changeable_on_resume=True
+        Kind.FLAG,
+        "-q",
+        "--quiet",
+        pytest="",
+        help="Print only the verdict, with the report's path, and errors.",
+        changeable_on_resume=True,
+    )
+    verbose: bool = row(
+        Kind.FLAG,
+        "-v",
+        "--verbose",
+        pytest="",
+        help="Print each check when it ends, the evidence of every cause, and every gap with its reason.",
+        changeable_on_resume=True,
     )
     command: str = row(
         Kind.TEXT, help="The command that started the run, where that is not `conformance run`.", kept_on_resume=True

@@ -32,8 +32,9 @@ _SHORT: Mapping[Kind, str] = {
 }
 
 
-def lines(comparison: Comparison) -> Iterator[str]:
-    """The differences for a terminal, the most severe first, with a summary at the end."""
+def lines(comparison: Comparison, *, verbose: bool = False) -> Iterator[str]:
+    """The differences for a terminal: their numbers, then the most severe first. `verbose`: all of them."""
+    yield answer(comparison)
     for environment in comparison.environments:
         yield (
             f"{environment.letter}  {clean(environment.name)}: {environment.verdict} ({environment.scope}), "
@@ -46,11 +47,12 @@ def lines(comparison: Comparison) -> Iterator[str]:
     for kind, found in groupby(comparison.differences, key=lambda d: d.kind):
         differences = list(found)
         yield f"{kind} ({len(differences)}){'  — both conform' if CONFORM[kind] else ''}"
-        for text, letters in list(_merge_letters(differences).items())[:_MAX_LINES]:
+        merged = _merge_letters(differences)
+        limit = len(merged) if verbose else _MAX_LINES
+        for text, letters in list(merged.items())[:limit]:
             yield f"  {','.join(letters)}  {text}"
-        if (remaining := len(_merge_letters(differences)) - _MAX_LINES) > 0:
-            yield f"  … and {remaining} more"
-    yield _summary(comparison)
+        if (remaining := len(merged) - limit) > 0:
+            yield f"  … and {remaining} more: --verbose shows all"
 
 
 def _merge_letters(differences: Sequence[Difference]) -> dict[str, list[str]]:
@@ -70,7 +72,8 @@ def _line(difference: Difference) -> str:
     return clean(one_line(f"{place}{case}:{change} {difference.text}", 300))
 
 
-def _summary(comparison: Comparison) -> str:
+def answer(comparison: Comparison) -> str:
+    """`2 regressed, 1 fixed`: the number of differences of each kind."""
     kinds = comparison.kinds()
     if not kinds:
         return f"no differences between {plural(len(comparison.environments), 'environment')}"
@@ -131,7 +134,7 @@ def markdown(comparison: Comparison) -> str:
     """For a pipeline's job page: the environments, then the rows that differ."""
     letters = [environment.letter for environment in comparison.environments]
     parts = [
-        f"# Comparison: {escape(_summary(comparison))}",
+        f"# Comparison: {escape(answer(comparison))}",
         "",
         "| | environment | verdict | scope | profile | target |",
         "|---|---|---|---|---|---|",
@@ -173,6 +176,6 @@ def html(comparison: Comparison) -> str:
         rows=rows,
         differing=sum(row["differs"] for row in rows),
         free=_free([difference for difference in comparison.differences if not difference.requirement]),
-        summary=_summary(comparison),
+        summary=answer(comparison),
         grave=[kind.value for kind in _GRAVE],
     )

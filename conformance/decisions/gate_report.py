@@ -8,9 +8,11 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from conformance.core.model import Result, Run
+from conformance.core.model import Result, Run, Waiver
+from conformance.core.outcomes import WAIVED
 from conformance.decisions.gate import ALL, REGRESSIONS, Decision, Obstacle
-from conformance.reports.shaping.text import clean, one_line, plural
+from conformance.reports.shaping.grouping import SYMBOLS, waiver_text
+from conformance.reports.shaping.text import console_text, one_line, plural
 
 _MAX_LINES = 20
 _MAX_NAMES = 4
@@ -18,16 +20,20 @@ _ANNOTATIONS = 50
 """GitHub shows ten of a kind on the page and fifty of a job."""
 
 
-def lines(decision: Decision, run: Run) -> Iterator[str]:
-    """The decision for a terminal; the last line is the answer."""
+def lines(decision: Decision, run: Run, *, verbose: bool = False) -> Iterator[str]:
+    """The decision for a terminal: the answer, then a line for each cause. `verbose`: each result of a cause too."""
+    yield answer(decision, run)
+    yield from (f"! {console_text(one_line(reason))}" for reason in decision.reasons)
     groups = _by_cause(decision.obstacles)
-    for group in groups[:_MAX_LINES]:
-        yield from _group_lines(group, run)
-    if remaining := sum(map(len, groups[_MAX_LINES:])):
-        yield f"… and {plural(remaining, 'more result')}"
-    yield from (f"! {clean(one_line(reason))}" for reason in decision.reasons)
-    for result, waiver in decision.excused:
-        yield f"– waived until {waiver.until} by {waiver.owner}, {waiver.issue}: {_place(result)}"
+    limit = len(groups) if verbose else _MAX_LINES
+    for group in groups[:limit]:
+        yield from _group_lines(group, run, verbose=verbose)
+    if remaining := groups[limit:]:
+        count = plural(sum(map(len, remaining)), "result")
+        yield f"… and {count} more by {plural(len(remaining), 'cause')}: --verbose shows all"
+    for text, results in _accepted_results(decision):
+        yield f"{SYMBOLS[WAIVED]} {text}"
+        yield from (f"    {_place(result)}" for result in results if verbose)
     if decision.allowed:
         count = plural(len(decision.allowed), "result")
         yield f"– {count} open, which the policy allows: {_format_counts(decision.allowed)}"
@@ -35,45 +41,69 @@ def lines(decision: Decision, run: Run) -> Iterator[str]:
         yield f"✓ {plural(len(decision.fixed), 'result')} fixed since the baseline: {_format_counts(decision.fixed)}"
     for waiver in decision.waivers:
         if waiver.state != "active":
-            on = f" on {waiver.operation}" if waiver.operation else ""
-            yield f"– the waiver of {waiver.requirement}{on} ({waiver.issue}, until {waiver.until}) is {waiver.state}"
-    yield _answer(decision, run)
+            yield f"– {_idle(waiver)}"
+
+
+def _accepted_results(decision: Decision) -> Iterator[tuple[str, list[Result]]]:
+    """Each active waiver in words, with the results that it accepts."""
+    accepted: dict[Waiver, list[Result]] = {}
+    for result, waiver in decision.excused:
+        accepted.setdefault(waiver, []).append(result)
+    for waiver, results in accepted.items():
+        place = f"{waiver.requirement} in {plural(len(results), 'result')} on {_operations(results)}"
+        yield console_text(one_line(f"{place}: {waiver_text(waiver)}", 300)), results
+
+
+def _idle(waiver: Waiver) -> str:
+    on = f" on {waiver.operation}" if waiver.operation else ""
+    text = f"the waiver of {waiver.requirement}{on} ({waiver.issue}, until {waiver.until}) is {waiver.state}"
+    return console_text(one_line(text, 300))
 
 
 def _by_cause(obstacles: Iterable[Obstacle]) -> list[list[Obstacle]]:
-    """Obstacles of one kind that one cause explains, in the order of the first of each."""
+    """Obstacles of one kind that one cause explains, in the order of the first of each.
+
+    What was not judged is explained by the fact that is missing, or by the reason that was given.
+    """
     groups: dict[tuple[Any, ...], list[Obstacle]] = {}
     for obstacle in obstacles:
         result = obstacle.result
-        cause = (result.cause,) if result.cause else (result.requirement, result.operation, result.case)
-        groups.setdefault((obstacle.kind, obstacle.before, *cause), []).append(obstacle)
+        explanation = result.cause or result.fact or f"{result.requirement} {result.general_message}"
+        groups.setdefault((obstacle.kind, obstacle.before, explanation), []).append(obstacle)
     return list(groups.values())
 
 
-def _group_lines(group: list[Obstacle], run: Run) -> Iterator[str]:
+def _group_lines(group: list[Obstacle], run: Run, *, verbose: bool) -> Iterator[str]:
     yield f"✕ {_summary_of(group, run)}"
+    if verbose and len(group) > 1:
+        yield from (f"    {_place(o.result)}: {console_text(one_line(o.result.message))}" for o in group)
     if command := next((obstacle.result.reproduce for obstacle in group if obstacle.result.reproduce), ""):
-        yield f"    again  {clean(one_line(command, 1000))}"
+        yield f"    again  {console_text(one_line(command, 1000))}"
 
 
 def _summary_of(group: list[Obstacle], run: Run) -> str:
-    """`regressed, passed in the baseline: AUTH-1 on 3 operations: ...`, with the title of the cause."""
+    """`regressed, passed in the baseline: AUTH-1 in 3 results on a, b: ...`, with the title of the cause."""
     first = group[0]
     before = f", {first.before} in the baseline" if first.before else ""
     if len(group) == 1:
-        return f"{first.kind}{before}: {_place(first.result)}: {clean(one_line(first.result.message))}"
+        return f"{first.kind}{before}: {_place(first.result)}: {console_text(one_line(first.result.message))}"
     titles = {cause.id: cause.title for cause in run.causes}
     title = titles.get(first.result.cause) or first.result.general_message
-    operations = list(dict.fromkeys(obstacle.result.operation or "the service" for obstacle in group))
-    names = ", ".join(operations[:_MAX_NAMES])
-    names += f" and {len(operations) - _MAX_NAMES} more" if len(operations) > _MAX_NAMES else ""
-    place = f"{first.result.requirement} in {plural(len(group), 'result')} on {names}"
-    return f"{first.kind}{before}: {place}: {clean(one_line(title, 300))}"
+    results = [obstacle.result for obstacle in group]
+    names = one_line(", ".join(dict.fromkeys(result.requirement for result in results)), 100)
+    place = f"{names} in {plural(len(group), 'result')} on {_operations(results)}"
+    return f"{first.kind}{before}: {console_text(one_line(f'{place}: {title}', 400))}"
+
+
+def _operations(results: Iterable[Result]) -> str:
+    operations = list(dict.fromkeys(result.operation or "the service" for result in results))
+    suffix = f" and {len(operations) - _MAX_NAMES} more" if len(operations) > _MAX_NAMES else ""
+    return ", ".join(operations[:_MAX_NAMES]) + suffix
 
 
 def _place(result: Result) -> str:
-    case = f" ({clean(one_line(result.case, 80))})" if result.case else ""
-    return f"{result.requirement} on {result.operation or 'the service'}{case}"
+    case = f" ({one_line(result.case, 80)})" if result.case else ""
+    return console_text(f"{result.requirement} on {result.operation or 'the service'}{case}")
 
 
 def _format_counts(results: tuple[Result, ...]) -> str:
@@ -82,10 +112,11 @@ def _format_counts(results: tuple[Result, ...]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
-def _answer(decision: Decision, run: Run) -> str:
+def answer(decision: Decision, run: Run) -> str:
+    """`✓ passes: https://shop.example is conformant: 20 of 20 operations, ...`, with what narrows the decision."""
     tier = "" if decision.tier == ALL else f" ({decision.tier})"
     mark = "✓ passes" if decision.passed else "✕ is blocked"
-    parts = [f"{mark}: {clean(one_line(run.target))}{tier} is {decision.verdict}: {decision.scope.summary}"]
+    parts = [f"{mark}: {console_text(one_line(run.target))}{tier} is {decision.verdict}: {decision.scope.summary}"]
     if decision.policy:
         parts.append(f"under a policy: {'; '.join(decision.policy)}")
     if decision.baseline:
@@ -95,22 +126,29 @@ def _answer(decision: Decision, run: Run) -> str:
 
 
 def workflow_commands(decision: Decision, run: Run) -> Iterator[str]:
-    """Workflow commands of GitHub Actions, an error for each cause and reason, a warning for each idle waiver."""
-    for group in _by_cause(decision.obstacles)[:_ANNOTATIONS]:
+    """Workflow commands of GitHub Actions: an error for each cause and reason, a warning for each idle waiver."""
+    groups = _by_cause(decision.obstacles)
+    for group in groups[:_ANNOTATIONS]:
         result = group[0].result
         place = _place(result) if len(group) == 1 else f"{result.requirement} in {plural(len(group), 'result')}"
-        message = "\n".join(
-            part for part in (_summary_of(group, run), f"again: {result.reproduce}" if result.reproduce else "") if part
-        )
-        yield f"::error title={_property(f'{group[0].kind}: {place}')}::{_data(clean(message))}"
+        command = f"again: {one_line(result.reproduce, 1000)}" if result.reproduce else ""
+        message = "\n".join(part for part in (_summary_of(group, run), command) if part)
+        yield _command("error", f"{group[0].kind}: {place}", message)
+    if remaining := groups[_ANNOTATIONS:]:
+        yield _command("error", "conformance", f"{plural(len(remaining), 'more cause')}: `conformance gate` lists them")
     for reason in decision.reasons:
-        yield f"::error title={_property('conformance')}::{_data(clean(reason))}"
+        yield _command("error", "conformance", reason)
+    for text, _ in _accepted_results(decision):
+        yield _command("notice", "waived", text)
     for waiver in decision.waivers:
         if waiver.state != "active":
-            message = f"the waiver of {waiver.requirement} ({waiver.issue}, until {waiver.until}) is {waiver.state}"
-            yield f"::warning title={_property('waiver')}::{_data(clean(message))}"
+            yield _command("warning", "waiver", _idle(waiver))
     if decision.passed:
-        yield f"::notice title={_property('conformance')}::{_data(_answer(decision, run))}"
+        yield _command("notice", "conformance", answer(decision, run))
+
+
+def _command(name: str, title: str, message: str) -> str:
+    return f"::{name} title={_property(console_text(one_line(title)))}::{_data(console_text(message))}"
 
 
 def _data(text: str) -> str:

@@ -61,11 +61,11 @@ OPERATION_REQUIREMENT: Final = "STA-2"
 def waiver_accepts(waiver: Waiver, result: Result, unproven: Collection[str] = ()) -> bool:
     """Whether an unexpired waiver accepts this failure or gap. `unproven`: operations without a proven control."""
     if result.outcome is Outcome.FAILED:
-        return _names_result(waiver, result) and waiver.signature in ("", result.signature, result.cause_signature)
+        return names_result(waiver, result) and waiver.signature in ("", result.signature, result.cause_signature)
     if waiver.signature or not _is_gap(result):
         return False
     of_the_operation = _names_operation(waiver, result.operation) and result.operation in unproven
-    return of_the_operation or _names_result(waiver, result)
+    return of_the_operation or names_result(waiver, result)
 
 
 def _is_gap(result: Result) -> bool:
@@ -76,7 +76,8 @@ def _names_operation(waiver: Waiver, operation: str) -> bool:
     return waiver.requirement == OPERATION_REQUIREMENT and bool(operation) and waiver.operation == operation
 
 
-def _names_result(waiver: Waiver, result: Result) -> bool:
+def names_result(waiver: Waiver, result: Result) -> bool:
+    """Whether requirement, operation and case of a waiver are those of a result."""
     return (
         waiver.requirement == result.requirement
         and waiver.operation in ("", result.operation)
@@ -94,10 +95,10 @@ def with_states(
             state = "expired"
         elif any(waiver_accepts(waiver, result, unproven) for result in results):
             state = "active"
-        elif any(result.outcome is Outcome.FAILED and _names_result(waiver, result) for result in results):
+        elif any(result.outcome is Outcome.FAILED and names_result(waiver, result) for result in results):
             state = "mismatch"
         else:
-            state = "unneeded" if any(_names_result(waiver, result) for result in results) else "unmatched"
+            state = "unneeded" if any(names_result(waiver, result) for result in results) else "unmatched"
         found.append(replace(waiver, state=state))
     return tuple(found)
 

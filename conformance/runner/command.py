@@ -27,7 +27,7 @@ from conformance.engine.session import Session
 from conformance.engine.startup import prepare_session
 from conformance.profile.shares import check_shareable
 from conformance.reports import write_reports
-from conformance.reports.terminal import summary
+from conformance.reports.terminal import print_summary, verdict_line
 from conformance.runner import items, plugin
 from conformance.runner.options import pytest_words
 from conformance.runner.progress import ProgressLine, make_console
@@ -78,7 +78,7 @@ def run(options: RunOptions, console: Console | None = None, *, resume: Path | N
 def _run_session(session: Session, options: RunOptions, console: Console) -> int:
     if session.unreachable:
         options = replace(options, workers="", gateways=(), quiet=True)
-    progress = ProgressLine(console, session, quiet=options.quiet)
+    progress = ProgressLine(console, session, quiet=options.quiet, verbose=options.verbose)
     try:
         status = int(_through_pytest(pytest_arguments(options), progress))
     except KeyboardInterrupt:  # while the reports are written, where pytest does not handle it
@@ -89,19 +89,28 @@ def _run_session(session: Session, options: RunOptions, console: Console) -> int
         progress.close()
         session.discard_unused_directory()
     if progress.run is not None and not session.unreachable:
-        _print_summary(progress.run, session, console, quiet=options.quiet)
+        _print_summary(progress.run, session, console, options)
     _require_verdict(progress, status, f"report: {session.directory}" if session.unreachable else "")
     return status
 
 
-def _print_summary(run: Run, session: Session, console: Console, *, quiet: bool) -> None:
-    """Prints the summary and the path of the report; with `quiet`, only the path."""
-    if not quiet:
-        console.print(summary(run), highlight=False, soft_wrap=True)
-    if (page := session.directory / "report.html").exists():  # it is missing if the disk is full
-        _print_plain(console, f"report: {page}")
-    if not quiet and (hint := resume_hint(session, run)):
+def _print_summary(run: Run, session: Session, console: Console, options: RunOptions) -> None:
+    """Prints the summary and the path of the report; with `quiet`, both in one line."""
+    print_verdict(run, session.directory, console, options)
+    if not options.quiet and (hint := resume_hint(session, run)):
         _print_plain(console, hint)
+
+
+def print_verdict(run: Run, directory: Path, console: Console, options: RunOptions) -> None:
+    """Prints the verdict of a run whose reports are written, and where: in one line, or with the whole summary."""
+    page = directory / "report.html"
+    report = f"report: {page}" if page.exists() else ""  # it is missing if the disk is full
+    if options.quiet:
+        _print_plain(console, "; ".join(part for part in (verdict_line(run), report) if part))
+        return
+    print_summary(console, run, verbose=options.verbose)
+    if report:
+        _print_plain(console, report)
 
 
 def plan(options: RunOptions) -> list[str]:
@@ -154,8 +163,7 @@ def _report_complete_run(resumable: ResumableRun, options: RunOptions, console: 
     write_reports(finished_run, resumable.directory)
     if not options.quiet:
         _print_plain(console, f"{resumable.directory}: {state}; its reports are written again")
-        console.print(summary(finished_run), highlight=False, soft_wrap=True)
-    _print_plain(console, f"report: {resumable.directory / 'report.html'}")
+    print_verdict(finished_run, resumable.directory, console, options)
     return EXIT_CODES[finished_run.verdict]
 
 
@@ -168,6 +176,8 @@ def _check_shareable(session: Session, workers: int) -> None:
 
 
 def _reject_conflicts(options: RunOptions) -> None:
+    if options.quiet and options.verbose:
+        raise UsageError("cannot be combined with --verbose", where="--quiet")
     if options.workers and options.gateways:
         raise UsageError("cannot be combined with -n", where="--tx", hint="use --tx 2*popen for local processes")
 

@@ -19,6 +19,7 @@ from conformance.core.model import Result, Run
 from conformance.core.outcomes import OPEN_OUTCOMES, Outcome, Verdict
 from conformance.engine.scheduler import EngineShutdown
 from conformance.engine.session import Session
+from conformance.reports.shaping.text import console_text, one_line
 
 EXIT_BROKEN = EXIT_CODES[Verdict.BROKEN]
 
@@ -154,11 +155,18 @@ def describe(result: Result) -> str:
     return "\n".join(lines)
 
 
+def describe_report(report: pytest.TestReport, result: Result) -> None:
+    """Adds what the terminal needs of a result to its report, as plain values that a worker can send."""
+    report.conformance_key = [result.check, result.operation, result.case]  # type: ignore[attr-defined]
+    report.conformance_message = one_line(console_text(result.message), 300)  # type: ignore[attr-defined]
+
+
 def report_invariant(config: pytest.Config, result: Result) -> None:
     nodeid = f"conformance/checks/invariants.py::{result.requirement}[{result.operation}]"
     location = ("conformance/checks/invariants.py", None, f"{result.requirement}[{result.operation}]")
-    failed = result.outcome in (Outcome.FAILED, Outcome.BROKEN)
-    skipped = result.outcome in (*OPEN_OUTCOMES, Outcome.INAPPLICABLE)
+    waived = result.waived_by is not None
+    failed = result.outcome in (Outcome.FAILED, Outcome.BROKEN) and not waived
+    skipped = waived or result.outcome in (*OPEN_OUTCOMES, Outcome.INAPPLICABLE)
     longrepr: Any = describe(result) if failed else (location[0], 0, result.message) if skipped else None
     config.hook.pytest_runtest_logstart(nodeid=nodeid, location=location)
     for when in ("setup", "call", "teardown"):
@@ -175,6 +183,7 @@ def report_invariant(config: pytest.Config, result: Result) -> None:
             stop=time.time(),
         )
         if call:
-            report.conformance_outcome = result.outcome.value  # type: ignore[attr-defined]
+            report.conformance_outcome = result.counted_as  # type: ignore[attr-defined]
+            describe_report(report, result)
         config.hook.pytest_runtest_logreport(report=report)
     config.hook.pytest_runtest_logfinish(nodeid=nodeid, location=location)

@@ -7,6 +7,7 @@ only for its own result. pytest does not load it by itself; every option begins 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,12 @@ from conformance.core.environ import restore_environment
 from conformance.core.errors import ConformanceError, JournalError, Unreachable, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.model import Result, Run
-from conformance.core.outcomes import Level, Outcome, Stability
+from conformance.core.outcomes import WAIVED, Level, Outcome, Stability
 from conformance.engine.resume import resume_hint
 from conformance.engine.session import Session
 from conformance.engine.startup import prepare_session
 from conformance.journal.outbox import Outbox
+from conformance.judge.verdict import names_result
 from conformance.runner.distributed.worker import LINES
 from conformance.runner.fail_fast import FirstFailure
 from conformance.runner.items import (
@@ -34,6 +36,7 @@ from conformance.runner.items import (
     CheckItem,
     Ending,
     describe_crash,
+    describe_report,
     ending_key,
     report_invariant,
     run_key,
@@ -52,6 +55,7 @@ _STATUS_LETTERS = {
     "unstated": "?",
     "untested": "U",
     "broken": "B",
+    WAIVED: "w",
 }
 EXIT_USAGE = UsageError.exit_code
 
@@ -264,7 +268,16 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if isinstance(item, CheckItem) and (call.when == "call" or report.failed):
         result = item.result if call.when == "call" else None
         report.conformance_outcome = result.outcome.value if result else "untested" if report.skipped else "crashed"
+        if result and result.outcome is not Outcome.PASSED:
+            describe_report(report, result)
+            report.conformance_waiver = _may_be_waived(result, item.config.stash[session_key])
     return report  # type: ignore[no-any-return]
+
+
+def _may_be_waived(result: Result, run_session: Session) -> bool:
+    """Whether a waiver that has not expired names the result; whether it accepts it, the judge decides in the end."""
+    today = datetime.now(UTC).date().isoformat()
+    return any(waiver.until >= today and names_result(waiver, result) for waiver in run_session.profile.waivers)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -286,6 +299,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         run_session.discard_unused_directory()
     else:
         _write_reports(run, run_session, session.config.stash[ending_key])
+        _move_waived_reports(run, session.config.pluginmanager.getplugin("terminalreporter"))
     session.exitstatus = _status(session, run)
 
 
@@ -296,6 +310,20 @@ def _write_reports(run: Run, run_session: Session, ending: Ending) -> None:
         write_reports(run, run_session.directory)
     except ConformanceError as error:
         ending.fail(f"{error}; `conformance report {run_session.directory}` writes them from the journal")
+
+
+def _move_waived_reports(run: Run, reporter: Any) -> None:
+    """Makes pytest count the waived results apart from failures, as the run does."""
+    waived_keys = {(r.check, r.operation, r.case) for r in run.results if r.waived_by is not None}
+    if reporter is None or not waived_keys:
+        return
+    for category, reports in list(reporter.stats.items()):
+        moved = [report for report in reports if tuple(getattr(report, "conformance_key", ())) in waived_keys]
+        reporter.stats[category] = [report for report in reports if report not in moved]
+        if not reporter.stats[category]:
+            del reporter.stats[category]
+        if moved:
+            reporter.stats.setdefault(WAIVED, []).extend(moved)
 
 
 def _status(session: pytest.Session, run: Run | None) -> int:
@@ -319,7 +347,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if run is not None:
         from conformance.reports.terminal import summary_lines
 
-        for line in summary_lines(run):
+        writer = config.get_terminal_writer()
+        verbose = config.get_verbosity() > 0
+        for line in summary_lines(run, writer.fullwidth if writer.hasmarkup else None, verbose=verbose):
             terminalreporter.write_line(line)
         run_session = config.stash[session_key]
         terminalreporter.write_line(f"report: {run_session.directory / 'report.html'}")

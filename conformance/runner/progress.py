@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import pytest
 from rich.console import Console
@@ -15,17 +15,21 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from conformance.core.model import Run
 from conformance.engine.session import Session
+from conformance.reports.shaping.grouping import SYMBOLS
+from conformance.reports.shaping.text import console_text, milliseconds
 from conformance.runner import items
 
 _CRASH_FILE: Final = "suite-error.txt"
 _FIRST_LINE_S: Final = 2.0
 _LINE_EVERY_S: Final = 5.0
+_GOOD: Final = "green"
+_BAD: Final = "red"
 
 
 class ProgressLine:
     """A pytest plugin that prints progress, and keeps the assembled run and the ending of the session."""
 
-    def __init__(self, console: Console, session: Session, *, quiet: bool) -> None:
+    def __init__(self, console: Console, session: Session, *, quiet: bool, verbose: bool = False) -> None:
         self.run: Run | None = None
         self.ending: items.Ending | None = None
         self.crash_file: Path | None = None
@@ -34,7 +38,9 @@ class ProgressLine:
         self._session = session
         self._console = console
         self._quiet = quiet
+        self._verbose = verbose
         self._reported_count = 0
+        self._waivable_count = 0
         self._failed_count = 0
         self._stop_event = threading.Event()
         self._thread: threading.Thread | None = None
@@ -49,19 +55,21 @@ class ProgressLine:
             return
         checks = f"{len(session.items):,} checks, " if session.items else ""
         target = f"target {self._session.profile.base_url}, profile {self._session.profile.name}: "
-        self._console.print(
-            self._session.secrets.clean(f"{target}{checks}at most {self._session.concurrency} concurrent requests"),
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
+        self._print(f"{target}{checks}at most {self._session.concurrency} concurrent requests")
         self._thread = threading.Thread(target=self._print_progress, daemon=True)
         self._thread.start()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" and "invariants.py" not in report.nodeid:
-            self._reported_count += 1
-            self._failed_count += report.failed
+        if report.when != "call":
+            return
+        if self._verbose:
+            self._print(outcome_line(report))
+        if "invariants.py" in report.nodeid:
+            return
+        self._reported_count += 1
+        is_waivable = getattr(report, "conformance_waiver", False)
+        self._waivable_count += report.failed and is_waivable
+        self._failed_count += report.failed and not is_waivable
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self.interrupted = isinstance(excinfo.value, KeyboardInterrupt)
@@ -96,7 +104,8 @@ class ProgressLine:
         runtime = self._session.runtime
         completed = max(self._session.completed_count, self._reported_count)
         parts = [f"{runtime.sender.requests:,} requests"] if runtime else []
-        parts += [f"{self._failed_count} failed"] if self._failed_count else []
+        parts += [f"{self._failed_count:,} failed"] if self._failed_count else []
+        parts += [f"{self._waivable_count:,} with a waiver"] if self._waivable_count else []
         wait_stats = runtime.sender.wait_stats if runtime else None
         parts += [f"waited {wait_stats.clock_s:.0f} s for the target"] if wait_stats and wait_stats.clock_s >= 1 else []
         parts += [wait_stats.description] if wait_stats and wait_stats.description else []
@@ -115,12 +124,31 @@ class ProgressLine:
             self._console.print(f"  {', '.join(filter(None, parts))}", highlight=False)
 
     def _show_bar(self) -> None:
-        columns = (TextColumn("{task.completed}/{task.total}"), BarColumn(), TextColumn("{task.description}"))
-        with Progress(*columns, TimeElapsedColumn(), console=self._console, transient=True) as bar:
-            task = bar.add_task("", total=None)
+        """A bar that is red once a check has failed that no waiver names."""
+        bar = BarColumn(complete_style=_GOOD, finished_style=_GOOD, pulse_style=_GOOD)
+        columns = (TextColumn("{task.fields[checks]}"), bar, TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(*columns, console=self._console, transient=True) as progress:
+            task = progress.add_task("", total=None, checks="")
             while not self._stop_event.wait(0.1):
                 completed, text = self._figures()
-                bar.update(task, completed=completed, total=self._session.planned_count or None, description=text)
+                total = self._session.planned_count or None
+                checks = f"{completed:,}/{total:,} checks" if total else f"{completed:,} checks"
+                if self._failed_count:
+                    bar.complete_style = bar.finished_style = bar.pulse_style = _BAD
+                progress.update(task, completed=completed, total=total, description=text, checks=checks)
+
+    def _print(self, text: str) -> None:
+        text = console_text(self._session.secrets.clean(text))
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def outcome_line(report: pytest.TestReport) -> str:
+    """`✕ failed absent_credential[getApiKeyIdentity] (34 ms): a request without a credential was served`."""
+    outcome = getattr(report, "conformance_outcome", "") or report.outcome
+    name = report.nodeid.rpartition("::")[2]
+    reason = getattr(report, "conformance_message", "")
+    duration = f" ({milliseconds(report.duration * 1000)})" if report.duration else ""
+    return f"{SYMBOLS.get(outcome, ' ')} {outcome:<12} {name}{duration}{f': {reason}' if reason else ''}"
 
 
 class _Console(Console):
@@ -128,9 +156,9 @@ class _Console(Console):
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
 
-def make_console() -> Console:
-    """The console of a run, on standard output."""
-    return _Console(file=sys.stdout, soft_wrap=True)
+def make_console(file: IO[str] | None = None) -> Console:
+    """The console of a run, on standard output or another stream."""
+    return _Console(file=file or sys.stdout, soft_wrap=True)

@@ -42,6 +42,11 @@ def clean(text: str) -> str:
     return text if _plain(text) else _INVISIBLE.sub("", _ESCAPES.sub("", text))
 
 
+def console_text(text: str) -> str:
+    """`clean`, and no command for the runner of GitHub Actions, which obeys `##[name]` anywhere in a line."""
+    return clean(text).replace("##[", "## [")
+
+
 def visible(text: str) -> str:
     """The text with control, bidi and zero-width characters shown as `⟨U+001B⟩`."""
     return text if _plain(text) else _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)

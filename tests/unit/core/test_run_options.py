@@ -39,6 +39,7 @@ FULL = RunOptions(
     proxy="http://127.0.0.1:3",
     limits={"patience_s": "5"},
     quiet=True,
+    verbose=True,
     command="conformance demo",
 )
 

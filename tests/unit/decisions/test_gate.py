@@ -164,14 +164,14 @@ def test_what_is_worse_than_in_the_baseline_comes_first() -> None:
     silent = result("IDEM-4", CANDIDATE, Outcome.INAPPLICABLE, exclusion="it takes too long")
     decision = decided([failing(), silent], baseline=[failing(), passing(CANDIDATE, "IDEM-4")])
     assert [obstacle.kind for obstacle in decision.obstacles] == [ObstacleKind.NO_LONGER_JUDGED, ObstacleKind.FAILED]
-    assert "1 result worse than in the baseline" in list(verdicts.lines(decision, run_of([])))[-1]
+    assert "1 result worse than in the baseline" in verdicts.answer(decision, run_of([]))
 
 
 def test_what_narrows_stands_in_the_answer() -> None:
     """Tier, allowed requirements and further waivers: nobody takes the answer for the run's own verdict."""
     policy = Policy(tier="stable", allow_incomplete=frozenset({"IDEM-1"}), waivers=(waiver(),))
     decision = decided([failing(), result("IDEM-1", STABLE, Outcome.UNSTATED)], policy)
-    (*_, answer) = verdicts.lines(decision, run_of([]))
+    answer, *_ = verdicts.lines(decision, run_of([]))
     assert decision.passed
     for words in (
         "only the tier stable counts",
@@ -216,13 +216,15 @@ def test_annotations_are_one_line_each_and_say_no_command_of_the_target() -> Non
         assert "\x1b" not in line
 
 
-def test_the_lines_end_with_the_answer(small: Run) -> None:
-    """Each obstacle with the command that runs it again; the last line is the verdict."""
+def test_the_lines_begin_with_the_answer(small: Run) -> None:
+    """Then each cause with the command that runs it again, and what is waived, with the reason."""
     decision = decide(small, Policy(), today=TODAY)
     lines = list(verdicts.lines(decision, small))
-    assert lines[-1].startswith("✕ is blocked")
+    assert lines[0].startswith("✕ is blocked")
     assert any(line.strip().startswith("again") for line in lines)
-    assert any("waived until 2026-01-31" in line for line in lines)
+    (waived,) = [line for line in lines if line.startswith("◇")]
+    reason = "waived until 2026-01-31 by team-edge (EDGE-41): the gateway answers for the shop"
+    assert waived == f"◇ ERR-1 in 1 result on quotePublicCart: {reason}"
 
 
 def test_the_document_holds_what_the_lines_say(small: Run) -> None:
@@ -298,3 +300,43 @@ def test_a_waiver_of_a_cause_excuses_its_results_and_no_other_failure() -> None:
     excuse = waiver(operation="", signature=signature)
     assert decided(same, Policy(waivers=(excuse,))).exit_code == 0
     assert decided([*same, failing(observed="500", case="other")], Policy(waivers=(excuse,))).exit_code == 1
+
+
+def test_what_one_fact_would_decide_is_one_line() -> None:
+    """Twelve results for want of one fact are one obstacle to read; with --verbose each has its line."""
+    lacking = {"message": "state search.valid", "fact": "search.valid"}
+    gaps = [result("SRCH-1", operation.id, Outcome.UNSTATED, **lacking) for operation in OPERATIONS[:12]]
+    run = run_of([*GOOD, *gaps])
+    decision = decide(run, Policy(), None, today=TODAY)
+    found = [line for line in verdicts.lines(decision, run) if line.startswith("✕ not judged")]
+    names = ", ".join(operation.id for operation in OPERATIONS[:4])
+    assert found == [f"✕ not judged: SRCH-1 in 12 results on {names} and 8 more: state search.valid"]
+    verbose = list(verdicts.lines(decision, run, verbose=True))
+    assert sum(line.startswith("    SRCH-1 on ") for line in verbose) == 12
+
+
+def test_a_hundred_waived_results_are_one_line_and_one_notice() -> None:
+    """With the waiver's reason, in text and for GitHub; none of them is an error."""
+    same = [failing(operation.id, observed="200", signature=f"s{n}") for n, operation in enumerate(OPERATIONS)]
+    run = run_of([*GOOD, *same])
+    decision = decide(run, Policy(waivers=(waiver(operation="", signature=""),)), None, today=TODAY)
+    assert [line[:34] for line in verdicts.lines(decision, run) if line.startswith("◇")] == [
+        "◇ AUTH-1 in 20 results on " + OPERATIONS[0].id[:8]
+    ]
+    commands = list(verdicts.workflow_commands(decision, run))
+    assert commands[0].startswith("::notice title=waived::AUTH-1 in 20 results")
+    assert "a proxy" in commands[0]
+    assert not [line for line in commands if line.startswith("::error")]
+
+
+def test_no_line_for_a_terminal_holds_a_command_of_the_runner() -> None:
+    """GitHub's runner obeys `##[name]` anywhere in a line, and `::name::` at its beginning, in what a step prints."""
+    evil = "served ##[add-mask]x\n::error::y %0A"
+    run = run_of([*GOOD, failing(message=evil, case=evil, reproduce=evil), failing(CANDIDATE, message=evil, case=evil)])
+    decision = decide(run, Policy(), None, today=TODAY)
+    for line in [*verdicts.lines(decision, run, verbose=True), *verdicts.workflow_commands(decision, run)]:
+        assert line.splitlines() == [line]
+        assert "##[" not in line
+    assert not [line for line in verdicts.lines(decision, run) if line.lstrip().startswith("::")]
+    (command, *_) = verdicts.workflow_commands(decision, run)
+    assert "%250A" in command

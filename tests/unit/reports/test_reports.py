@@ -275,11 +275,10 @@ def test_the_summary_fits_a_job_page(big: Run) -> None:
 
 @pytest.mark.parametrize("name", ["small", "big", "hostile"])
 def test_the_terminal_gets_nothing_to_obey(name: str, request: pytest.FixtureRequest) -> None:
-    """No escape sequence of the target reaches the terminal, in lines or in colours; the end is the verdict."""
+    """No escape sequence of the target reaches the terminal, in lines or in colours."""
     run: Run = request.getfixturevalue(name)
     lines = summary_lines(run)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", "".join(lines))
-    assert run.verdict.upper() in lines[-1]
     assert rich_summary(run).plain == "".join(line + "\n" for line in lines)
     assert len(lines) < 400
 
@@ -295,7 +294,9 @@ def test_the_terminal_tells_cause_clause_and_command(small: Run) -> None:
         "conformance run",
     ):
         assert needed in text
-    assert "8 unstated, keeps the verdict open: a fixture is needed: state fixtures.foreign (TEN-1)" in text
+    assert "8 unstated" in text
+    verbose = "\n".join(summary_lines(small, verbose=True))
+    assert "8 unstated, keeps the verdict open: a fixture is needed: state fixtures.foreign (TEN-1)" in verbose
 
 
 def test_the_terminal_says_which_waivers_have_expired() -> None:
@@ -313,7 +314,7 @@ def test_an_empty_run_is_written_in_every_format(tmp_path: Path) -> None:
     """A run killed at its start has a report too."""
     empty = replace(run_of([], requirements=(), operations=()), started_at="", finished_at="", interrupted="SIGINT")
     assert len(write_reports(empty, tmp_path)) == len(FORMATS)
-    assert "results: no results" in summary_lines(empty)
+    assert "  no results" in summary_lines(empty)
 
 
 def test_the_payloads_reach_every_report(attacked: Path) -> None:

@@ -1,0 +1,47 @@
+"""What commands on finished runs share: their arguments, and the files that they read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+RUN_DIR = click.argument("run_dir", type=click.Path(path_type=Path))
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def file_option(*names: str, help: str) -> Callable[[_F], _F]:  # noqa: A002 - click's own name
+    return click.option(*names, type=click.Path(path_type=Path), metavar="FILE", help=help)
+
+
+def echo_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+def write_text(path: Path | None, text: str) -> None:
+    from conformance.core.errors import UsageError
+
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(error.strerror or "cannot be written", where=str(path)) from None
+
+
+def read_bytes(path: Path) -> bytes:
+    from conformance.core.errors import UsageError
+
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(error.strerror or "cannot be read", where=str(path)) from None
+
+
+def today() -> str:
+    return datetime.now(UTC).date().isoformat()
