@@ -134,12 +134,13 @@ def demo(variant: str, fault: str, **parameters: Any) -> None:
     ]
     with (
         interrupts.raise_on_signals(),
+        embedded_reference.stated_profile(variant=variant, fault=fault) as profile,
         embedded_reference.reference(variant=variant, fault=fault) as service,
         embedded_reference.environment(service.environment),
     ):
         options = options_from(
             parameters,
-            profile=embedded_reference.bundled_profiles() / "reference.toml",
+            profile=profile,
             base_url=service.base_url,
             variables={"control": service.control_url},
             command=shlex.join(repeat_command),

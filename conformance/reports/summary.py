@@ -5,19 +5,59 @@ Text of the target is in code spans, where markup, mentions and references have 
 
 from __future__ import annotations
 
+import html
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.core.model import Exchange, MissingFact, RequirementRow, Result, Run
+from conformance.core.model import Exchange, MissingFact, Result, Run
 from conformance.core.outcomes import Outcome
+from conformance.core.paths import display_command
 from conformance.reports.shaping import counts, grouping, transcript
-from conformance.reports.shaping.grouping import OUTCOMES, SYMBOLS, VERDICT_MEANING, VERDICT_SYMBOLS, Group
+from conformance.reports.shaping.grouping import (
+    OUTCOMES,
+    SYMBOLS,
+    VERDICT_MEANING,
+    VERDICT_SYMBOLS,
+    Group,
+    Shortfall,
+)
 from conformance.reports.shaping.marks import marks
-from conformance.reports.shaping.text import cut, one_line, plural, visible, write
+from conformance.reports.shaping.text import cut, one_line, plural, size, visible, write
 
 FILE = "summary.md"
-GROUPS, BATCHES, PLACES, ROWS, BODY = 25, 5, 13, 100, 600
-"""Limits: causes, batches of each, places of each batch, requirement rows, characters of a body."""
+LIMIT = 20_000
+"""Bytes that the file should not exceed. GitHub refuses more than 1 MiB for one step, and a reader stops before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of a run is written."""
+
+    causes: int = 25
+    evidence: int = 25
+    """Causes that are shown with their exchange, folded."""
+    body: int = 600
+    """Characters of a body."""
+    batches: int = 5
+    """Of results of a cause that have the same texts."""
+    places: int = 13
+    """Operations of a batch."""
+    text: int = 300
+    """Characters of an expectation or observation."""
+    rows: int = 100
+    """Requirements, and reasons why something was not judged."""
+
+
+EXTENTS = (
+    Extent(),
+    Extent(evidence=10, body=400, batches=3, rows=40),
+    Extent(evidence=5, body=300, batches=3, places=8, text=200, rows=25),
+    Extent(evidence=3, body=200, batches=2, places=4, text=120, rows=15),
+    Extent(evidence=1, body=200, batches=1, places=3, text=100, rows=8),
+    Extent(causes=12, evidence=0, batches=1, places=2, text=60, rows=3),
+)
+"""From the whole to the least; the first that fits into `LIMIT` is written."""
 
 
 def write_file(run: Run, directory: Path) -> Path:
@@ -26,15 +66,23 @@ def write_file(run: Run, directory: Path) -> Path:
 
 def render(run: Run) -> str:
     run = grouping.bound_texts(run)
+    for extent in EXTENTS:
+        text = _render(run, extent)
+        if size(text) <= LIMIT:
+            break
+    return text
+
+
+def _render(run: Run, extent: Extent) -> str:
     parts = [
         _head(run),
         _tiers(run),
-        *_failures(run),
-        _warnings(run),
-        _shortfalls(run),
-        _exclusions(run),
-        _requirements(run),
-        _waivers(run),
+        *_failures(run, extent),
+        _warnings(run, extent),
+        _shortfalls(run, extent),
+        _exclusions(run, extent),
+        _requirements(run, extent),
+        _waivers(run, extent),
         _remaining_resources(run),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -93,45 +141,52 @@ def _tiers(run: Run) -> str:
     return "\n".join([head, rule, *lines])
 
 
-def _failures(run: Run) -> list[str]:
+def _failures(run: Run, extent: Extent) -> list[str]:
     groups = grouping.failures(run)
     if not groups:
         return []
-    parts = ["## Failures by cause", *(_failure(group, run) for group in groups[:GROUPS])]
-    if len(groups) > GROUPS:
-        parts.append(f"… and {plural(len(groups) - GROUPS, 'more cause')}: see `report.html`.")
+    blocks = [_failure(group, run, extent, number) for number, group in enumerate(groups[: extent.causes])]
+    parts = ["## Failures by cause", *blocks]
+    if len(groups) > extent.causes:
+        parts.append(f"… and {plural(len(groups) - extent.causes, 'more cause')}: see `report.html`.")
     return parts
 
 
-def _failure(group: Group, run: Run) -> str:
+def _failure(group: Group, run: Run, extent: Extent, number: int) -> str:
     name = ", ".join(clause.id for clause in group.clauses) or group.cause.id
-    lines = [f"### {_mark(group)} {escape(name)} {_operations_text(group)}"]
-    lines += [_clause(clause) for clause in group.clauses]
+    where = f"{plural(len(group.results), 'result')} {_operations_text(group)}".rstrip()
+    lines = [f"### {_mark(group)} {escape(name)}: {escape(group.title)}", f"{where}{_clauses(group)}"]
     if group.waiver:
-        w = group.waiver
-        lines.append(f"Waived until {code(w.until)} by {code(w.owner)}, {code(w.issue)}: {code(w.reason)}")
+        lines.append(f"◇ {escape(grouping.waiver_text(group.waiver))}")
     batches = grouping.alike(group.results)
-    lines.append("\n".join(_batch(batch) for batch in batches[:BATCHES]))
-    if remaining := sum(len(batch) for batch in batches[BATCHES:]):
+    lines.append("\n".join(_batch(batch, extent) for batch in batches[: extent.batches]))
+    if remaining := sum(len(batch) for batch in batches[extent.batches :]):
         lines.append(f"… and {plural(remaining, 'more result')} of the same cause.")
     if group.dependents:
         lines.append(f"{plural(len(group.dependents), 'check')} could not be judged because of it.")
-    if exchange := transcript.deciding(run, group.results[0]):
-        lines.append(_evidence(exchange, group.results[0]))
+    if number < extent.evidence and (exchange := transcript.deciding(run, group.results[0])):
+        lines.append(_evidence(exchange, group.results[0], extent))
     if command := next((r.reproduce for r in group.results if r.reproduce), ""):
-        lines.append(block(command))
+        lines.append(block(display_command(command, run.profile.path)))
     return "\n\n".join(lines)
 
 
-def _evidence(exchange: Exchange, result: Result) -> str:
-    """The decisive exchange and its curl line. Every line begins with our own sign, so that none ends the fence."""
-    transcript_lines = transcript.whole(exchange, marks(result, exchange), BODY)
+def _evidence(exchange: Exchange, result: Result, extent: Extent) -> str:
+    """The decisive exchange and its curl line, folded. Every line begins with our own sign, so that none ends the
+    fence."""
+    transcript_lines = transcript.whole(exchange, marks(result, exchange), extent.body)
     lines = "\n".join(visible(cut(line, 400)) for line in transcript_lines)
-    return f"Exchange {code(exchange.id)}\n\n~~~text\n{lines}\n~~~\n\n{block(transcript.command(exchange))}"
+    content = f"~~~text\n{lines}\n~~~\n\n{block(transcript.command(exchange))}"
+    return folded("Exchange, and a curl line that repeats it", f"Exchange {code(exchange.id)}\n\n{content}")
+
+
+def folded(title: str, content: str) -> str:
+    """A section that a reader opens. The empty lines make its content Markdown again."""
+    return f"<details><summary>{html.escape(visible(one_line(title)))}</summary>\n\n{content}\n\n</details>"
 
 
 def _mark(group: Group) -> str:
-    return "(waived)" if group.waiver else SYMBOLS[group.results[0].outcome]
+    return SYMBOLS[group.results[0].counted_as]
 
 
 def _operations_text(group: Group) -> str:
@@ -140,55 +195,61 @@ def _operations_text(group: Group) -> str:
     return f"on {plural(len(group.operations), 'operation')}" if group.operations else ""
 
 
-def _clause(row: RequirementRow) -> str:
-    return f"> {escape(row.statement)}\n>\n> {escape(row.id)}, {row.level}, interface section “{escape(row.section)}”"
+def _clauses(group: Group) -> str:
+    return "".join(
+        f"; {escape(row.id)}, {row.level}, interface section “{escape(row.section)}”" for row in group.clauses
+    )
 
 
-def _batch(batch: list[Result]) -> str:
+def _batch(batch: list[Result], extent: Extent) -> str:
     first = batch[0]
     places = [f"{code(name)} {code(cases)}".rstrip() for name, cases in grouping.places(batch)]
-    suffix = f" and {len(places) - PLACES} more" if len(places) > PLACES else ""
-    lines = [f"- {code(grouping.general(first.message, first) or first.outcome)}: {', '.join(places[:PLACES])}{suffix}"]
-    lines += [f"  - {label} {code(text)}" for label in ("expected", "observed") if (text := getattr(first, label))]
+    suffix = f" and {len(places) - extent.places} more" if len(places) > extent.places else ""
+    message = code(grouping.general(first.message, first) or first.outcome, extent.text)
+    lines = [f"- {message}: {', '.join(places[: extent.places])}{suffix}"]
+    texts = [(label, getattr(first, label)) for label in ("expected", "observed")]
+    lines += [f"  - {label} {code(text, extent.text)}" for label, text in texts if text]
     return "\n".join(lines)
 
 
-def _warnings(run: Run) -> str:
+def _warnings(run: Run, extent: Extent) -> str:
     groups = grouping.warnings(run)
-    if not groups:
-        return ""
     lines = [
-        f"- {escape(g.results[0].requirement)}: {code(g.title)} ({plural(len(g.results), 'result')})" for g in groups
+        f"- {escape(g.results[0].requirement)}: {code(g.title, extent.text)} ({plural(len(g.results), 'result')})"
+        for g in groups
     ]
-    return "## Warnings\n\n" + _limit_lines(lines, "more warning")
+    return "## Warnings\n\n" + _limit_lines(lines, extent, "more warning") if lines else ""
 
 
-def _shortfalls(run: Run) -> str:
+def _shortfalls(run: Run, extent: Extent) -> str:
     lines = [
-        f"- {plural(len(s.results), 'result')} {s.results[0].outcome}: {code(s.reason)} ({_names(s.requirements)})"
+        _reason(len(s.results), f"{s.results[0].outcome}{_keeps_open(s)}", s.reason, s.requirements, extent)
         for s in grouping.shortfalls(run)
     ]
+    lines += [_reason(f.results, f"unstated{_keeps_open(f)}", f.reason, f.requirements, extent) for f in run.missing]
     lines += [
-        f"- {plural(f.results, 'result')} {_unstated_label(f)}: {code(f.reason)} ({_names(f.requirements)})"
-        for f in run.missing
+        _reason(len(s.results), "inapplicable", s.reason, s.requirements, extent) for s in grouping.inapplicable(run)
     ]
-    lines += [
-        f"- {plural(len(s.results), 'result')} inapplicable: {code(s.reason)} ({_names(s.requirements)})"
-        for s in grouping.inapplicable(run)
-    ]
-    return "## Not judged\n\n" + _limit_lines(lines, "more reason") if lines else ""
+    if not lines:
+        return ""
+    reasons = folded(plural(len(lines), "reason"), _limit_lines(lines, extent, "more reason"))
+    return f"## Not judged\n\n{reasons}"
 
 
-def _unstated_label(fact: MissingFact) -> str:
-    return "unstated, keeps the verdict open" if fact.keeps_open else "unstated"
+def _reason(results: int, outcome: str, reason: str, requirements: tuple[str, ...], extent: Extent) -> str:
+    return f"- {plural(results, 'result')} {outcome}: {code(reason, extent.text)} ({_names(requirements)})"
 
 
-def _exclusions(run: Run) -> str:
+def _keeps_open(gap: Shortfall | MissingFact) -> str:
+    return ", keeps the verdict open" if gap.keeps_open else ""
+
+
+def _exclusions(run: Run, extent: Extent) -> str:
     lines = [
-        f"- {code(e.fact)}: {code(e.reason)} ({plural(e.results, 'result')}: {_names(e.requirements)})"
+        f"- {code(e.fact)}: {code(e.reason, extent.text)} ({plural(e.results, 'result')}: {_names(e.requirements)})"
         for e in run.scope.exclusions
     ]
-    return "## Excluded by the profile\n\n" + _limit_lines(lines, "more exclusion") if lines else ""
+    return "## Excluded by the profile\n\n" + _limit_lines(lines, extent, "more exclusion") if lines else ""
 
 
 def _names(requirements: tuple[str, ...]) -> str:
@@ -196,29 +257,25 @@ def _names(requirements: tuple[str, ...]) -> str:
     return escape(", ".join(requirements[:8])) + suffix
 
 
-def _limit_lines(lines: list[str], noun: str) -> str:
-    extra = [f"- … and {plural(len(lines) - GROUPS, noun)}"] if len(lines) > GROUPS else []
-    return "\n".join(lines[:GROUPS] + extra)
+def _limit_lines(lines: list[str], extent: Extent, noun: str) -> str:
+    limit = extent.rows
+    extra = [f"- … and {plural(len(lines) - limit, noun)}: see `report.html`"] if len(lines) > limit else []
+    return "\n".join(lines[:limit] + extra)
 
 
-def _requirements(run: Run) -> str:
+def _requirements(run: Run, extent: Extent) -> str:
     rows = [row for row in run.requirements if row.outcome is not Outcome.PASSED]
     if not rows:
         return "Every requirement passed." if run.requirements else ""
-    rows.sort(key=lambda row: OUTCOMES.index(row.outcome))
-    lines = [
-        "## Requirements that did not pass",
-        "",
-        "| requirement | level | outcome | statement |",
-        "|---|---|---|---|",
-    ]
-    lines += [
-        f"| {escape(row.id)} | {row.level} | {SYMBOLS[row.outcome]} {row.outcome} | {escape(row.statement, 160)} |"
-        for row in rows[:ROWS]
-    ]
-    if len(rows) > ROWS:
-        lines.append(f"\n… and {plural(len(rows) - ROWS, 'more requirement')}.")
-    return "\n".join(lines)
+    rows.sort(key=lambda row: OUTCOMES.index(row.counted_as))
+    lines = ["| requirement | level | outcome | statement |", "|---|---|---|---|"]
+    for row in rows[: extent.rows]:
+        outcome = f"{SYMBOLS[row.counted_as]} {row.counted_as}"
+        lines.append(f"| {escape(row.id)} | {row.level} | {outcome} | {escape(row.statement, 160)} |")
+    if len(rows) > extent.rows:
+        lines.append(f"\n… and {plural(len(rows) - extent.rows, 'more requirement')}: see `report.html`.")
+    table = folded(plural(len(rows), "requirement"), "\n".join(lines))
+    return f"## Requirements that did not pass\n\n{table}"
 
 
 def _remaining_resources(run: Run) -> str:
@@ -226,16 +283,20 @@ def _remaining_resources(run: Run) -> str:
     return f"## Left behind\n\n{escape(remaining)}\\. `run.json` names each\\." if remaining else ""
 
 
-def _waivers(run: Run) -> str:
+def _waivers(run: Run, extent: Extent) -> str:
     if not run.waivers:
         return ""
+    accepted = {waiver: len(results) for waiver, results in grouping.results_by_waiver(run)}
     lines = [
         "## Waivers",
         "",
-        "| requirement | operation | state | until | owner | reason |",
-        "|---|---|---|---|---|---|",
+        "| requirement | operation | state | results | until | owner | issue | reason |",
+        "|---|---|---|--:|---|---|---|---|",
     ]
-    for w in run.waivers:
-        cells = (w.requirement, w.operation or "any", w.state or "unknown", w.until, w.owner, w.reason)
-        lines.append("| " + " | ".join(escape(cell) for cell in cells) + " |")
+    for w in run.waivers[: extent.rows]:
+        cells = [w.requirement, w.operation or "any", w.state or "unknown", f"{accepted.get(w, 0):,}"]
+        cells += [w.until, w.owner, w.issue, w.reason]
+        lines.append("| " + " | ".join(escape(cell, extent.text) for cell in cells) + " |")
+    if len(run.waivers) > extent.rows:
+        lines.append(f"\n… and {plural(len(run.waivers) - extent.rows, 'more waiver')}: see `report.html`.")
     return "\n".join(lines)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import selectors
+import shutil
 import subprocess
+import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from conformance.core import child_process
 from conformance.core.environ import environment as environment
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.package import PACKAGE
+from conformance.engine.in_process import merge_patch
 
 READY_S: Final = 30.0
 _CHILD_SOURCE: Final = "from conformance.reference.__main__ import main; sys.exit(main())"
@@ -32,6 +36,43 @@ def bundled_profiles() -> Path:
     """The folder of the bundled profiles: inside the package in a wheel, beside it in a checkout."""
     packaged = PACKAGE / "profiles"
     return packaged if packaged.is_dir() else PACKAGE.parent / "profiles"
+
+
+@contextmanager
+def stated_profile(*, fault: str = "", variant: str = "") -> Iterator[Path]:
+    """The profile that the owner of such a reference service would write: a file, and its schemas beside it.
+
+    It is removed at the end; where nothing differs, it is the bundled profile. Raises UsageError on an unknown id.
+    """
+    bundled = bundled_profiles() / "reference.toml"
+    patches = [patch for patch in _patches(fault, variant) if patch]
+    if not patches:
+        yield bundled
+        return
+    import tomlkit
+
+    document = tomllib.loads(bundled.read_text(encoding="utf-8"))
+    for patch in patches:
+        document = merge_patch(document, patch)
+    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+        schemas = document["schemas"]["file"]
+        shutil.copy(bundled.parent / schemas, folder)
+        profile = Path(folder) / bundled.name
+        profile.write_text(tomlkit.dumps(document), encoding="utf-8")
+        yield profile
+
+
+def _patches(fault: str, variant: str) -> Iterator[Mapping[str, Any]]:
+    """What a variant states in another way; a fault that is seeded in a variant states what that one does."""
+    if not fault and not variant:
+        return
+    from conformance.reference.registry import faults, unknown, variants
+
+    for name, entries in ((variant, variants()), (fault, faults())):
+        if name and name not in entries:
+            raise unknown(name)
+        if name:
+            yield entries[name].profile
 
 
 @contextmanager

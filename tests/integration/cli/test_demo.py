@@ -77,14 +77,17 @@ def test_public_operations_are_called_without_credentials(demo: Demo) -> None:
 
 
 def test_it_says_how_far_it_is_and_where_the_report_lies(demo: Demo) -> None:
-    """One line at the start, one every few seconds, the verdict, and the report's path last."""
+    """One line at the start, one every few seconds, then the verdict, and the report's path last."""
     lines = demo.done.out.splitlines()
     number = f"{len(checks(demo.run)):,}"
     assert re.fullmatch(
         rf"target http://127\.0\.0\.1:\d+, profile reference: {number} checks, at most 16 concurrent requests", lines[0]
     )
     assert any(re.fullmatch(rf"  [\d,]+/{number} checks, [\d,]+ requests.*, \d+ s", line) for line in lines)
-    assert any(line.startswith("✓ CONFORMANT") for line in lines)
+    verdict = next(number for number, line in enumerate(lines) if line.startswith("✓ CONFORMANT"))
+    assert all(line.startswith(("target", "  ")) for line in lines[:verdict])
+    total = len(demo.run["results"])
+    assert f"  {total:,} results of {number} checks and {total - len(checks(demo.run))} invariants: " in demo.done.out
     assert lines[-1] == f"report: reports/{demo.place.name}/report.html"
     assert re.fullmatch(r"reference-\d{8}-\d{6}", demo.place.name)
 

@@ -21,7 +21,7 @@ from conformance.core.outcomes import Outcome, Verdict
 from conformance.reports import FORMATS, allure, ctrf, har, junit, summary, write_reports
 from conformance.reports.terminal import summary as rich_summary
 from conformance.reports.terminal import summary_lines
-from tests.support.runs import PAYLOADS, result, run_of
+from tests.support.runs import OPERATIONS, PAYLOADS, exchange, result, run_of
 
 SECRET_FREE = ("allure", "ctrf", "har", "html", "junit", "runjson", "sarif", "summary")
 
@@ -259,7 +259,9 @@ def test_the_summary_obeys_no_markup_of_the_target(hostile: Run) -> None:
     tokens = markdown.parse(summary.render(hostile))
     inline = [child for token in tokens for child in token.children or []]
     kinds = {token.type for token in tokens + inline}
-    assert not kinds & {"html_block", "html_inline", "link_open", "image"}
+    assert not kinds & {"html_inline", "link_open", "image"}
+    blocks = {token.content.strip() for token in tokens if token.type == "html_block"}
+    assert all(re.fullmatch(r"<details><summary>[\w ,-]+</summary>|</details>", text) for text in blocks), blocks
     headings = [
         tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "heading_open" and token.tag == "h1"
     ]
@@ -270,7 +272,38 @@ def test_the_summary_obeys_no_markup_of_the_target(hostile: Run) -> None:
 
 def test_the_summary_fits_a_job_page(big: Run) -> None:
     """GitHub refuses more than a mebibyte; a reader tires sooner."""
-    assert len(summary.render(big).encode()) < 100_000
+    assert len(summary.render(big).encode()) <= summary.LIMIT
+
+
+def test_the_summary_of_ten_faults_fits_into_20_kilobytes() -> None:
+    """23 causes on 20 operations, each with an exchange: all are named, the exchanges are folded, and fewer of them."""
+    statuses = [str(status) for status in range(401, 424)]
+    exchanges = [exchange(f"x{n}", OPERATIONS[n % 20], int(status)) for n, status in enumerate(statuses)]
+    failed = [
+        result(
+            "AUTH-1" if n % 2 else "IDEM-1", operation.id, Outcome.FAILED,
+            message=f"a changed payload under a used key was answered {status} and took effect; " + "m" * 300,
+            expected="e" * 200, observed=status, exchanges=(f"x{n}",), case=f"{status} case",
+        )
+        for n, status in enumerate(statuses) for operation in OPERATIONS
+    ]  # fmt: skip
+    run = run_of(failed, exchanges)
+    text = summary.render(run)
+    assert len(run.causes) == 23
+    assert text.count("### ✕ ") == 23
+    assert len(text.encode()) <= summary.LIMIT
+    assert 0 < text.count("<summary>Exchange") == text.count("~~~text")
+    assert text.count("<details>") == text.count("</details>")
+
+
+def test_the_exchange_of_every_cause_is_folded(small: Run) -> None:
+    """In a small run each cause has it; what is not folded is read at once: title, clause, places, command."""
+    text = summary.render(small)
+    visible = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+    assert text.count("<summary>Exchange") == 2
+    assert "~~~text" not in visible
+    assert "curl -sS" not in visible
+    assert visible.count("~~~sh\nconformance run") == 3
 
 
 @pytest.mark.parametrize("name", ["small", "big", "hostile"])
