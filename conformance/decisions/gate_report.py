@@ -24,7 +24,7 @@ def lines(decision: Decision, run: Run, *, verbose: bool = False) -> Iterator[st
     """The decision for a terminal: the answer, then a line for each cause. `verbose`: each result of a cause too."""
     yield answer(decision, run)
     yield from (f"! {console_text(one_line(reason))}" for reason in decision.reasons)
-    groups = _by_cause(decision.obstacles)
+    groups = _by_cause(decision.obstacles, run)
     limit = len(groups) if verbose else _MAX_LINES
     for group in groups[:limit]:
         yield from _group_lines(group, run, verbose=verbose)
@@ -60,8 +60,8 @@ def _idle(waiver: Waiver) -> str:
     return console_text(one_line(text, 300))
 
 
-def _by_cause(obstacles: Iterable[Obstacle]) -> list[list[Obstacle]]:
-    """Obstacles of one kind that one cause explains, in the order of the first of each.
+def _by_cause(obstacles: Iterable[Obstacle], run: Run) -> list[list[Obstacle]]:
+    """Obstacles of one kind that one cause explains; within a kind in the order of the run's causes.
 
     What was not judged is explained by the fact that is missing, or by the reason that was given.
     """
@@ -70,7 +70,10 @@ def _by_cause(obstacles: Iterable[Obstacle]) -> list[list[Obstacle]]:
         result = obstacle.result
         explanation = result.cause or result.fact or f"{result.requirement} {result.general_message}"
         groups.setdefault((obstacle.kind, obstacle.before, explanation), []).append(obstacle)
-    return list(groups.values())
+    ranks = {cause.id: rank for rank, cause in enumerate(run.causes)}
+    kinds = list(dict.fromkeys(kind for kind, *_ in groups))
+    order = sorted(groups, key=lambda key: (kinds.index(key[0]), ranks.get(key[2], len(ranks))))
+    return [groups[key] for key in order]
 
 
 def _group_lines(group: list[Obstacle], run: Run, *, verbose: bool) -> Iterator[str]:
@@ -127,7 +130,7 @@ def answer(decision: Decision, run: Run) -> str:
 
 def workflow_commands(decision: Decision, run: Run) -> Iterator[str]:
     """Workflow commands of GitHub Actions: an error for each cause and reason, a warning for each idle waiver."""
-    groups = _by_cause(decision.obstacles)
+    groups = _by_cause(decision.obstacles, run)
     for group in groups[:_ANNOTATIONS]:
         result = group[0].result
         place = _place(result) if len(group) == 1 else f"{result.requirement} in {plural(len(group), 'result')}"

@@ -149,10 +149,10 @@ def _verdict(run: Run) -> Iterator[Line]:
 def _heading(number: int, group: Group) -> Line:
     first = group.results[0]
     names = ", ".join(clause.id for clause in group.clauses) or group.cause.id
-    waiver_note = f" ({grouping.waiver_text(group.waiver)})" if group.waiver else ""
+    waiver_note = f" ({one_line(grouping.waiver_text(group.waiver), 300)})" if group.waiver else ""
     result_count = plural(len(group.results), "result")
     text = f"{SYMBOLS[first.counted_as]} {number}. {names}: {one_line(group.title, 300)} [{result_count}]"
-    return Line(f"{text}{one_line(waiver_note, 300)}", STYLES[first.counted_as], hang=5)
+    return Line(text + waiver_note, STYLES[first.counted_as], hang=5)
 
 
 def _failure(number: int, group: Group, run: Run) -> Iterator[Line]:
@@ -213,7 +213,7 @@ def _gaps(run: Run, *, verbose: bool) -> Iterator[Line]:
     parts = []
     if gaps := run.scope.open:
         parts.append(f"{len(gaps)} open ({_names(tuple(gap.requirement for gap in gaps))})")
-    if unproven := run.scope.unproven:
+    if (unproven := run.scope.unproven) and not run.filtered:
         parts.append(f"{plural(len(unproven), 'operation')} never answered 200 ({_names(unproven)})")
     parts += [f"{run.counts[name]:,} {name}" for name in OPEN_OUTCOMES if run.counts.get(name)]
     if run.missing:
@@ -224,7 +224,7 @@ def _gaps(run: Run, *, verbose: bool) -> Iterator[Line]:
         parts.append(plural(len(exclusions), "exclusion"))
     if parts:
         way = "" if verbose else "; each with its reason: --verbose, summary.md, or Warnings and gaps in the report"
-        keeps_open = bool(run.scope.open or run.scope.unproven)
+        keeps_open = bool(run.scope.open or unproven)
         yield Line(f"not judged: {', '.join(parts)}{way}", STYLES[Outcome.INCONCLUSIVE] if keeps_open else "dim")
 
 

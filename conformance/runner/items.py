@@ -158,6 +158,7 @@ def describe(result: Result) -> str:
 def describe_report(report: pytest.TestReport, result: Result) -> None:
     """Adds what the terminal needs of a result to its report, as plain values that a worker can send."""
     report.conformance_key = [result.check, result.operation, result.case]  # type: ignore[attr-defined]
+    report.conformance_duration_ms = result.duration_ms  # type: ignore[attr-defined]
     report.conformance_message = one_line(console_text(result.message), 300)  # type: ignore[attr-defined]
 
 

@@ -268,9 +268,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if isinstance(item, CheckItem) and (call.when == "call" or report.failed):
         result = item.result if call.when == "call" else None
         report.conformance_outcome = result.outcome.value if result else "untested" if report.skipped else "crashed"
-        if result and result.outcome is not Outcome.PASSED:
+        if result:
             describe_report(report, result)
-            report.conformance_waiver = _may_be_waived(result, item.config.stash[session_key])
+            report.conformance_waiver = report.failed and _may_be_waived(result, item.config.stash[session_key])
     return report  # type: ignore[no-any-return]
 
 

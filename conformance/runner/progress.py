@@ -143,11 +143,12 @@ class ProgressLine:
 
 
 def outcome_line(report: pytest.TestReport) -> str:
-    """`✕ failed absent_credential[getApiKeyIdentity] (34 ms): a request without a credential was served`."""
+    """`✕ failed  absent_credential[getApiKeyIdentity] (34 ms): a request without a credential was served`."""
     outcome = getattr(report, "conformance_outcome", "") or report.outcome
     name = report.nodeid.rpartition("::")[2]
     reason = getattr(report, "conformance_message", "")
-    duration = f" ({milliseconds(report.duration * 1000)})" if report.duration else ""
+    duration_ms = getattr(report, "conformance_duration_ms", 0.0)
+    duration = f" ({milliseconds(duration_ms)})" if duration_ms else ""
     return f"{SYMBOLS.get(outcome, ' ')} {outcome:<12} {name}{duration}{f': {reason}' if reason else ''}"
 
 

@@ -73,7 +73,7 @@ def test_a_waived_cause_says_so_with_its_reason_and_is_not_red() -> None:
     run = run_of([result("AUTH-1", IDENTITY, Outcome.FAILED, observed="200")], waivers=(waiver,))
     text = "\n".join(summary_lines(run))
     assert "◇ 1. AUTH-1" in text
-    assert "(waived until 2099-01-01 by edge (EDGE-1): a proxy)" in text
+    assert "[1 result] (waived until 2099-01-01 by edge (EDGE-1): a proxy)" in text
     assert "✕" not in text.replace("✕ nonconformant", "")
 
 

@@ -1,0 +1,35 @@
+"""The line of a check that ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.core.outcomes import Outcome
+from conformance.runner.items import describe_report
+from conformance.runner.progress import outcome_line
+from tests.support.runs import result
+
+
+def report(outcome: Outcome, message: str = "") -> pytest.TestReport:
+    made = pytest.TestReport(
+        nodeid="checks/check_a.py::absent[getApiKeyIdentity]", location=("a", None, "b"), keywords={},
+        outcome="passed", longrepr=None, when="call", duration=3.0,
+    )  # fmt: skip
+    made.conformance_outcome = outcome.value  # type: ignore[attr-defined]
+    describe_report(made, result("AUTH-1", "getApiKeyIdentity", outcome, message=message, duration_ms=34.0))
+    return made
+
+
+def test_a_line_has_outcome_name_duration_and_reason() -> None:
+    """The duration is the check's own, not the time that pytest waited for its result."""
+    assert outcome_line(report(Outcome.PASSED)) == "✓ passed       absent[getApiKeyIdentity] (34 ms)"
+    assert outcome_line(report(Outcome.FAILED, "served")).endswith("absent[getApiKeyIdentity] (34 ms): served")
+
+
+def test_a_line_is_one_line_of_bounded_length_without_control_sequences() -> None:
+    """A message of the target neither colours the terminal nor breaks a worker's protocol."""
+    line = outcome_line(report(Outcome.FAILED, "\x1b[31mred\n::error::x \ud800 ##[add-mask]y" + "m" * 100_000))
+    assert line.splitlines() == [line]
+    assert "\x1b" not in line and "##[" not in line
+    assert len(line) < 500
+    line.encode("utf-8", "strict")
