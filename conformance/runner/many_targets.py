@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -92,12 +93,16 @@ def run_all(
     started = time.monotonic()
     with interrupts.raise_on_signals(), interrupts.defer_signals():
         finished_runs = list(_run_in_parallel(targets, console, quiet=options.quiet))
-    if not options.quiet:
+    reports = f"reports: {targets[0].output.parent.parent}"
+    if options.quiet:
+        states = Counter(map(_state, finished_runs))
+        _print_plain(console, f"{', '.join(f'{count} {state}' for state, count in states.items())}; {reports}")
+    else:
         _print_plain(console, "")
         for line in table(finished_runs):
             _print_plain(console, line)
         _print_plain(console, f"{len(finished_runs)} targets in {time.monotonic() - started:.1f} s")
-    _print_plain(console, f"reports: {targets[0].output.parent.parent}")
+        _print_plain(console, reports)
     return next(code for code in _EXIT_CODES_BY_GRAVITY if any(finished.code == code for finished in finished_runs))
 
 
