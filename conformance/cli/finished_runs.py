@@ -95,7 +95,7 @@ def compare(
     """Compare runs with the first of them: run folders, or profiles, which are run first with the same seed.
 
     \b
-    Kinds: regressed, "newly inconclusive", fixed, "caused by the profile", "status chosen",
+    Kinds: regressed, "newly inconclusive", waived, fixed, "caused by the profile", "status chosen",
     "error shape", members, types, headers, warning, latency.
 
     \b

@@ -25,6 +25,7 @@ class Kind(StrEnum):
 
     REGRESSED = "regressed"
     OPEN = "newly inconclusive"
+    WAIVED = "waived"
     FIXED = "fixed"
     PROFILE = "caused by the profile"
     STATUS = "status chosen"
@@ -172,8 +173,8 @@ def _outcomes(environment: str, first: Run, other: Run) -> Iterator[Difference]:
             text=_text(kind, baseline, current),
             check=result.check,
             case=result.case,
-            before=baseline.outcome if baseline else "",
-            after=current.outcome if current else "",
+            before=baseline.counted_as if baseline else "",
+            after=current.counted_as if current else "",
         )
 
 
@@ -183,12 +184,10 @@ def _by_key(results: Iterable[Result]) -> dict[tuple[str, str, str], Result]:
 
 def _kind(baseline: Result | None, current: Result | None, *, profiles_differ: bool) -> Kind | None:
     before, after = baseline.outcome if baseline else None, current.outcome if current else None
-    if before is after and (
-        after is not Outcome.FAILED or baseline is None or current is None or baseline.signature == current.signature
-    ):
+    if before is after and (after is not Outcome.FAILED or _is_same_failure(baseline, current)):
         return None
     if after in (Outcome.FAILED, Outcome.BROKEN):
-        return Kind.REGRESSED
+        return Kind.WAIVED if current is not None and current.waived_by is not None else Kind.REGRESSED
     if any(outcome in _OUT_OF_SCOPE for outcome in (before, after)):
         return Kind.PROFILE if profiles_differ else Kind.OPEN if after is None else None
     if after in _OPEN:
@@ -196,6 +195,13 @@ def _kind(baseline: Result | None, current: Result | None, *, profiles_differ: b
     if before in (Outcome.FAILED, Outcome.BROKEN, *_OPEN):
         return Kind.FIXED
     return Kind.WARNED
+
+
+def _is_same_failure(baseline: Result | None, current: Result | None) -> bool:
+    """Whether two failures have one signature, and a waiver accepts both or neither."""
+    if baseline is None or current is None:
+        return True
+    return baseline.signature == current.signature and (baseline.waived_by is None) == (current.waived_by is None)
 
 
 def _text(kind: Kind, baseline: Result | None, current: Result | None) -> str:

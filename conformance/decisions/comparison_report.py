@@ -20,6 +20,7 @@ _GRAVE = (Kind.REGRESSED, Kind.OPEN)
 _SHORT: Mapping[Kind, str] = {
     Kind.REGRESSED: "✕ regressed",
     Kind.OPEN: "? open",
+    Kind.WAIVED: "◇ waived",
     Kind.FIXED: "✓ fixed",
     Kind.PROFILE: "– profile",
     Kind.STATUS: "≠ status",

@@ -19,7 +19,7 @@ from rich.console import Console
 from conformance.core import child_process, interrupts
 from conformance.core.errors import ConformanceError, Unreachable, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
-from conformance.core.outcomes import OPEN_OUTCOMES, WAIVED, Outcome
+from conformance.core.outcomes import WAIVED, Outcome
 from conformance.core.run_options import RunOptions
 from conformance.engine.options import new_seed
 from conformance.runner.progress import make_console
@@ -208,15 +208,27 @@ def _state(finished: _FinishedRun) -> str:
 
 def table(finished_runs: Sequence[_FinishedRun]) -> list[str]:
     """A header and a line for each target."""
-    header = ("target", "verdict", "failed", "waived", "warned", "open", "passed", "requests", "seconds", "scope")
+    header = (
+        "target",
+        "verdict",
+        "failed",
+        "broken",
+        "waived",
+        "warned",
+        "open",
+        "passed",
+        "requests",
+        "seconds",
+        "scope",
+    )
     rows: list[tuple[str, ...]] = [header]
     for finished in sorted(finished_runs, key=lambda item: item.target.name):
         document = finished.run_document
         counts = document.get("counts", {})
         requests = document.get("traffic", {}).get("requests", 0)
-        open_count = sum(counts.get(outcome, 0) for outcome in (*OPEN_OUTCOMES, Outcome.BROKEN))
-        scope = str(document.get("scope", {}).get("summary", ""))
-        names = (Outcome.FAILED, WAIVED, Outcome.WARNED)
+        scope_document = document.get("scope", {})
+        open_count, scope = len(scope_document.get("open", ())), str(scope_document.get("summary", ""))
+        names = (Outcome.FAILED, Outcome.BROKEN, WAIVED, Outcome.WARNED)
         figures = (*(counts.get(name, 0) for name in names), open_count, counts.get("passed", 0), requests)
         rows.append(
             (finished.target.name, _state(finished), *(f"{n:,}" for n in figures), f"{finished.seconds:.1f}", scope)

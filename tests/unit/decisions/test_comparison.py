@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from conformance.core.errors import UsageError
-from conformance.core.model import Message, ProfileInfo, Result, Run, Suite
+from conformance.core.model import Message, ProfileInfo, Result, Run, Suite, Waiver
 from conformance.core.outcomes import Outcome
 from conformance.decisions import comparison_report as sidebyside
 from conformance.decisions.comparison import Kind, compare
@@ -67,6 +67,18 @@ def test_another_failure_of_the_same_check_is_a_regression() -> None:
     """It has another signature."""
     other = run_of([result("AUTH-1", IDENTITY.id, Outcome.FAILED, signature="t", message="m")])
     assert kinds(judged(Outcome.FAILED), other) == [Kind.REGRESSED]
+
+
+def test_a_failure_that_a_waiver_accepts_is_no_regression() -> None:
+    """It is waived, and says so; once the waiver is gone, the same failure is one."""
+    waiver = Waiver("AUTH-1", "a proxy", "edge", "EDGE-1", "2099-01-01", state="active")
+    (failed,) = judged(Outcome.FAILED).results
+    waived = run_of([failed], waivers=(waiver,))
+    assert kinds(judged(Outcome.PASSED), waived) == kinds(judged(Outcome.FAILED), waived) == [Kind.WAIVED]
+    assert kinds(waived, waived) == []
+    assert kinds(waived, judged(Outcome.FAILED)) == [Kind.REGRESSED]
+    (difference,) = compare([judged(Outcome.PASSED), waived], ["a", "b"]).differences
+    assert (difference.before, difference.after) == ("passed", "waived")
 
 
 def test_what_only_one_profile_states_is_the_profiles_doing() -> None:
