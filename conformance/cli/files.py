@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 RUN_DIR = click.argument("run_dir", type=click.Path(path_type=Path))
+_COMMAND: Final = "    again  "
+"""The beginning of a line with the command that runs a check again."""
+_MIN_WIDTH: Final = 40
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -20,6 +25,18 @@ def file_option(*names: str, help: str) -> Callable[[_F], _F]:  # noqa: A002 - c
 def echo_lines(lines: Iterable[str]) -> None:
     for line in lines:
         click.echo(line)
+
+
+def echo_wrapped(lines: Iterable[str]) -> None:
+    """Prints lines; on a terminal they are wrapped at words to its width, but for commands to copy."""
+    if not sys.stdout.isatty():
+        echo_lines(lines)
+        return
+    from conformance.reports.terminal import wrap
+
+    width = max(shutil.get_terminal_size().columns, _MIN_WIDTH)
+    for line in lines:
+        echo_lines([line] if line.startswith(_COMMAND) else wrap(line, width, hang=4))
 
 
 def write_text(path: Path | None, text: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from conformance.cli.files import RUN_DIR
+from conformance.cli.files import RUN_DIR, echo_wrapped
 from conformance.cli.files import echo_lines as _echo
 from conformance.cli.files import file_option as _file
 from conformance.cli.files import write_text as _write_text
@@ -122,7 +122,9 @@ def compare(
         force=force,
         known_behaviours=[behaviour for _, behaviour in runs_with_behaviour],
     )
-    _echo([comparison_report.answer(comparison)] if quiet else comparison_report.lines(comparison, verbose=verbose))
+    echo_wrapped(
+        [comparison_report.answer(comparison)] if quiet else comparison_report.lines(comparison, verbose=verbose)
+    )
     _write_text(html_file, comparison_report.html(comparison) if html_file else "")
     _write_text(json_file, comparison_report.as_json(comparison) if json_file else "")
     _write_text(markdown_file, comparison_report.markdown(comparison) if markdown_file else "")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from conformance.cli.files import RUN_DIR, echo_lines, file_option, today, write_text
+from conformance.cli.files import RUN_DIR, echo_lines, echo_wrapped, file_option, today, write_text
 from conformance.cli.options import verbosity_options
 
 
@@ -71,6 +71,6 @@ def gate(
     decision = decide(run, effective_policy, load(baseline) if baseline else None, today=today())
     if output_format == "github" or (output_format == "auto" and os.environ.get("GITHUB_ACTIONS") == "true"):
         echo_lines(gate_report.workflow_commands(decision, run))
-    echo_lines([gate_report.answer(decision, run)] if quiet else gate_report.lines(decision, run, verbose=verbose))
+    echo_wrapped([gate_report.answer(decision, run)] if quiet else gate_report.lines(decision, run, verbose=verbose))
     write_text(json_file, dumps(map_strings(gate_report.document(decision, run), utf8)))
     sys.exit(decision.exit_code)
