@@ -57,7 +57,8 @@ def _item(result: Result) -> str:
 
 def _result(run: Run, result: Result) -> Iterator[str]:
     row = clauses(run).get(result.requirement)
-    yield clean(f"{result.outcome}: {result.requirement} on {result.operation or 'the service'} [{identity(result)}]")
+    place = f"{result.requirement} on {result.operation or 'the service'}"
+    yield clean(f"{result.counted_as}: {place} [{identity(result)}]")
     if row:
         yield clean(f"  clause    {row.statement} ({row.level}; section “{row.section}”)")
     for label, text in (("message", result.message), ("expected", result.expected), ("observed", result.observed)):

@@ -177,10 +177,10 @@ def _evidence(exchange: Exchange, result: Result, extent: Extent) -> str:
     transcript_lines = transcript.whole(exchange, marks(result, exchange), extent.body)
     lines = "\n".join(visible(cut(line, 400)) for line in transcript_lines)
     content = f"~~~text\n{lines}\n~~~\n\n{block(transcript.command(exchange))}"
-    return folded("Exchange, and a curl line that repeats it", f"Exchange {code(exchange.id)}\n\n{content}")
+    return fold("Exchange, and a curl line that repeats it", f"Exchange {code(exchange.id)}\n\n{content}")
 
 
-def folded(title: str, content: str) -> str:
+def fold(title: str, content: str) -> str:
     """A section that a reader opens. The empty lines make its content Markdown again."""
     return f"<details><summary>{html.escape(visible(one_line(title)))}</summary>\n\n{content}\n\n</details>"
 
@@ -232,7 +232,7 @@ def _shortfalls(run: Run, extent: Extent) -> str:
     ]
     if not lines:
         return ""
-    reasons = folded(plural(len(lines), "reason"), _limit_lines(lines, extent, "more reason"))
+    reasons = fold(plural(len(lines), "reason"), _limit_lines(lines, extent, "more reason"))
     return f"## Not judged\n\n{reasons}"
 
 
@@ -274,7 +274,7 @@ def _requirements(run: Run, extent: Extent) -> str:
         lines.append(f"| {escape(row.id)} | {row.level} | {outcome} | {escape(row.statement, 160)} |")
     if len(rows) > extent.rows:
         lines.append(f"\n… and {plural(len(rows) - extent.rows, 'more requirement')}: see `report.html`.")
-    table = folded(plural(len(rows), "requirement"), "\n".join(lines))
+    table = fold(plural(len(rows), "requirement"), "\n".join(lines))
     return f"## Requirements that did not pass\n\n{table}"
 
 
