@@ -98,9 +98,10 @@ async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
     assert idempotency is not None
     case.require_applicable(idempotency.missing_key != "accepted", "the profile says that a missing key is accepted")
     level = Level.DECLARED if idempotency.missing_key == "refused" else None
-    request = await case.arrange()
     message = "an empty idempotency key" if empty else "no idempotency key"
-    await case.negative(request, _without_key(request, empty), {400}, message, any_refusal=True, level=level)
+    await case.shared_negative(
+        lambda request: _without_key(request, empty), {400}, message, any_refusal=True, level=level
+    )
 
 
 @check("IDEM-5")

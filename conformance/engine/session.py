@@ -52,7 +52,7 @@ from conformance.profile.secrets import resolve_secret
 from conformance.profile.shares import remove_used, share_of
 
 _WHOLE_RUN: Final = RunPart()
-_SPARE_LANES: Final = 4
+_SPARE_LANES: Final = 16
 """Lanes in addition to the concurrency, for the time that checks wait for a fixture or a back-off."""
 _CHECK_GRACE_S: Final = 0.3
 """Seconds that a check may take to fail by itself after its exchange violated an invariant; its row is then red."""

@@ -242,6 +242,43 @@ class Case:
         await self.reprove_control(reproof, purpose, answer)
         return answer
 
+    async def shared_negative(
+        self,
+        change: Callable[[Request], Request],
+        allowed: Iterable[int],
+        purpose: str,
+        *,
+        message: str = "",
+        any_refusal: bool = False,
+        level: Level | None = None,
+    ) -> Answer:
+        """Like `negative`, with a request and a control that the negatives of this operation share."""
+        allowed = tuple(allowed)
+
+        async def refuse(request: Request) -> Answer:
+            return await self.refusal(
+                change(request),
+                allowed,
+                purpose,
+                message=message,
+                any_refusal=any_refusal,
+                control=request.with_fresh_key(),
+                level=level,
+            )
+
+        async def prove(request: Request) -> Answer:
+            return await self.send(request.with_fresh_key(), "control again")
+
+        answer, proof = await self.runtime.shared_controls[self.operation.id].negative(self.arrange, refuse, prove)
+        if proof is None or not proof.ok:  # another negative was answered 200, or the control was refused
+            request = await self.arrange()
+            return await self.negative(
+                request, change(request), allowed, purpose, message=message, any_refusal=any_refusal, level=level
+            )
+        if proof.ref not in self.answers:
+            self.answers.append(proof.ref)
+        return answer
+
     async def refusal(
         self,
         defective: Request,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.checks.support.shared_controls import SharedControl
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.signs import Signs
 from conformance.client.fixtures import Call, Fixtures, Members
@@ -74,6 +76,8 @@ class Runtime:
     """Results that checks share, by name."""
     signs: Signs = field(default_factory=Signs)
     controls: Controls = field(init=False)
+    shared_controls: dict[str, SharedControl] = field(default_factory=lambda: defaultdict(SharedControl))
+    """By operationId."""
     _alternatives: dict[str, Alternatives] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
