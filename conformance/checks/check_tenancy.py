@@ -8,6 +8,8 @@ from conformance.checks.support.authorization import OTHER_INSTALLATION, cases, 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
+from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
@@ -60,20 +62,21 @@ async def what_is_of_another_installation_has_the_stated_status(
     status = case.profile.tenancy.status
     case.need(status, "tenancy.status", "the status for another installation's objects is needed")
     assert status is not None
-    if isinstance(foreign, str):
-        request = await case.arrange()
-        bad = case.as_credential(request, case.foreign_credential())
-    else:
-        request = await case.arrange()
-        bad = request.with_path(**await _foreign_path(case, foreign))
-    description = f"{'a key' if isinstance(foreign, str) else 'an object'} of another installation"
-    answer = await case.send_with_retry(bad, description, request)
-    if answer.ok:
-        raise Inconclusive(f"{description} was served", answer, cause="TEN-1")
-    if answer.status != status:
-        message = f"{case.operation.id} with {description} was not answered {status}"
-        raise case.violation(message, answer, expected=str(status))
-    await case.reprove_control(request, description, answer)
+    key = case.foreign_credential() if isinstance(foreign, str) else ""
+    path = {} if isinstance(foreign, str) else await _foreign_path(case, foreign)
+    description = f"{'a key' if key else 'an object'} of another installation"
+
+    async def refuse(request: Request) -> Answer:
+        bad = case.as_credential(request, key) if key else request.with_path(**path)
+        answer = await case.send_with_retry(bad, description, request)
+        if answer.ok:
+            raise Inconclusive(f"{description} was served", answer, cause="TEN-1")
+        if answer.status != status:
+            message = f"{case.operation.id} with {description} was not answered {status}"
+            raise case.violation(message, answer, expected=str(status))
+        return answer
+
+    await case.share_control(refuse, description)
 
 
 @check("TEN-1", on=_ON_OBJECTS, cases=cases(OTHER_INSTALLATION))

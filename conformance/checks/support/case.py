@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from conformance.checks.support.context import Runtime, control_failed, is_read
@@ -266,18 +266,36 @@ class Case:
                 level=level,
             )
 
+        return await self.share_control(refuse, purpose)
+
+    async def share_control(self, refuse: Callable[[Request], Awaitable[Answer]], purpose: str) -> Answer:
+        """Sends refusals of a good request, which the negatives of this operation share, as their last control.
+
+        `refuse` gets the request, sends its defects and returns the last answer. It is called again, with a request of
+        its own, where the others' defects or the control leave in doubt why it was refused.
+        """
+
         async def prove(request: Request) -> Answer:
             return await self.send(request.with_fresh_key(), "control again")
 
         answer, proof = await self.runtime.shared_controls[self.operation.id].negative(self.arrange, refuse, prove)
-        if proof is None or not proof.ok:  # another negative was answered 200, or the control was refused
+        if proof is None or not proof.ok:
             request = await self.arrange()
-            return await self.negative(
-                request, change(request), allowed, purpose, message=message, any_refusal=any_refusal, level=level
-            )
-        if proof.ref not in self.answers:
+            answer = await self._refuse_alone(refuse, request, purpose)
+            await self.reprove_control(request, purpose, answer)
+        elif proof.ref not in self.answers:
             self.answers.append(proof.ref)
         return answer
+
+    async def _refuse_alone(
+        self, refuse: Callable[[Request], Awaitable[Answer]], request: Request, purpose: str
+    ) -> Answer:
+        try:
+            return await refuse(request)
+        except Violation as violation:
+            if not violation.answers[-1].ok:
+                await self.reprove_control(request, purpose, violation.answers[-1])
+            raise
 
     async def refusal(
         self,
