@@ -242,6 +242,16 @@ class Case:
         await self.reprove_control(reproof, purpose, answer)
         return answer
 
+    async def repeat_changed(
+        self, change: Callable[[Request], Awaitable[Request]], purpose: str
+    ) -> tuple[Answer, Answer]:
+        """The 200 of a call, and the answer to its changed request under the same key.
+
+        Checks share the call: what they send is refused, so that it leaves the key as it was. Inconclusive where the
+        call is refused.
+        """
+        return await self.runtime.first_calls[self.operation.id].repeat(self, change, purpose)
+
     async def shared_negative(
         self,
         change: Callable[[Request], Request],

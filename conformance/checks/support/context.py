@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.checks.support.first_calls import FirstCall
 from conformance.checks.support.shared_controls import SharedControl
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.signs import Signs
@@ -77,6 +78,8 @@ class Runtime:
     signs: Signs = field(default_factory=Signs)
     controls: Controls = field(init=False)
     shared_controls: dict[str, SharedControl] = field(default_factory=lambda: defaultdict(SharedControl))
+    """By operationId."""
+    first_calls: dict[str, FirstCall] = field(default_factory=lambda: defaultdict(FirstCall))
     """By operationId."""
     _alternatives: dict[str, Alternatives] = field(default_factory=dict)
 
