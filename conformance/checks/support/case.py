@@ -142,6 +142,7 @@ class Case:
         statuses = frozenset(accept_statuses)
         answer = await self.runtime.sender.send(request, purpose, accept_statuses=statuses)
         self.runtime.signs.note_write(answer)
+        self.runtime.calls_with_key[request.operation.id] += request.key is not None
         self.answers.append(answer.ref)
         if answer.status in statuses:
             return answer

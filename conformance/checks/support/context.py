@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,6 +81,8 @@ class Runtime:
     """By operationId."""
     first_calls: dict[str, FirstCall] = field(default_factory=lambda: defaultdict(FirstCall))
     """By operationId."""
+    calls_with_key: Counter[str] = field(default_factory=Counter)
+    """By operationId: the calls with an idempotency key that were answered."""
     _alternatives: dict[str, Alternatives] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
