@@ -1,9 +1,9 @@
 """The order in which checks start: the likeliest and cheapest evidence of a fault first.
 
-`evidence.json` says which instances of checks find each known fault; `python -m tests.matrix.count_kills` writes it. What
-a check has found on one operation and in one case, it may find on any other: operations and cases are exchangeable, but
-for the weight that the evidence gives to its own. An instance counts for what the ones before it may have missed, for
-each request that it costs (`costs.json`). A pure function: it only reorders.
+`evidence.json` says which instances of checks find each known fault; `python -m tests.matrix.count_kills` writes it.
+What a check has found on one operation and in one case, it may find on any other: operations and cases are
+exchangeable, but for the weight that the evidence gives to its own. An instance counts for what the ones before it may
+have missed, for each request that it costs (`costs.json`). A pure function: it only reorders.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def select_for_depth(instances: Sequence[Instance], session: Session) -> frozens
 
 
 def expected_cost(instance: Instance) -> float:
-    """The expected number of requests, from runs of the reference and its variants, without the proof of its control."""
+    """The expected number of requests, from runs of the reference and its variants, without the operation's control."""
     if instance.check.exclusive:
         return 0.5
     cost = known_costs().get((instance.check.id, instance.operation.id))

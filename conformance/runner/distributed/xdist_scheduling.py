@@ -163,7 +163,7 @@ class WorkerShares:
         split_ids = (nodeid.partition("::") for nodeid in nodeids)
         selected_ids = {f"{PurePosixPath(file).stem}::{name}" for file, _, name in split_ids}
         if selected := [instance for instance in self._session.instances if instance.id in selected_ids]:
-            # workers name what they kept: what a filter dropped is known by its absence from the selection for the depth
+            # what a filter dropped was not left out by the depth
             is_whole = select_for_depth(self._session.instances, self._session) == selected_ids
             left_out = [i for i in self._session.instances if i.id not in selected_ids] if is_whole else []
             self._session.write_head(selected, describe_selection(self._session, self._config), left_out)
