@@ -112,6 +112,13 @@ def select_for_depth(instances: Sequence[Instance], session: Session) -> frozens
     return select_within(instances, QUICK_REQUESTS)
 
 
+def sort_for_depth(session: Session, instances: list[Instance]) -> list[Instance]:
+    """The instances that are run in the depth of a session; by priority where requests or seconds are limited."""
+    kept = select_for_depth(instances, session)
+    selected = [instance for instance in instances if instance.id in kept]
+    return sort_by_priority(selected) if session.has_budget else selected
+
+
 def expected_cost(instance: Instance) -> float:
     """The expected number of requests, from runs of the reference and its variants, without the operation's control."""
     if instance.check.exclusive:
