@@ -63,38 +63,46 @@ def _defects(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, 
 @check("AUTH-1", cases=_defects)
 async def a_defective_credential_is_answered_401(case: Case, defect: tuple[str, ...] | Change) -> None:
     """A request that differs from a good one only in its credential is answered 401."""
-    request = await case.arrange()
-    if callable(defect):
-        arranger = case.runtime.arranger
-        key = arranger.key_of(request.credential)
-        wrong = defect(key)
-        if defect is str.swapcase and (_ANY_CASE.fullmatch(key) or wrong == key):
-            case.note("the key means the same in either case")
-        elif wrong in arranger.keys:
-            case.note("it would be the key of another credential")
-        else:
-            defect = (case.profile.authorization.header(wrong),)
-    values = () if callable(defect) else defect
-    await case.negative(request, request.with_authorization(*values), {401}, "a defective credential")
+    values = _near_miss(case, defect) if callable(defect) else defect
+    await case.shared_negative(lambda request: request.with_authorization(*values), {401}, "a defective credential")
+
+
+def _near_miss(case: Case, defect: Change) -> tuple[str, ...]:
+    """The header of a defective key; none where the profile's keys include it, or it may mean the same."""
+    arranger = case.runtime.arranger
+    key = arranger.key_of(arranger.credential_for(case.operation).name)
+    wrong = defect(key)
+    if defect is str.swapcase and (_ANY_CASE.fullmatch(key) or wrong == key):
+        case.note("the key means the same in either case")
+    elif wrong in arranger.keys:
+        case.note("it would be the key of another credential")
+    else:
+        return (case.profile.authorization.header(wrong),)
+    return ()
+
+
+_GATEWAY_HEADERS = (
+    ("X-Original-URL", "/api/v1/runtime-config"),
+    ("X-Rewrite-URL", "/api/v1/runtime-config"),
+    ("X-Forwarded-For", "127.0.0.1"),
+    ("X-Real-IP", "127.0.0.1"),
+    ("X-Forwarded-Host", "localhost"),
+    ("X-Forwarded-User", "admin"),
+    ("X-Authenticated", "true"),
+    ("Forwarded", "for=127.0.0.1;host=localhost"),
+)
 
 
 @check("AUTH-1")
 async def headers_of_a_gateway_open_no_way_around_authentication(case: Case) -> None:
     """Forwarding and original-URL headers in a request without a credential do not make it succeed."""
-    request = await case.arrange()
-    bare = request.with_authorization()
-    for name, value in {
-        "X-Original-URL": "/api/v1/runtime-config",
-        "X-Rewrite-URL": "/api/v1/runtime-config",
-        "X-Forwarded-For": "127.0.0.1",
-        "X-Real-IP": "127.0.0.1",
-        "X-Forwarded-Host": "localhost",
-        "X-Forwarded-User": "admin",
-        "X-Authenticated": "true",
-        "Forwarded": "for=127.0.0.1;host=localhost",
-    }.items():
-        bare = bare.with_header(name, value)
-    await case.negative(request, bare, {400, 401, 403, 404}, "headers of a gateway and no credential", any_refusal=True)
+
+    def pass_gateway(request: Request) -> Request:
+        return replace(request.with_authorization(), headers=(*request.headers, *_GATEWAY_HEADERS))
+
+    await case.shared_negative(
+        pass_gateway, {400, 401, 403, 404}, "headers of a gateway and no credential", any_refusal=True
+    )
 
 
 def _upper(path: str) -> str:
@@ -139,17 +147,17 @@ def _in_other_header(request: Request, key: str) -> Request:
 @check("AUTH-2", cases={"query": _in_query, "cookie": _in_cookie, "other-header": _in_other_header})
 async def a_key_outside_authorization_counts_for_nothing(case: Case, move: Callable[[Request, str], Request]) -> None:
     """The good key, sent anywhere but in the Authorization header, does not authenticate."""
-    request = await case.arrange()
-    key = case.runtime.arranger.key_of(request.credential)
-    bad = move(request.with_authorization(), key)
-    await case.negative(request, bad, {400, 401, 403}, "the key outside Authorization", any_refusal=True)
+
+    def moved(request: Request) -> Request:
+        return move(request.with_authorization(), case.runtime.arranger.key_of(request.credential))
+
+    await case.shared_negative(moved, {400, 401, 403}, "the key outside Authorization", any_refusal=True)
 
 
 @check("AUTH-3", on="api-key")
 async def a_401_names_its_scheme(case: Case) -> None:
     """A 401 carries WWW-Authenticate (RFC 9110 section 11.6.1)."""
-    request = await case.arrange()
-    answer = await case.negative(request, request.with_authorization(), {401}, "no credential")
+    answer = await case.shared_negative(Request.with_authorization, {401}, "no credential")
     if answer.header("WWW-Authenticate") is None:
         raise case.violation("the 401 has no WWW-Authenticate", answer, expected="WWW-Authenticate", observed="none")
 
@@ -159,5 +167,6 @@ async def a_revoked_or_expired_key_is_answered_401(case: Case, credential: str) 
     """A revoked or expired key of the profile is refused on every operation."""
     absent = has_category(case.profile, case.operation, INACTIVE)
     case.need_credential(credential, "a key with status revoked or expired is needed", absent)
-    request = await case.arrange()
-    await case.negative(request, case.as_credential(request, credential), {401}, f"the key {credential!r}")
+    await case.shared_negative(
+        lambda request: case.as_credential(request, credential), {401}, f"the key {credential!r}"
+    )

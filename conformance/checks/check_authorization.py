@@ -53,17 +53,20 @@ async def _expect_accepted(case: Case, forms: Mapping[str, str], fact: str) -> N
 
 async def _expect_refused(case: Case, forms: Mapping[str, str], fact: str) -> None:
     """Refused with 401. Inconclusive where an unknown key is accepted in the same form: that is AUTH-1's question."""
-    request = await case.arrange()
-    for name, form in forms.items():
-        bad = _with_form(case, request, form)
-        answer = await case.send_with_retry(bad.with_fresh_key(), name, request)
-        if answer.status == 401:
-            continue
-        if answer.ok and (await _send_unknown_key(case, form)).ok:
-            raise Inconclusive(f"an unknown key with {name} is accepted", answer, cause="AUTH-1")
-        message = f"a good key with {name} was not refused, and {fact} says that it is"
-        raise case.violation(message, answer, expected="401")
-    await case.reprove_control(request)
+
+    async def refuse(request: Request) -> Answer:
+        for name, form in forms.items():
+            bad = _with_form(case, request, form)
+            answer = await case.send_with_retry(bad.with_fresh_key(), name, request)
+            if answer.status == 401:
+                continue
+            if answer.ok and (await _send_unknown_key(case, form)).ok:
+                raise Inconclusive(f"an unknown key with {name} is accepted", answer, cause="AUTH-1")
+            message = f"a good key with {name} was not refused, and {fact} says that it is"
+            raise case.violation(message, answer, expected="401")
+        return answer
+
+    await case.share_control(refuse, "another form of the header")
 
 
 async def _send_unknown_key(case: Case, form: str) -> Answer:
@@ -117,9 +120,11 @@ async def a_public_operation_treats_a_bad_credential_as_stated(case: Case) -> No
     stated = case.profile.authorization
     case.need(stated.public, "authorization.public", "what public operations do with a bad credential is needed")
     if stated.public == "checked":
-        request = await case.arrange()
-        bad = request.with_authorization(stated.header(_UNKNOWN_KEY))
-        await case.negative(request, bad, {401}, "the header of an unknown key")
+        await case.shared_negative(
+            lambda request: request.with_authorization(stated.header(_UNKNOWN_KEY)),
+            {401},
+            "the header of an unknown key",
+        )
         return
     for name, header in _ignored_headers(case):
         request = await case.arrange()

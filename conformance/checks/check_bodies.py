@@ -22,8 +22,7 @@ def _text(request: Request) -> bytes:
 @check("BODY-1", cases={"absent": Request.without_body, "zero-length": lambda request: request.with_raw_body(b"")})
 async def a_required_body_must_be_sent(case: Case, change: Change) -> None:
     """Without its required body a request is answered 400."""
-    request = await case.arrange()
-    await case.negative(request, change(request), refusals(case), "no body", any_refusal=True)
+    await case.shared_negative(change, refusals(case), "no body", any_refusal=True)
 
 
 NOT_JSON: Mapping[str, Change] = {
@@ -38,8 +37,7 @@ NOT_JSON: Mapping[str, Change] = {
 @check("BODY-2", cases=NOT_JSON)
 async def a_body_that_is_no_json_is_answered_400(case: Case, change: Change) -> None:
     """A required body must be JSON."""
-    request = await case.arrange()
-    await case.negative(request, change(request), refusals(case), "a body that is no JSON", any_refusal=True)
+    await case.shared_negative(change, refusals(case), "a body that is no JSON", any_refusal=True)
 
 
 async def _flat_bodies(case: Case, request: Request) -> list[dict[str, str]]:
@@ -71,11 +69,16 @@ async def a_form_is_answered_400(case: Case) -> None:
 @check("BODY-3", cases={"array": [], "string": "text", "number": 7, "null": None})
 async def a_body_that_is_no_object_is_answered_400(case: Case, value: Any) -> None:
     """All request bodies are objects; binding where the profile's schema says so."""
-    request = await case.arrange()
-    bad = request.with_raw_body(json.dumps(value).encode())
+    body = json.dumps(value).encode()
     has_schema = case.runtime.validators.knows(case.operation.request_schema)
     level = Level.DECLARED if has_schema else None
-    await case.negative(request, bad, refusals(case), "a body that is no object", any_refusal=True, level=level)
+    await case.shared_negative(
+        lambda request: request.with_raw_body(body),
+        refusals(case),
+        "a body that is no object",
+        any_refusal=True,
+        level=level,
+    )
 
 
 @check("BODY-4", cases=contract_breaks)
@@ -86,11 +89,14 @@ async def a_body_that_breaks_its_schema_is_answered_400(case: Case, schema_break
     case.require_applicable(schema_break, f"{schema} neither requires nor types a member of the body")
     assert schema_break is not None
     where, change = schema_break
-    request = await case.arrange()
-    bad = change(request)
-    if not case.runtime.validators.problem(schema, bad.document):
-        case.require_case(False, f"{schema} allows that change of {where}")
-    await case.negative(request, bad, refusals(case), f"a body that breaks {schema} at {where}", any_refusal=True)
+
+    def broken(request: Request) -> Request:
+        bad = change(request)
+        if not case.runtime.validators.problem(schema, bad.document):
+            case.require_case(False, f"{schema} allows that change of {where}")
+        return bad
+
+    await case.shared_negative(broken, refusals(case), f"a body that breaks {schema} at {where}", any_refusal=True)
 
 
 _MEDIA_TYPES = {

@@ -131,13 +131,18 @@ async def another_media_type_is_refused(case: Case) -> None:
     """A valid body under a media type that the profile does not name is answered 400."""
     media_types = case.profile.bodies.media_types
     case.need(media_types, "bodies.media_types", "the accepted media types are needed")
-    request = await case.arrange()
-    for media_type in _other_media_types(media_types):
-        bad = _with_media_type(request, media_type).with_fresh_key()
-        await case.refusal(
-            bad, _refusal_statuses(case), f"Content-Type {media_type}", any_refusal=True, control=request
-        )
-    await case.reprove_control(request)
+    others = _other_media_types(media_types)
+    case.require_case(others, "the profile names every media type that the suite knows")
+
+    async def refuse(request: Request) -> Answer:
+        for media_type in others:
+            bad = _with_media_type(request, media_type).with_fresh_key()
+            answer = await case.refusal(
+                bad, _refusal_statuses(case), f"Content-Type {media_type}", any_refusal=True, control=request
+            )
+        return answer
+
+    await case.share_control(refuse, "another media type")
 
 
 @check("BODY-9")
@@ -148,9 +153,11 @@ async def an_absent_media_type_is_treated_as_stated(case: Case) -> None:
     if stated == "accepted":
         await _expect_accepted(case, None, "bodies.absent_media_type")
     else:
-        request = await case.arrange()
-        await case.negative(
-            request, _with_media_type(request, None), _refusal_statuses(case), "no Content-Type", any_refusal=True
+        await case.shared_negative(
+            lambda request: _with_media_type(request, None),
+            _refusal_statuses(case),
+            "no Content-Type",
+            any_refusal=True,
         )
 
 
@@ -165,7 +172,7 @@ async def _expect_200(case: Case, request: Request, text: str) -> None:
         raise case.violation(f"a body of {text} was refused", answer, expected="200")
 
 
-async def _expect_400(case: Case, request: Request, changed: Request, text: str) -> None:
+async def _expect_400(case: Case, request: Request, changed: Request, text: str) -> Answer:
     """A closed connection and a gateway's refusal are recorded: no status of the interface says them."""
     answer: Answer = await case.send_with_retry(changed.with_fresh_key(), text, request.with_fresh_key())
     is_undeclared_refusal = answer.is_refused and not answer.has_declared_status
@@ -175,6 +182,7 @@ async def _expect_400(case: Case, request: Request, changed: Request, text: str)
         raise Inconclusive(f"a body of {text} was answered {answer.summary}", answer, cause="BODY-5")
     elif answer.status not in _refusal_statuses(case):
         raise case.violation(f"a body of {text} was not answered 400", answer, expected="400")
+    return answer
 
 
 def _need_room(case: Case, request: Request, limit: int) -> None:
@@ -191,9 +199,9 @@ async def a_body_ends_at_the_stated_size(case: Case) -> None:
     request = await case.arrange()
     _need_room(case, request, limit)
     await _expect_200(case, pad(request, limit), f"{limit} bytes")
-    request = await case.arrange()
-    await _expect_400(case, request, pad(request, limit + 1), f"{limit + 1} bytes")
-    await case.reprove_control(request)
+    await case.share_control(
+        lambda good: _expect_400(case, good, pad(good, limit + 1), f"{limit + 1} bytes"), "a longer body"
+    )
 
 
 @check("BODY-9", on="createInstallationWebhook")
@@ -220,7 +228,7 @@ async def a_body_ends_at_the_stated_depth(case: Case) -> None:
     _require_object(case, request)
     assert bodies.max_depth is not None
     await _expect_200(case, nest(request, bodies.max_depth, b""), f"{bodies.max_depth} levels")
-    request = await case.arrange()
     too_deep = bodies.max_depth + 1
-    await _expect_400(case, request, nest(request, too_deep, b"1"), f"{too_deep} levels")
-    await case.reprove_control(request)
+    await case.share_control(
+        lambda good: _expect_400(case, good, nest(good, too_deep, b"1"), f"{too_deep} levels"), "a deeper body"
+    )

@@ -9,7 +9,7 @@ from itertools import product
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.effects import Oracle
-from conformance.checks.support.races import CONCURRENT_CALLS, ROUNDS, expect_declared, send_together
+from conformance.checks.support.races import CONCURRENT_CALLS, ROUNDS, duplicates, expect_declared, send_together
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.replays import expect_same, have_equal_values, replay
 from conformance.checks.support.signals import Inconclusive, Violation
@@ -21,7 +21,6 @@ from conformance.contract import Operation
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
 
-_DUPLICATES = 6
 _BURSTS = 4
 """At most this many bursts, until a duplicate is sent before the first answer."""
 _LIMITED_PAUSE_S = 0.5
@@ -36,12 +35,10 @@ request."""
 @check("IDEM-7", cases={str(number): number for number in range(1, ROUNDS + 1)})
 async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
     """Concurrent equal calls have one effect and one 200; each is answered with it, or with 409 or 429."""
-    request = await case.arrange()
-    oracle = await Oracle.watch_if_visible(case, request)
-    answers = await send_together(case, [request] * CONCURRENT_CALLS, "concurrent duplicate")
+    burst = await duplicates(case, number)
+    request, answers, final = burst.request, burst.answers, burst.final
     unexpected = [answer for answer in answers if answer.status not in (200, 409, 429)]
     good = [answer for answer in answers if answer.ok]
-    final = await replay(case, request, "after the duplicates")
     if unexpected or not final.ok:
         await case.control(await case.arrange())  # a refused control explains the refusals
     if unexpected:
@@ -54,8 +51,8 @@ async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
         raise case.violation("the key did not settle on a 200", *answers[:2], final, expected="200")
     for answer in good:
         expect_same(case, answer, final)
-    if oracle is not None:
-        await _expect_one_effect(case, oracle, request, "the one call of the duplicates", *good)
+    if burst.oracle is not None:
+        await _expect_one_effect(case, burst.oracle, request, "the one call of the duplicates", *good)
 
 
 @check("IDEM-15")
@@ -65,14 +62,14 @@ async def a_duplicate_in_flight_is_treated_as_stated(case: Case) -> None:
     case.need(idempotency, "idempotency", "the key's carrier is needed")
     assert idempotency is not None
     case.need(idempotency.in_flight, "idempotency.in_flight", "the answer to a duplicate in flight is needed")
-    for _ in range(_BURSTS):
-        request = await case.arrange()
-        answers = await send_together(case, [request] * _DUPLICATES, "concurrent duplicate")
+    for number in range(1, _BURSTS + 1):
+        burst = await duplicates(case, number)
+        request, answers, repeat = burst.request, burst.answers, burst.final
         good, conflicts = [a for a in answers if a.ok], [a for a in answers if a.status == 409]
         if not good and any(answer.status == 429 for answer in answers):
             await asyncio.sleep(_LIMITED_PAUSE_S)
             continue
-        if not good or not (repeat := await replay(case, request, "after the duplicates")).ok:
+        if not good or not repeat.ok:
             raise Inconclusive("the duplicates did not settle on a 200", *answers[:2], cause="IDEM-7")
         if idempotency.in_flight == "conflict":
             return None if conflicts else await _expect_no_wait(case, request)

@@ -108,9 +108,7 @@ async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
     if defect is CONDITIONS["10-other-nonce"] and not case.runtime.sender.nonce:
         case.require_case(False, "the target demands no nonce")
     bad = request.with_proof(defect(request, url))
-    await case.negative(
-        request, bad, REFUSAL_STATUSES, "a defective proof", any_refusal=True, control=await case.arrange()
-    )
+    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a defective proof", any_refusal=True)
 
 
 @check("OA-6", cases=other_algorithms)
@@ -137,9 +135,7 @@ async def a_proof_from_another_hour_is_refused(case: Case, age_s: float) -> None
         case.require_applicable(False, "the profile allows clocks to be an hour apart")
     least_s = (allowance or 0.0) + case.profile.limits.timeout_s + _ROUNDING_S  # the proof ages during transport
     bad = request.with_proof(replace(proof_of(request), age_s=copysign(max(abs(age_s), least_s), age_s)))
-    await case.negative(
-        request, bad, REFUSAL_STATUSES, "a proof of another hour", any_refusal=True, control=await case.arrange()
-    )
+    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a proof of another hour", any_refusal=True)
 
 
 class Edge(NamedTuple):

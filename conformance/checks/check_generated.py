@@ -186,9 +186,11 @@ async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> N
         )
         if not lone_answer.ok:
             return
-        request = await case.arrange()
-        first = await case.control(request)
-        repeat = await case.send(_adapt_body(first.request, sample, body), "generated change under the same key")
+
+        async def change(request: Request) -> Request:
+            return _adapt_body(request, sample, body)
+
+        first, repeat = await case.repeat_changed(change, "generated change under the same key")
         if repeat.status != 409 and not repeat.is_refused:
             message = "a changed payload under a used key was not answered 409"
             raise case.violation(message, lone_answer, first, repeat, expected="409")

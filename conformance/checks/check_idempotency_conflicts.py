@@ -41,11 +41,11 @@ async def a_changed_leaf_under_the_same_key_is_answered_409(case: Case, where: s
     """
     _expect_other_payload(case, where)
     index, lone_answer = await _meaningful(case, where)
-    request = await case.arrange()
-    first = await case.control(request)
-    changed_body = (await variations(case, first.request, where))[index]
-    repeat = await case.send(first.request.with_body(changed_body), f"another {where} under the same key")
-    _judge(case, where, lone_answer, first, repeat)
+
+    async def change(request: Request) -> Request:
+        return request.with_body((await variations(case, request, where))[index])
+
+    _judge(case, where, lone_answer, *await case.repeat_changed(change, f"another {where} under the same key"))
 
 
 def _expect_other_payload(case: Case, where: str) -> None:
@@ -100,8 +100,11 @@ async def a_conflict_has_no_effect(case: Case) -> None:
 @check("IDEM-4")
 async def a_body_that_is_no_json_under_the_same_key_is_refused(case: Case) -> None:
     """An invalid JSON body under a used key is refused."""
-    first = await case.control(await case.arrange())
-    repeat = await case.send(first.request.with_raw_body(b'{"unfinished": '), "no JSON under the same key")
+
+    async def change(request: Request) -> Request:
+        return request.with_raw_body(b'{"unfinished": ')
+
+    first, repeat = await case.repeat_changed(change, "no JSON under the same key")
     if repeat.ok:
         raise case.violation("a body that is no JSON was answered 200", first, repeat, expected="400 or 409")
 
@@ -161,10 +164,7 @@ async def another_valid_body_under_the_same_key_is_answered_409(case: Case, inde
         return request.with_body(await case.runtime.arranger.render_body(request, case.facts.bodies[index]))
 
     lone_answer = await case.control(await other(await case.arrange()), "the other body, alone")
-    request = await case.arrange()
-    first = await case.control(request)
-    repeat = await case.send(await other(first.request), "the other body under the same key")
-    _judge(case, "body", lone_answer, first, repeat)
+    _judge(case, "body", lone_answer, *await case.repeat_changed(other, "the other body under the same key"))
 
 
 Pair = tuple[str, str]
@@ -203,10 +203,12 @@ async def the_same_values_in_other_places_are_another_payload(case: Case, change
             request.with_body(change(request.body, pair)), f"{' and '.join(pair)} changed, alone"
         )
         if lone_answer.ok:
-            first = await case.control(await case.arrange())
-            other = first.request.with_body(change(first.request.body, pair))
-            repeat = await case.send(other, f"{' and '.join(pair)} changed under the same key")
-            _judge(case, " and ".join(pair), lone_answer, first, repeat)
+
+            async def change_pair(good: Request, pair: Pair = pair) -> Request:
+                return good.with_body(change(good.body, pair))
+
+            purpose = f"{' and '.join(pair)} changed under the same key"
+            _judge(case, " and ".join(pair), lone_answer, *await case.repeat_changed(change_pair, purpose))
             return
     case.require_case(False, "no two texts of the body accept each other's value")
 

@@ -110,8 +110,11 @@ async def a_known_key_is_no_credential(case: Case, refusal_case: tuple[Refuse, i
         raise Inconclusive(
             f"the defective credential is answered {lone_answer.summary} anyway", lone_answer, cause=cause
         )
-    first = await case.control(request)
-    repeat = await case.send(refuse(case, first.request), "a known key")
+
+    async def change(good: Request) -> Request:
+        return refuse(case, good)
+
+    first, repeat = await case.repeat_changed(change, "a known key")
     if repeat.status != expected:
         raise case.violation(
             "a known key was answered without a good credential", first, repeat, expected=str(expected)

@@ -27,7 +27,9 @@ async def an_unknown_id_is_answered_404(case: Case) -> None:
     request = await case.arrange()
     declared = await case.runtime.arranger.unknown_path_values(request)
     unknown = {name: unknown_id_like(value) for name, value in request.path.items()} | declared
-    await case.negative(request, request.with_path(**unknown), _allowed_statuses(case, bool(declared)), "an unknown id")
+    await case.shared_negative(
+        lambda good: good.with_path(**unknown), _allowed_statuses(case, bool(declared)), "an unknown id"
+    )
 
 
 @check("NF-1", on=_OPERATIONS_WITH_ID)
@@ -36,7 +38,9 @@ async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
     request = await case.arrange()
     longer = {name: f"{value}zz" for name, value in request.path.items() if not value.isdigit()}
     case.require_case(longer, "every id is a number, and a longer one may be another resource")
-    await case.negative(request, request.with_path(**longer), _allowed_statuses(case, False), "an id with a suffix")
+    await case.shared_negative(
+        lambda good: good.with_path(**longer), _allowed_statuses(case, False), "an id with a suffix"
+    )
 
 
 def _allowed_statuses(case: Case, declared: bool) -> set[int]:

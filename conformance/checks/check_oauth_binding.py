@@ -94,7 +94,7 @@ async def a_redirect_uri_is_compared_as_a_whole(case: Case, change: Callable[[st
 
 async def _expect_refusal(case: Case, request: Request, bad: Request, purpose: str) -> None:
     statuses = (*REFUSAL_STATUSES, 403)
-    await case.negative(request, bad, statuses, purpose, any_refusal=True, control=await case.arrange())
+    await case.shared_negative(lambda _: bad, statuses, purpose, any_refusal=True)
 
 
 @check("OA-5")
@@ -124,7 +124,7 @@ async def a_code_that_nobody_issued_is_refused(case: Case, change: Callable[[str
     long_enough = isinstance(code, str) and len(code) >= LEAST_MADE_UP
     case.require_case(long_enough, "codes are so short that a forged one may be valid")
     bad = request.with_body(pointer.replace(request.body, where, change(code)))
-    await case.negative(request, bad, REFUSAL_STATUSES, "a forged code", any_refusal=True, control=await case.arrange())
+    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a forged code", any_refusal=True)
 
 
 @check("OA-7")

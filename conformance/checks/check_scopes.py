@@ -13,8 +13,9 @@ async def a_key_without_the_scope_is_answered_403(case: Case, credential: str) -
     """A valid key without the operation's scope is answered 403, whatever other scopes it has."""
     absent = has_category(case.profile, case.operation, LACKS_SCOPE)
     case.need_credential(credential, f"a key without the scope {case.operation.scope} is needed", absent)
-    request = await case.arrange()
-    await case.negative(request, case.as_credential(request, credential), {403}, f"the key {credential!r}")
+    await case.shared_negative(
+        lambda request: case.as_credential(request, credential), {403}, f"the key {credential!r}"
+    )
 
 
 @check("SCO-2", cases=cases(ALLOWED))

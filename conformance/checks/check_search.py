@@ -21,8 +21,7 @@ _REQUIRED = ("q", "locale", "market", "sort", "page", "pageSize")
 @check("SRCH-1", cases={name: name for name in _REQUIRED})
 async def a_required_parameter_may_not_be_missing(case: Case, name: str) -> None:
     """A request without any one of the six required query parameters is answered 400."""
-    request = await case.arrange()
-    await case.negative(request, request.without_query(name), {400}, f"no {name}", any_refusal=True)
+    await case.shared_negative(lambda request: request.without_query(name), {400}, f"no {name}", any_refusal=True)
 
 
 @check("SRCH-2", cases={"category": ("category",), "merchant": ("merchant",), "both": ("category", "merchant")})
@@ -54,8 +53,9 @@ def _not_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[
 async def page_and_page_size_are_integers(case: Case, defect: tuple[str, str]) -> None:
     """A page or pageSize that is no integer is answered 400."""
     name, value = defect
-    request = await case.arrange()
-    await case.negative(request, request.with_query(**{name: value}), {400}, f"{name}={value}", any_refusal=True)
+    await case.shared_negative(
+        lambda request: request.with_query(**{name: value}), {400}, f"{name}={value}", any_refusal=True
+    )
 
 
 def _by_size(profile: Profile, _operation: Operation) -> Mapping[str, int]:

@@ -73,7 +73,7 @@ async def _expect_treatment(case: Case, request: Request, unusual: UnusualValue)
     changed = request.with_query(**query)
     message = f"{text} was not treated as search.{unusual.fact} = {unusual.treatment!r} states"
     if status := _REFUSALS.get(unusual.treatment):
-        await case.negative(request, changed, {status}, text, message=message)
+        await case.shared_negative(lambda good: good.with_query(**query), {status}, text, message=message)
         return
     answer = await case.send_with_retry(changed, text, request)
     if not answer.ok:

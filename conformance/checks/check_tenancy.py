@@ -9,6 +9,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
@@ -32,22 +33,25 @@ def _answered_foreign(profile: Profile, operation: Operation) -> Mapping[str, tu
     return {**objects, "key": "key"}
 
 
-async def _own_and_foreign(case: Case, foreign: tuple[str, str] | None) -> tuple[Request, Request]:
-    """A proven request, and the same one with an object of another installation. Unstated without such an object."""
+async def _foreign_path(case: Case, foreign: tuple[str, str] | None) -> Mapping[str, str]:
+    """The path values of an object of another installation. Unstated without such an object."""
     kinds = {name.partition(".")[0] for name in placeholders(dict(case.facts.path))}
     case.need(kinds, f"operations.{case.operation.id}.path (from a fixture)", "an id of a fixture is needed")
     case.need(foreign, f"fixtures.{min(kinds)}.foreign", "an object of another installation is needed")
     assert foreign is not None
-    request = await case.arrange()
-    foreign_request = await case.arrange(use=dict([foreign]))
-    return request, request.with_path(**foreign_request.path)
+    return (await case.arrange(use=dict([foreign]))).path
 
 
 @check("TEN-1", on=_ON_OBJECTS, cases=_foreign_objects)
 async def an_object_of_another_installation_is_out_of_reach(case: Case, foreign: tuple[str, str] | None) -> None:
     """An object of another installation, in every state that there is, is refused for a valid key."""
-    request, bad = await _own_and_foreign(case, foreign)
-    await case.negative(request, bad, _REFUSAL_STATUSES, "an object of another installation", any_refusal=True)
+    path = await _foreign_path(case, foreign)
+    await case.shared_negative(
+        lambda request: request.with_path(**path),
+        _REFUSAL_STATUSES,
+        "an object of another installation",
+        any_refusal=True,
+    )
 
 
 @check("TEN-3", on=_ON_OBJECTS, cases=_answered_foreign)
@@ -58,19 +62,21 @@ async def what_is_of_another_installation_has_the_stated_status(
     status = case.profile.tenancy.status
     case.need(status, "tenancy.status", "the status for another installation's objects is needed")
     assert status is not None
-    if isinstance(foreign, str):
-        request = await case.arrange()
-        bad = case.as_credential(request, case.foreign_credential())
-    else:
-        request, bad = await _own_and_foreign(case, foreign)
-    description = f"{'a key' if isinstance(foreign, str) else 'an object'} of another installation"
-    answer = await case.send_with_retry(bad, description, request)
-    if answer.ok:
-        raise Inconclusive(f"{description} was served", answer, cause="TEN-1")
-    if answer.status != status:
-        message = f"{case.operation.id} with {description} was not answered {status}"
-        raise case.violation(message, answer, expected=str(status))
-    await case.reprove_control(request, description, answer)
+    key = case.foreign_credential() if isinstance(foreign, str) else ""
+    path = {} if isinstance(foreign, str) else await _foreign_path(case, foreign)
+    description = f"{'a key' if key else 'an object'} of another installation"
+
+    async def refuse(request: Request) -> Answer:
+        bad = case.as_credential(request, key) if key else request.with_path(**path)
+        answer = await case.send_with_retry(bad, description, request)
+        if answer.ok:
+            raise Inconclusive(f"{description} was served", answer, cause="TEN-1")
+        if answer.status != status:
+            message = f"{case.operation.id} with {description} was not answered {status}"
+            raise case.violation(message, answer, expected=str(status))
+        return answer
+
+    await case.share_control(refuse, description)
 
 
 @check("TEN-1", on=_ON_OBJECTS, cases=cases(OTHER_INSTALLATION))
@@ -78,10 +84,8 @@ async def a_key_of_another_installation_reaches_nothing_here(case: Case, credent
     """A valid key of another installation, with any scopes, is refused on an object of this one."""
     absent = has_category(case.profile, case.operation, OTHER_INSTALLATION)
     case.need_credential(credential, "an active key of a second installation is needed", absent)
-    request = await case.arrange()
-    await case.negative(
-        request,
-        case.as_credential(request, credential),
+    await case.shared_negative(
+        lambda request: case.as_credential(request, credential),
         _REFUSAL_STATUSES,
         "a key of another installation",
         any_refusal=True,

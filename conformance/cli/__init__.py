@@ -17,7 +17,7 @@ from conformance.cli import certificates, doctor, finished_runs, profile_drafts
 from conformance.cli import gate as gates
 from conformance.cli.options import drop_environment, options_from, run_options, target_options
 from conformance.cli.shell import CommandGroup
-from conformance.core.defaults import MAX_WORKERS
+from conformance.core.defaults import DEPTHS, MAX_WORKERS
 from conformance.core.gc_tuning import reduce_collections
 from conformance.core.package import cache_directory
 from conformance.core.run_options import RunOptions
@@ -263,6 +263,7 @@ def explain(name: str, run_dir: Path | None) -> None:
 @click.option("--drawn", "count", type=click.IntRange(0, 10_000), default=0, metavar="N", help="N random targets.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The seed of --drawn.")
 @click.option("--draw", "choices", multiple=True, metavar="JSON", help="A random target by its choices; repeatable.")
+@click.option("--depth", type=click.Choice(DEPTHS), help="The depth of each run against a fault or a variant.")
 @click.option("--jobs", default=2, show_default=True, type=click.IntRange(1, 64), help="Targets judged in parallel.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the table as JSON.")
 @click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write what kills each fault, as JSON.")
@@ -273,6 +274,7 @@ def faults(
     count: int,
     seed: int,
     choices: tuple[str, ...],
+    depth: str | None,
     jobs: int,
     json_file: Path | None,
     record: Path | None,
@@ -304,7 +306,7 @@ def faults(
     subjects = matrix.select_subjects(ids, with_variants=variants or all_subjects, only_random=only_random)
     with interrupts.raise_on_signals():
         for row in matrix.judge_subjects(
-            matrix.interleave(subjects, matrix.random_subjects(count, seed, choices)), jobs
+            matrix.interleave(subjects, matrix.random_subjects(count, seed, choices)), jobs, depth or ""
         ):
             judged_rows.append(row)
             click.echo(matrix.format_row(row))

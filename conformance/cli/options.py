@@ -115,6 +115,8 @@ def _click_type(option: Option) -> Any:
             option.maximum,
             min_open=option.exclusive_minimum is not None,
         )
+    if option.choices:
+        return click.Choice(option.choices)
     if option.kind is Kind.PATH:
         return click.Path(path_type=Path)
     return WorkersType() if option.kind is Kind.WORKERS else str

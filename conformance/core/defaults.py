@@ -6,8 +6,13 @@ from typing import Final
 
 CONCURRENCY: Final = 16
 """Requests in flight at once."""
+DEPTHS: Final = ("quick", "standard", "deep")
+"""How much a run asks."""
 EXAMPLES: Final = 8
-"""Generated requests for each property."""
+"""Generated requests for each property in standard depth."""
+DEEP_EXAMPLES: Final = 32
+QUICK_REQUESTS: Final = 600
+"""The number of requests that a run in quick depth is planned for."""
 MAX_WORKERS: Final = 64
 """Processes of one run, and of the reference service."""
 MAX_SHARDS: Final = 64

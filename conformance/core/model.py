@@ -228,7 +228,7 @@ class Scope:
     waived: int
     """Results that active waivers accept."""
     summary: str
-    """`20 of 20 operations, 74 of 75 requirements, 12 exclusions`"""
+    """`20 of 20 operations, 74 of 75 requirements, 12 exclusions`; with the depth, where it is not the standard one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +378,8 @@ class Run:
     waivers: tuple[Waiver, ...] = ()
     filtered: bool = False
     """Some checks were deselected: such a run can never be conformant."""
+    depth: str = "standard"
+    """`quick`, `standard` or `deep`: a quick run leaves checks out, which stay untested, and is never conformant."""
     interrupted: str = ""
     """Why it ended early: `SIGINT`, `deadline`, `-x`, ...; empty where it is complete."""
     created: tuple[CreatedResources, ...] = ()

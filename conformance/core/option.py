@@ -55,6 +55,8 @@ class Option:
     """Whether a resumed run takes it from the interrupted run."""
     changeable_on_resume: bool = False
     """Whether it may be given when a run is resumed."""
+    choices: tuple[str, ...] = ()
+    """The texts that it may be; empty where any may."""
     is_target: bool = False
     """Whether it selects the target; a command that starts its own target sets it itself."""
     limit: str = ""
@@ -100,6 +102,8 @@ class Option:
             return value
         if self.kind is Kind.FLAG:
             return _parse_flag(value, where)
+        if self.choices and value and value not in self.choices:
+            raise UsageError(f"{value!r} is not one of {', '.join(self.choices)}", where=where)
         if self.kind is Kind.SHARD and value:
             parse_shard(value, where)
         if self.kind in (Kind.INTEGER, Kind.NUMBER):

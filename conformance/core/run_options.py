@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.core.defaults import CONCURRENCY, EXAMPLES
+from conformance.core.defaults import CONCURRENCY, DEPTHS, EXAMPLES, QUICK_REQUESTS
 from conformance.core.errors import UsageError
 from conformance.core.option import Kind, Option, parse_shard, row
 
@@ -122,6 +122,14 @@ class RunOptions:
         metavar="N",
         help="Send at most this many requests.",
         limit="max_requests",
+        **RESUMABLE,
+    )
+    depth: str = row(
+        Kind.TEXT,
+        "--depth",
+        choices=DEPTHS,
+        help=f"How much is asked: quick (some {QUICK_REQUESTS} requests, never conformant), standard, or deep.",
+        limit="depth",
         **RESUMABLE,
     )
     rate: float | None = row(

@@ -23,15 +23,17 @@ def judge(
     *,
     profile: Profile | None = None,
     keep_journal: bool = True,
+    arrange: Callable[[Session, list[Instance]], list[Instance]] = lambda _, selected: selected,
 ) -> Run:
     """Certifies one target with the checks that `select` accepts.
 
     The journal is written to `options.report_dir`; with `keep_journal=False` it stays in memory, without bodies.
-    `profile` replaces the one of `options.profile`. Raises ConformanceError like a run from the command line.
+    `profile` replaces the one of `options.profile`. `arrange` sorts the selected checks, or leaves some out.
+    Raises ConformanceError like a run from the command line.
     """
     session = Session(options, profile=profile, journal=None if keep_journal else MemoryJournal(evidence=False))
     session.claim()
-    return run_instances(session, [instance for instance in session.instances if select(instance)])
+    return run_instances(session, arrange(session, [i for i in session.instances if select(i)]))
 
 
 def run_instances(session: Session, selected: Iterable[Instance]) -> Run:

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.checks.support.context import Runtime, Settings
+from conformance.checks.support.costs import predict
 from conformance.checks.support.registry import Instance, all_checks, check_set_digest, instances
 from conformance.client.recorder import redact_exchange
 from conformance.client.redaction.learn import secrets_of
 from conformance.contract import Contract, load_contract
-from conformance.core.defaults import CONCURRENCY, EXAMPLES
+from conformance.core.defaults import CONCURRENCY, DEEP_EXAMPLES, EXAMPLES
 from conformance.core.errors import ConformanceError, JournalError, Unreachable, UsageError
 from conformance.core.model import ProfileInfo, Result, Run, Suite
 from conformance.core.run_options import RunOptions
@@ -52,7 +53,7 @@ from conformance.profile.secrets import resolve_secret
 from conformance.profile.shares import remove_used, share_of
 
 _WHOLE_RUN: Final = RunPart()
-_SPARE_LANES: Final = 4
+_SPARE_LANES: Final = 16
 """Lanes in addition to the concurrency, for the time that checks wait for a fixture or a back-off."""
 _CHECK_GRACE_S: Final = 0.3
 """Seconds that a check may take to fail by itself after its exchange violated an invariant; its row is then red."""
@@ -134,6 +135,19 @@ class Session:
         return self.options.deadline_s or self.profile.limits.deadline_s
 
     @property
+    def examples(self) -> int:
+        """The number of generated requests for each property."""
+        return self.options.examples or (DEEP_EXAMPLES if self.profile.limits.depth == "deep" else EXAMPLES)
+
+    @cached_property
+    def has_budget(self) -> bool:
+        """Whether requests, or seconds, may not suffice for all checks, so that their order matters."""
+        if self.options.fail_fast or self.deadline_s is not None or self.profile.limits.depth == "quick":
+            return True
+        costs = predict(self.instances).values()
+        return self.profile.limits.max_requests < sum(cost.reads + cost.writes for cost in costs)
+
+    @property
     def completed_count(self) -> int:
         return self._engine.completed_count if self._engine else 0
 
@@ -168,10 +182,10 @@ class Session:
             path.unlink()
         remove_empty(self._new_directories)
 
-    def write_head(self, selected: Sequence[Instance], selection: str = "") -> None:
+    def write_head(self, selected: Sequence[Instance], selection: str = "", left_out: Sequence[Instance] = ()) -> None:
         """Writes the journal's first line: the run and its planned checks, or the segment of a resumed run.
 
-        `selection`: the selection expressions, as text.
+        `selection`: the selection expressions, as text. `left_out`: what is not run in this depth.
         """
         if self.previous_segments:
             segment = SegmentResumed(
@@ -183,10 +197,10 @@ class Session:
             )
             self.journal.append(segment)
         else:
-            self.journal.append(self._run_head(selected, selection))
+            self.journal.append(self._run_head(selected, selection, left_out))
         self.planned_count = len(selected)
 
-    def _run_head(self, selected: Sequence[Instance], selection: str) -> RunStarted:
+    def _run_head(self, selected: Sequence[Instance], selection: str, left_out: Sequence[Instance]) -> RunStarted:
         clean, rerun_command, path = (
             self.secrets.clean,
             self.secrets.clean(self.rerun_command),
@@ -204,9 +218,13 @@ class Session:
             started_at=self._started_at,
             requirements=tuple(self.contract.requirements.values()),
             operations=tuple(operation.info for operation in self.contract.all),
-            planned=tuple(_planned_check(instance, self.contract, rerun_command) for instance in selected),
-            examples=self.options.examples or EXAMPLES,
-            filtered=all_ids != {instance.id for instance in selected},
+            planned=(
+                *(_planned_check(instance, self.contract, rerun_command) for instance in selected),
+                *(_planned_check(instance, self.contract, rerun_command, left_out=True) for instance in left_out),
+            ),
+            examples=self.examples,
+            depth=self.profile.limits.depth,
+            filtered=all_ids != {instance.id for instance in (*selected, *left_out)},
             again=rerun_command,
             options=self.secrets.redact_json(self.options.to_json()),
             unreachable={operation.id: unreachable(operation) for operation in self.contract.all},
@@ -267,7 +285,7 @@ class Session:
             run=f"{self.run_name}{self.part.worker}",
             concurrency=self.concurrency,
             seed=self.seed,
-            examples=self.options.examples or EXAMPLES,
+            examples=self.examples,
             exclusive_operations=tuple(sorted({i.operation.id for i in chosen if i.check.exclusive})),
             rerun_command=self.rerun_command,
             prefix=shard + part + (f"{self.part.worker}-" if self.part.worker else "x"),
@@ -278,7 +296,7 @@ class Session:
         )
 
     def start(self, selected: Iterable[Instance]) -> None:
-        """Starts the engine with all non-exclusive instances in the given order; chains first, but not in fail-fast."""
+        """Starts the engine with all non-exclusive instances in the given order; chains first, unless it matters."""
         load_sender()
         chosen = list(selected)
         elapsed_s = time.monotonic() - self._start_monotonic
@@ -296,11 +314,11 @@ class Session:
         lanes = self.concurrency + _SPARE_LANES + len(chains)
         self._engine = Engine(open_runtime, workers=lanes, deadline_s=self.deadline_s, remaining_s=remaining_s)
         self._engine.start()
-        leading = () if self.options.fail_fast else chains
+        leading = () if self.has_budget else chains
         others = (
             candidate
             for candidate in chosen
-            if not candidate.check.exclusive and (self.options.fail_fast or not candidate.check.chain)
+            if not candidate.check.exclusive and (self.has_budget or not candidate.check.chain)
         )
         self._engine.submit(self._job(instance) for instance in (*leading, *others))
 
@@ -372,10 +390,14 @@ def _ignore_reported_error(loop: asyncio.AbstractEventLoop, context: dict[str, A
         loop.default_exception_handler(context)
 
 
-def _planned_check(instance: Instance, contract: Contract, rerun_command: str) -> PlannedCheck:
+def _planned_check(
+    instance: Instance, contract: Contract, rerun_command: str, *, left_out: bool = False
+) -> PlannedCheck:
     level = contract.requirements[instance.check.requirement].level
     blank = runner.blank_result(instance, level, rerun_command)
-    return PlannedCheck(blank.check, blank.requirement, blank.operation, blank.case, blank.level, blank.reproduce)
+    return PlannedCheck(
+        blank.check, blank.requirement, blank.operation, blank.case, blank.level, blank.reproduce, left_out
+    )
 
 
 def _load_profile_of(options: RunOptions) -> Profile:

@@ -94,7 +94,9 @@ class JournalFold:
         }
         return PreviousSegments(
             part=self.ends.count + 1,
-            remaining=tuple(key(check) for check in self.head.planned if key(check) not in finished),
+            remaining=tuple(
+                key(check) for check in self.head.planned if not check.left_out and key(check) not in finished
+            ),
             interruption=self.ends.interruption,
             began_at=self.head.started_at,
             requests=len(self.exchanges),

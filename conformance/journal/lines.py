@@ -37,6 +37,8 @@ class PlannedCheck(msgspec.Struct, frozen=True):
     case: str
     level: Level = Level.REQUIRED
     reproduce: str = ""
+    left_out: bool = False
+    """It is not run in this depth, and stays untested."""
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -65,6 +67,8 @@ class RunStarted(_Line, frozen=True, tag="run"):
     operations: tuple[OperationInfo, ...]
     planned: tuple[PlannedCheck, ...]
     examples: int
+    depth: str = "standard"
+    """`quick`, `standard` or `deep`."""
     filtered: bool = False
     again: str = ""
     """The command that runs this profile against this target again."""

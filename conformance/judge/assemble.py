@@ -13,7 +13,7 @@ from conformance.core.model import Exchange, Latency, Result, Run, Traffic
 from conformance.core.outcomes import Outcome
 from conformance.journal.fold import JournalFold, key
 from conformance.journal.journal import NAME
-from conformance.journal.lines import Line, PlannedCheck, TrafficStats
+from conformance.journal.lines import Line, PlannedCheck, RunStarted, TrafficStats
 from conformance.journal.run_directory import read_lines
 from conformance.journal.segments import Key
 from conformance.judge.causes import causes_of, with_causes
@@ -55,7 +55,7 @@ def _run(fold: JournalFold) -> Run:
     head, ends, exchanges = fold.head, fold.ends, fold.judged_exchanges
     requirements, operations = head.requirements, head.operations
     interrupted = ends.interruption
-    check_results = [*fold.results.values(), *_missing_results(head.planned, fold.results, interrupted)]
+    check_results = [*fold.results.values(), *_missing_results(head, fold.results, interrupted)]
     evidence = Evidence.of(
         exchanges,
         check_results,
@@ -70,8 +70,9 @@ def _run(fold: JournalFold) -> Run:
     unproven = [operation.id for operation in operations if operation.id not in proven]
     waivers = with_states(head.waivers, results, head.started_at[:10], unproven)
     results = with_waivers(results, waivers, unproven)
-    whole = not interrupted and not head.filtered
-    tiers = tiers_of(results, requirements, operations, waivers, proven, whole=whole)
+    left_out = sum(check.left_out for check in head.planned)
+    whole = not interrupted and not head.filtered and not left_out
+    tiers = tiers_of(results, requirements, operations, waivers, proven, whole=whole, depth=head.depth)
     cells = coverage(exchanges, [operation.id for operation in operations])
     return Run(
         suite=head.suite,
@@ -82,7 +83,7 @@ def _run(fold: JournalFold) -> Run:
         finished_at=ends.finished_at,
         complete=not interrupted,
         verdict=verdict_of(results, waivers, whole=whole, unproven=unproven, tiers=tiers),
-        scope=scope_of(results, requirements, operations, proven),
+        scope=scope_of(results, requirements, operations, proven, head.depth),
         tiers=tiers,
         counts=counts_of(results),
         requirements=requirement_rows(requirements, results),
@@ -93,6 +94,7 @@ def _run(fold: JournalFold) -> Run:
         operations=operations,
         waivers=waivers,
         filtered=head.filtered,
+        depth=head.depth,
         interrupted=interrupted,
         created=created_resources(fold.resources),
         causes=causes_of(results, requirements),
@@ -102,14 +104,29 @@ def _run(fold: JournalFold) -> Run:
     )
 
 
-def _missing_results(
-    planned: Iterable[PlannedCheck], results: Mapping[Key, Result], interrupted: str
-) -> Iterator[Result]:
+def _missing_results(head: RunStarted, results: Mapping[Key, Result], interrupted: str) -> Iterator[Result]:
     """A result for each planned check that has none."""
-    message = f"not run: {interrupted or 'it has no result'}"
-    for check in planned:
+    for check in head.planned:
         if key(check) not in results:
-            yield Result(**msgspec.structs.asdict(check), outcome=Outcome.UNTESTED, message=message)
+            yield _untested(
+                check,
+                f"left out in {head.depth} depth"
+                if check.left_out
+                else f"not run: {interrupted or 'it has no result'}",
+            )
+
+
+def _untested(check: PlannedCheck, message: str) -> Result:
+    return Result(
+        check.check,
+        check.requirement,
+        check.operation,
+        check.case,
+        Outcome.UNTESTED,
+        message=message,
+        level=check.level,
+        reproduce=check.reproduce,
+    )
 
 
 def _traffic(exchanges: Sequence[Exchange], stats: TrafficStats) -> Traffic:

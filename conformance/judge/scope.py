@@ -32,6 +32,7 @@ def scope_of(
     requirements: Iterable[Requirement],
     operations: Sequence[OperationInfo],
     proven: Collection[str],
+    depth: str = "standard",
 ) -> Scope:
     """The scope of a verdict on these operations. `results` are those of the operations, with their waivers."""
     names = {operation.id for operation in operations}
@@ -58,6 +59,7 @@ def scope_of(
                 _plural(len(excluded), "exclusion"),
                 *([f"{waived} waived"] if waived else []),
                 *([f"{len(gaps)} open"] if gaps else []),
+                *([f"{depth} depth"] if depth != "standard" else []),
             ]
         ),
     )

@@ -167,12 +167,17 @@ def tiers_of(
     proven: Collection[str],
     *,
     whole: bool,
+    depth: str = "standard",
 ) -> dict[str, Tier]:
     """The verdict of each stability label alone, with its scope."""
     tiers = {}
     for name, tier_results in by_tier(results, operations).items():
         scope = scope_of(
-            tier_results, requirements, [operation for operation in operations if operation.stability == name], proven
+            tier_results,
+            requirements,
+            [operation for operation in operations if operation.stability == name],
+            proven,
+            depth,
         )
         verdict = verdict_of(tier_results, waivers, whole=whole, unproven=scope.unproven)
         tiers[name] = Tier(verdict, counts_of(tier_results), scope)

@@ -15,6 +15,8 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from msgspec import Meta
 
+from conformance.core.defaults import DEPTHS
+
 JsonValue = Any
 
 
@@ -174,6 +176,7 @@ Acceptance = Annotated[str, _one_of("accepted", "refused")]
 RefusalStatus = Annotated[int, Meta(ge=400, le=409), describe_values("400, 401, 403, 404 or 409")]
 BadCredential = Annotated[str, _one_of("ignored", "checked")]
 Status = Annotated[str, _one_of("active", "revoked", "expired")]
+Depth = Annotated[str, _one_of(*DEPTHS)]
 Scopes = frozenset[Annotated[str, _one_of("webhooks:write", "webhooks:read", "catalog:read", "checkout:quote")]]
 Algorithm = Annotated[
     str,

@@ -32,6 +32,7 @@ from conformance.profile.behavior import (
 from conformance.profile.facts import (
     Command,
     Count,
+    Depth,
     Excludable,
     FileName,
     JsonValue,
@@ -64,6 +65,9 @@ class Limits:
     timeout_s: Annotated[Positive, fact("For one request, in seconds.")] = 10.0
     rate: Annotated[Positive | None, fact("Maximum number of requests a second.")] = None
     max_requests: Annotated[Count, fact("Maximum number in one run.")] = 50_000
+    depth: Annotated[Depth, fact("How much a run asks: a quick one some 600 requests, and it is never conformant.")] = (
+        "standard"
+    )
     concurrency: Annotated[Count | None, fact("Requests in flight at once.")] = None
     deadline_s: Annotated[Positive | None, fact("For the whole run, in seconds.")] = None
     patience_s: Annotated[Seconds, fact("How long a request is repeated while it is answered 429, in seconds.")] = 60.0

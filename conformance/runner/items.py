@@ -63,6 +63,8 @@ class Ending:
 session_key = pytest.StashKey[Session]()
 run_key = pytest.StashKey[Run]()
 ending_key = pytest.StashKey[Ending]()
+left_out_key = pytest.StashKey[list[Instance]]()
+"""What is not run in this depth."""
 
 
 class CheckFailure(Exception):

@@ -36,6 +36,7 @@ from conformance.core.model import Result, Run
 from conformance.core.outcomes import Level, Outcome, Verdict
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile, judge, merge_patch, patched_profile, reference_options
+from conformance.judge.invariant_results import is_binding
 from conformance.reference.random_targets.choices import RandomTarget, target_from
 from conformance.reference.random_targets.legitimate_values import ALL_FACTS
 from conformance.reference.random_targets.profile_writer import profile_of, schemas_of
@@ -43,6 +44,7 @@ from conformance.reference.random_targets.strategy import random_targets
 from conformance.reference.registry import Fault, faults, unknown, variants
 from conformance.runner import embedded_reference as embedded
 from conformance.runner import random_target as random_profile
+from conformance.runner.priority import sort_for_depth
 
 _RED_OUTCOMES = (Outcome.FAILED, Outcome.WARNED)
 RANDOM_TARGETS = 300
@@ -74,6 +76,8 @@ class Row:
     """Of a random target that is not `fine`: each check that prevents it, with its count and its first message."""
     unjudged: tuple[str, ...] = ()
     """The requirements without a judged result, about which a conformant run proves nothing."""
+    found_by: tuple[str, ...] = ()
+    """Of a fault: the ids of the instances of checks that show it, and `control:OPERATION` where a control does."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class Subject:
 
     id: str
     random_target: RandomTarget | None = None
+    depth: str = ""
 
 
 def select_subjects(ids: Sequence[str], *, with_variants: bool, only_random: bool = False) -> list[Subject]:
@@ -122,8 +127,12 @@ def _parse_choices(text: str) -> object:
         raise UsageError(f"the choices are not valid JSON: {error}", where="--draw") from None
 
 
-def judge_subjects(subjects: Sequence[Subject], jobs: int) -> Iterator[Row]:
-    """Yields one row for each subject, in order. Each job is a process with its own reference service."""
+def judge_subjects(subjects: Sequence[Subject], jobs: int, depth: str = "") -> Iterator[Row]:
+    """Yields one row for each subject, in order. Each job is a process with its own reference service.
+
+    `depth` replaces the profile's for faults and variants.
+    """
+    subjects = [replace(subject, depth=depth) for subject in subjects]
     if jobs == 1:
         with _open_bench() as (service, folder):
             yield from (_judge_subject(subject, service, folder) for subject in subjects)
@@ -187,10 +196,10 @@ def _seeded_row(subject: Subject, service: embedded.EmbeddedReference, folder: P
     name = subject.id
     seeded: Any = faults().get(name) or variants()[name]
     started = time.monotonic()
-    options = _run_options(service, name, folder)
+    options = replace(_run_options(service, name, folder), depth=subject.depth)
     profile = patched_profile(options, seeded.profile) if seeded.profile else None
     try:
-        run = judge(options, profile=profile, keep_journal=False)
+        run = judge(options, profile=profile, keep_journal=False, arrange=sort_for_depth)
     except ConformanceError as error:
         return Row(name, seeded.title, seeded.requirement, False, "broken", (), (), 0, 0, 0.0, str(error))
     return _row_of_run(seeded, run, time.monotonic() - started)
@@ -292,10 +301,21 @@ def _row_of_run(seeded: Any, run: Run, seconds: float) -> Row:
         collateral=tuple(sorted(failed - {seeded.requirement})),
         inconclusive=inconclusive_count,
         unjudged=unjudged_requirements(run),
+        found_by=_found_by(run) if isinstance(seeded, Fault) else (),
         requests=run.traffic.requests,
         seconds=round(seconds, 2),
         problem=broken,
     )
+
+
+def _found_by(run: Run) -> tuple[str, ...]:
+    """The instances that failed, or on whose behalf something was sent that violated an invariant."""
+    checks = (r for r in run.results if r.outcome is Outcome.FAILED and not r.check.startswith("invariant::"))
+    found = {f"{r.check}[{r.operation}{'-' * bool(r.case)}{r.case}]" for r in checks}
+    for exchange in run.exchanges:
+        if any(is_binding(finding) for finding in exchange.findings):
+            found.add(f"control:{exchange.operation}" if exchange.check == "control" else exchange.check)
+    return tuple(sorted(found))
 
 
 def unjudged_requirements(run: Run) -> tuple[str, ...]:

@@ -38,13 +38,14 @@ from conformance.runner.items import (
     describe_crash,
     describe_report,
     ending_key,
+    left_out_key,
     report_invariant,
     run_key,
     session_key,
 )
 from conformance.runner.options import pytest_addoption as pytest_addoption
 from conformance.runner.options import read_options
-from conformance.runner.priority import sort_by_priority
+from conformance.runner.priority import select_for_depth, sort_by_priority
 from conformance.runner.sharding import describe_selection, split_items
 
 _CHECKS = Path(conformance.checks.__path__[0])
@@ -118,11 +119,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         dropped = [item for item in items if item.name not in only_names]
         items[:] = [item for item in items if item.name in only_names]
         config.hook.pytest_deselected(items=dropped)
+    kept = select_for_depth([item.instance for item in items if isinstance(item, CheckItem)], run_session)
     if (
         run_session.options.shard and not run_session.previous_segments
     ):  # a resumed run has the open checks of its shard only
         items[:], other_shards = split_items(items, *run_session.options.shard_index)
         config.hook.pytest_deselected(items=other_shards)
+    left_out = [item for item in items if isinstance(item, CheckItem) and item.instance.id not in kept]
+    config.stash[left_out_key] = [item.instance for item in left_out]
+    if left_out:
+        left_out_ids = {item.instance.id for item in left_out}
+        items[:] = [i for i in items if not isinstance(i, CheckItem) or i.instance.id not in left_out_ids]
+        config.hook.pytest_deselected(items=left_out)
     items.sort(key=lambda item: isinstance(item, CheckItem) and item.instance.check.exclusive)
 
 
@@ -175,10 +183,11 @@ def _as_controller(run_session: Session, checks: list[Instance] | None, session:
     try:
         if checks is not None:
             with interrupts.defer_signals():
-                run_session.write_head(checks, describe_selection(run_session, session.config))
+                left_out = session.config.stash[left_out_key]
+                run_session.write_head(checks, describe_selection(run_session, session.config), left_out)
                 if run_session.unreachable:
                     raise run_session.unreachable
-                run_session.start(sort_by_priority(checks) if run_session.options.fail_fast else checks)
+                run_session.start(sort_by_priority(checks) if run_session.has_budget else checks)
                 outcome = yield
         else:
             outcome = yield
@@ -210,9 +219,7 @@ def _as_worker(run_session: Session, checks: list[Instance], config: pytest.Conf
     from conformance.runner.distributed.xdist_scheduling import SECRETS, worker_checks
 
     share = worker_checks(checks, config)
-    run_session.schedule(
-        sort_by_priority(share) if run_session.options.fail_fast else share
-    )  # started by the first item
+    run_session.schedule(sort_by_priority(share) if run_session.has_budget else share)  # started by the first item
     try:
         with interrupts.handle_worker_signals():
             return (yield)

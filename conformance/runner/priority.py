@@ -1,78 +1,223 @@
 """The order in which checks start: the likeliest and cheapest evidence of a fault first.
 
-The instances of `first.json` lead: each finds many faults of the kill matrix with few requests.
-`python -m tests.matrix.count_kills` writes that file. The others are sorted by a rule: checks with few requests
-(`costs.json`) of requirements that many faults violate (`kills.json`) come first, and of each requirement first one
-instance in each case and on each operation. A pure function: it only reorders.
+`evidence.json` says which instances of checks find each known fault; `python -m tests.matrix.count_kills` writes it.
+What a check has found on one operation and in one case, it may find on any other: operations and cases are
+exchangeable, but for the weight that the evidence gives to its own. An instance counts for what the ones before it may
+have missed, for each request that it costs (`costs.json`). A pure function: it only reorders.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
+from heapq import heapify, heappop, heapreplace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from conformance.checks.catalog import KILLS
 from conformance.checks.support.costs import known_costs
 from conformance.checks.support.registry import Instance
+from conformance.core.defaults import QUICK_REQUESTS
+from conformance.engine.session import Session
 
-LEADERS_FILE: Final = Path(__file__).with_name("first.json")
+EVIDENCE_FILE: Final = Path(__file__).with_name("evidence.json")
 _CHAIN_COST: Final = 60.0
+_CONTROL_COST: Final = 1.0
+_BURST_COST: Final = 22.0
+"""Requests that provoke the limit of one operation, which all its exclusive checks share."""
+_CERTAINTY: Final = 0.95
+"""What one instance that found a known fault finds of it again at most: it may show elsewhere."""
+_UNKNOWN: Final = 0.3
+"""The weight of a fault that nobody knows, of each requirement and of each check; a known one has 1."""
 
 
-def sort_by_priority(instances: Iterable[Instance]) -> list[Instance]:
+@dataclass(frozen=True)
+class Weights:
+    """What a fault found on one operation and in one case says of others. They add up to 1."""
+
+    anywhere: float = 0.4
+    """The share of all instances of the check that found it."""
+    same_case: float = 0.4
+    """The share of the instances in this case."""
+    same_operation: float = 0.2
+    """The share of the instances on this operation."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Which instances of one check find one fault: shares from 0 to 1."""
+
+    anywhere: float
+    cases: Mapping[str, float] = field(default_factory=dict)
+    operations: Mapping[str, float] = field(default_factory=dict)
+
+    def likelihood(self, instance: Instance, weights: Weights, known_case: bool) -> float:
+        in_case = self.cases.get(instance.case, 0.0) if known_case else self.anywhere
+        on_operation = self.operations.get(instance.operation.id, 0.0)
+        likelihood = (
+            weights.anywhere * self.anywhere + weights.same_case * in_case + weights.same_operation * on_operation
+        )
+        return min(likelihood, _CERTAINTY)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """`traces`: check -> fault -> what found it; `controls`: operation -> the faults that its control shows."""
+
+    traces: Mapping[str, Mapping[str, Trace]]
+    controls: Mapping[str, frozenset[str]]
+    cases: Mapping[str, frozenset[str]]
+    """Check -> the names of its cases on the reference service."""
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Evidence:
+        traces: dict[str, dict[str, Trace]] = defaultdict(dict)
+        controls: dict[str, set[str]] = defaultdict(set)
+        for fault, found in document["faults"].items():
+            for check, share in found["checks"].items():
+                traces[check][fault] = Trace(share["anywhere"], share["cases"], share["operations"])
+            for operation in found["controls"]:
+                controls[operation].add(fault)
+        return cls(
+            traces,
+            {operation: frozenset(faults) for operation, faults in controls.items()},
+            {check: frozenset(names) for check, names in document["cases"].items()},
+        )
+
+
+@cache
+def known_evidence() -> Evidence:
+    return Evidence.from_json(json.loads(EVIDENCE_FILE.read_text(encoding="utf-8")))
+
+
+def sort_by_priority(instances: Iterable[Instance], evidence: Evidence | None = None) -> list[Instance]:
     """The same instances; exclusive ones last, in their given order."""
-    unsorted = list(instances)
-    ranks = _ranks(unsorted)
-    leading = {name: place for place, name in enumerate(leaders())}
+    given = list(instances)
+    ordinary = [instance for instance in given if not instance.check.exclusive]
+    return [*_Search(ordinary, evidence or known_evidence()).order(), *(i for i in given if i.check.exclusive)]
 
-    def sort_key(instance: Instance) -> tuple[bool, int, float]:
-        if instance.check.exclusive:
-            return True, 0, 0.0
-        return False, leading.get(instance.id, len(leading)), -_faults_per_request(instance, ranks[instance.id])
 
-    return sorted(unsorted, key=sort_key)
+def select_within(instances: Iterable[Instance], budget: float, evidence: Evidence | None = None) -> frozenset[str]:
+    """The ids of the instances that are worth most for about `budget` requests."""
+    search = _Search(list(instances), evidence or known_evidence())
+    return frozenset(instance.id for instance in search.order(budget))
+
+
+def select_for_depth(instances: Sequence[Instance], session: Session) -> frozenset[str]:
+    """The ids of the instances that are run in the depth of a session."""
+    if session.profile.limits.depth != "quick":
+        return frozenset(instance.id for instance in instances)
+    return select_within(instances, QUICK_REQUESTS)
+
+
+def sort_for_depth(session: Session, instances: list[Instance]) -> list[Instance]:
+    """The instances that are run in the depth of a session; by priority where requests or seconds are limited."""
+    kept = select_for_depth(instances, session)
+    selected = [instance for instance in instances if instance.id in kept]
+    return sort_by_priority(selected) if session.has_budget else selected
 
 
 def expected_cost(instance: Instance) -> float:
-    """The expected number of requests, from runs of the reference and its variants, plus one for controls."""
+    """The expected number of requests, from runs of the reference and its variants, without the operation's control."""
+    if instance.check.exclusive:
+        return 0.5
     cost = known_costs().get((instance.check.id, instance.operation.id))
     if cost is None:  # several checks share one walk, which `costs.json` counts for none of them
         return _CHAIN_COST if instance.check.chain else 1.0
-    return 1 + (cost.reads + cost.writes) / max(1, cost.instances)
+    return max(1.0, (cost.reads + cost.writes) / max(1, cost.instances))
 
 
-def _faults_per_request(instance: Instance, rank: int) -> float:
-    """Known faults for each request; less for later instances of a requirement, which rarely find anything new."""
-    return (1 + faults_found()[instance.check.requirement]) / expected_cost(instance) / (1 + rank)
+class _Search:
+    """Chooses one instance after another, each the best for its cost after those before it."""
+
+    def __init__(self, instances: Sequence[Instance], evidence: Evidence, weights: Weights | None = None) -> None:
+        self._evidence = evidence
+        self._doubt: dict[str, float] = {}
+        """By fault: its weight, times the likelihood that no instance so far has found it."""
+        self._prepared: set[tuple[str, bool]] = set()
+        """Operations whose control is proven, or whose limit was provoked."""
+        self._instances = instances
+        self._likelihoods = _likelihoods(instances, evidence, weights or Weights())
+        for likelihoods in self._likelihoods:
+            for fault in likelihoods:
+                self._doubt[fault] = 1.0 if not fault.startswith("?") else _UNKNOWN
+
+    def order(self, budget: float | None = None) -> list[Instance]:
+        """All instances, or those that `budget` requests suffice for: each requirement once, then the best first."""
+        remaining = float("inf") if budget is None else budget
+        asked: set[str] = set()
+        chosen: list[int] = []
+        later = list(range(len(self._instances)))
+        for is_first in (True, False):
+            queue = [(-self._worth(index), index) for index in later]
+            later = []
+            for index in self._best_first(queue):
+                requirement = self._instances[index].check.requirement
+                if is_first and requirement in asked:
+                    later.append(index)
+                elif (cost := self._cost(index)) <= remaining:
+                    asked.add(requirement)
+                    remaining -= cost
+                    self._note(index)
+                    chosen.append(index)
+        return [self._instances[index] for index in chosen]
+
+    def _best_first(self, queue: list[tuple[float, int]]) -> Iterator[int]:
+        """The indices of a list of (negative worth, index). What an instance is worth may fall after each."""
+        heapify(queue)
+        while queue:
+            index = queue[0][1]
+            worth = -self._worth(index)
+            if len(queue) > 1 and (worth, index) > min(queue[1:3]):
+                heapreplace(queue, (worth, index))
+            else:
+                heappop(queue)
+                yield index
+
+    def _setup(self, index: int) -> tuple[str, bool]:
+        instance = self._instances[index]
+        return instance.operation.id, instance.check.exclusive
+
+    def _cost(self, index: int) -> float:
+        instance, setup = self._instances[index], self._setup(index)
+        shared = 0.0 if setup in self._prepared else _BURST_COST if instance.check.exclusive else _CONTROL_COST
+        return expected_cost(instance) + shared
+
+    def _worth(self, index: int) -> float:
+        """Known and unknown faults that are found for each request."""
+        found = sum(self._doubt[fault] * share for fault, share in self._likelihoods[index].items())
+        operation, exclusive = self._setup(index)
+        if not exclusive and (operation, False) not in self._prepared:
+            found += sum(self._doubt.get(fault, 1.0) for fault in self._evidence.controls.get(operation, ()))
+        return found / self._cost(index)
+
+    def _note(self, index: int) -> None:
+        for fault, share in self._likelihoods[index].items():
+            self._doubt[fault] *= 1 - share
+        operation, exclusive = setup = self._setup(index)
+        if setup not in self._prepared and not exclusive:
+            for fault in self._evidence.controls.get(operation, ()):
+                self._doubt[fault] = 0.0
+        self._prepared.add(setup)
 
 
-def _ranks(instances: Sequence[Instance]) -> Mapping[str, int]:
-    """Id of an instance -> its place among those of its requirement; cases and operations alternate, diagonally."""
-    groups: dict[str, list[Instance]] = defaultdict(list)
+def _likelihoods(instances: Sequence[Instance], evidence: Evidence, weights: Weights) -> list[Mapping[str, float]]:
+    """By instance: fault -> the likelihood that it is found. `?NAME` is an unknown fault of a requirement or check."""
+    sizes: dict[str, int] = defaultdict(int)
     for instance in instances:
-        groups[instance.check.requirement].append(instance)
-    ranks: dict[str, int] = {}
-    for group in groups.values():
-        cases = {case: number for number, case in enumerate(dict.fromkeys((i.check.id, i.case) for i in group))}
-        operations = {name: number for number, name in enumerate(dict.fromkeys(i.operation.id for i in group))}
-        size = max(len(cases), len(operations))
-        diagonals = {i.id: (operations[i.operation.id] - cases[i.check.id, i.case]) % size for i in group}
-        ranks |= {i.id: rank for rank, i in enumerate(sorted(group, key=lambda member: diagonals[member.id]))}
-    return ranks
-
-
-@cache
-def faults_found() -> Counter[str]:
-    """Requirement -> the number of known faults that it finds."""
-    faults = json.loads(KILLS.read_text(encoding="utf-8"))["faults"]
-    return Counter(requirement for fault in faults.values() for requirement in fault["by"])
-
-
-@cache
-def leaders() -> tuple[str, ...]:
-    """Ids of the leading instances. Some may not apply to a profile."""
-    return tuple(json.loads(LEADERS_FILE.read_text(encoding="utf-8")))
+        sizes[instance.check.id] += 1
+        sizes[instance.check.requirement] += 1
+    found: list[Mapping[str, float]] = []
+    for instance in instances:
+        known_case = instance.case in evidence.cases.get(instance.check.id, ())
+        likelihoods = {
+            fault: likelihood
+            for fault, trace in evidence.traces.get(instance.check.id, {}).items()
+            if (likelihood := trace.likelihood(instance, weights, known_case))
+        }
+        for name in (instance.check.id, instance.check.requirement):
+            likelihoods[f"?{name}"] = max(0.1, 1 / sizes[name])
+        found.append(likelihoods)
+    return found

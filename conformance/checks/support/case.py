@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from conformance.checks.support.context import Runtime, control_failed, is_read
@@ -142,6 +142,7 @@ class Case:
         statuses = frozenset(accept_statuses)
         answer = await self.runtime.sender.send(request, purpose, accept_statuses=statuses)
         self.runtime.signs.note_write(answer)
+        self.runtime.calls_with_key[request.operation.id] += request.key is not None
         self.answers.append(answer.ref)
         if answer.status in statuses:
             return answer
@@ -241,6 +242,71 @@ class Case:
             raise
         await self.reprove_control(reproof, purpose, answer)
         return answer
+
+    async def repeat_changed(
+        self, change: Callable[[Request], Awaitable[Request]], purpose: str
+    ) -> tuple[Answer, Answer]:
+        """The 200 of a call, and the answer to its changed request under the same key.
+
+        Checks share the call: what they send is refused, so that it leaves the key as it was. Inconclusive where the
+        call is refused.
+        """
+        return await self.runtime.first_calls[self.operation.id].repeat(self, change, purpose)
+
+    async def shared_negative(
+        self,
+        change: Callable[[Request], Request],
+        allowed: Iterable[int],
+        purpose: str,
+        *,
+        message: str = "",
+        any_refusal: bool = False,
+        level: Level | None = None,
+    ) -> Answer:
+        """Like `negative`, with a request and a control that the negatives of this operation share."""
+        allowed = tuple(allowed)
+
+        async def refuse(request: Request) -> Answer:
+            return await self.refusal(
+                change(request),
+                allowed,
+                purpose,
+                message=message,
+                any_refusal=any_refusal,
+                control=request.with_fresh_key(),
+                level=level,
+            )
+
+        return await self.share_control(refuse, purpose)
+
+    async def share_control(self, refuse: Callable[[Request], Awaitable[Answer]], purpose: str) -> Answer:
+        """Sends refusals of a good request, which the negatives of this operation share, as their last control.
+
+        `refuse` gets the request, sends its defects and returns the last answer. It is called again, with a request of
+        its own, where the others' defects or the control leave in doubt why it was refused.
+        """
+
+        async def prove(request: Request) -> Answer:
+            return await self.send(request.with_fresh_key(), "control again")
+
+        answer, proof = await self.runtime.shared_controls[self.operation.id].negative(self.arrange, refuse, prove)
+        if proof is None or not proof.ok:
+            request = await self.arrange()
+            answer = await self._refuse_alone(refuse, request, purpose)
+            await self.reprove_control(request, purpose, answer)
+        elif proof.ref not in self.answers:
+            self.answers.append(proof.ref)
+        return answer
+
+    async def _refuse_alone(
+        self, refuse: Callable[[Request], Awaitable[Answer]], request: Request, purpose: str
+    ) -> Answer:
+        try:
+            return await refuse(request)
+        except Violation as violation:
+            if not violation.answers[-1].ok:
+                await self.reprove_control(request, purpose, violation.answers[-1])
+            raise
 
     async def refusal(
         self,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.checks.support.first_calls import FirstCall
+from conformance.checks.support.shared_controls import SharedControl
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.signs import Signs
 from conformance.client.fixtures import Call, Fixtures, Members
@@ -74,6 +77,12 @@ class Runtime:
     """Results that checks share, by name."""
     signs: Signs = field(default_factory=Signs)
     controls: Controls = field(init=False)
+    shared_controls: dict[str, SharedControl] = field(default_factory=lambda: defaultdict(SharedControl))
+    """By operationId."""
+    first_calls: dict[str, FirstCall] = field(default_factory=lambda: defaultdict(FirstCall))
+    """By operationId."""
+    calls_with_key: Counter[str] = field(default_factory=Counter)
+    """By operationId: the calls with an idempotency key that were answered."""
     _alternatives: dict[str, Alternatives] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

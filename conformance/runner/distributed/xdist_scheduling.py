@@ -23,6 +23,7 @@ from conformance.profile.shares import check_shareable
 from conformance.runner.distributed.controller import Gateways
 from conformance.runner.items import session_key
 from conformance.runner.options import WORKER_INPUT, worker_input
+from conformance.runner.priority import select_for_depth
 from conformance.runner.sharding import describe_selection, split_checks
 
 SECRETS = "conformance_secrets"
@@ -162,7 +163,10 @@ class WorkerShares:
         split_ids = (nodeid.partition("::") for nodeid in nodeids)
         selected_ids = {f"{PurePosixPath(file).stem}::{name}" for file, _, name in split_ids}
         if selected := [instance for instance in self._session.instances if instance.id in selected_ids]:
-            self._session.write_head(selected, describe_selection(self._session, self._config))
+            # what a filter dropped was not left out by the depth
+            is_whole = select_for_depth(self._session.instances, self._session) == selected_ids
+            left_out = [i for i in self._session.instances if i.id not in selected_ids] if is_whole else []
+            self._session.write_head(selected, describe_selection(self._session, self._config), left_out)
 
     @property
     def _session(self) -> Session:

@@ -1,0 +1,117 @@
+"""Negatives that share a control: each sends one defect of the same good request, in turn.
+
+One control after the last of them proves that the request was good throughout: what is refused for another reason than
+its defect would refuse the control too. Where that control fails, each of them is sent again with a control of its own,
+so that one defect is found in one place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from conformance.checks.support.signals import Inapplicable, Violation
+from conformance.client.request import Request
+from conformance.client.response import Answer
+
+_MAX_REFUSALS: Final = 12
+"""Refusals of one request at most: a code or a ticket may expire, and a target may lock what is misused often."""
+
+
+@dataclass(slots=True)
+class _Round:
+    """The negatives between two controls. `proof` is None where they are not proven together."""
+
+    request: Request
+    proof: asyncio.Future[Answer | None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    refusals: int = 0
+
+    @property
+    def is_proven(self) -> bool:
+        proof = self.proof.result() if self.proof.done() else None
+        return proof is not None and proof.ok
+
+    def close(self, proof: Answer | None) -> None:
+        if not self.proof.done():
+            self.proof.set_result(proof)
+
+
+class SharedControl:
+    """The control that negatives of one operation share."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+        self._round: _Round | None = None
+
+    async def negative(
+        self,
+        arrange: Callable[[], Awaitable[Request]],
+        refuse: Callable[[Request], Awaitable[Answer]],
+        prove: Callable[[Request], Awaitable[Answer]],
+    ) -> tuple[Answer, Answer | None]:
+        """The refusal, and the 200 of the control that was sent after it; None where there is none.
+
+        `arrange` provides the good request, `refuse` sends a defect of it, and `prove` the request itself. Raises what
+        they raise, but a violation only where the control after it is answered 200.
+        """
+        await self._begin_turn()
+        try:
+            current = self._round = self._round or _Round(await arrange())
+            answer = await self._refusal(current, refuse, prove)
+            current.refusals += 1
+            if not current.proof.done() and (not self._waiting or current.refusals >= _MAX_REFUSALS):
+                await self._prove(current, prove)
+        finally:
+            self._turn.release()
+        return answer, await asyncio.shield(current.proof)
+
+    async def _begin_turn(self) -> None:
+        self._waiting += 1
+        try:
+            await self._turn.acquire()
+        except asyncio.CancelledError:
+            self._abandon()
+            raise
+        finally:
+            self._waiting -= 1
+
+    async def _refusal(
+        self,
+        current: _Round,
+        refuse: Callable[[Request], Awaitable[Answer]],
+        prove: Callable[[Request], Awaitable[Answer]],
+    ) -> Answer:
+        try:
+            return await refuse(current.request)
+        except Inapplicable:  # nothing was sent
+            if current.refusals and not self._waiting:
+                await self._prove(current, prove)
+            raise
+        except Violation as violation:
+            answer = violation.answers[-1]
+            if answer.ok:  # it took effect, perhaps
+                self._abandon()
+                raise
+            await self._prove(current, prove)
+            if current.is_proven:
+                raise
+            return answer
+        except BaseException:
+            self._abandon()
+            raise
+
+    async def _prove(self, current: _Round, prove: Callable[[Request], Awaitable[Answer]]) -> None:
+        """Ends the round with its control. Raises what `prove` raises; the others are then sent again."""
+        try:
+            current.close(await prove(current.request))
+        finally:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        """Ends the round, without a proof unless it has one: the next negative arranges another request."""
+        if self._round is not None:
+            self._round.close(None)
+        self._round = None
