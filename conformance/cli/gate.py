@@ -10,6 +10,7 @@ import click
 
 from conformance.cli.files import RUN_DIR, echo_lines, echo_wrapped, file_option, today, write_text
 from conformance.cli.options import verbosity_options
+from conformance.core.defaults import DEPTHS
 
 
 @click.command()
@@ -22,6 +23,7 @@ from conformance.cli.options import verbosity_options
     "--allow-incomplete", multiple=True, metavar="ID", help="A requirement that need not be judged; repeatable."
 )
 @file_option("--policy", help="A TOML file with tier, allow_incomplete, strict_waivers and [[waivers]].")
+@click.option("--depth", type=click.Choice(DEPTHS), help="quick: let a run in quick depth pass if nothing was found.")
 @click.option("--strict-waivers", is_flag=True, help="Also fail on a waiver that is expired or excuses nothing.")
 @click.option(
     "--format", "output_format", type=click.Choice(["auto", "text", "github"]), default="auto", help="Output format."
@@ -34,6 +36,7 @@ def gate(
     baseline: Path | None,
     allow_incomplete: tuple[str, ...],
     policy: Path | None,
+    depth: str | None,
     strict_waivers: bool,
     output_format: str,
     json_file: Path | None,
@@ -44,12 +47,14 @@ def gate(
 
     0 passes, 1 a failure, or with --baseline a regression, 3 something required was not judged, 5 the suite erred. The
     decision is the run's own verdict and its scope; what narrows it (a tier, allowed requirements, waivers) is printed.
+    With --depth quick a run in quick depth passes if nothing was found, which is no verdict.
 
     \b
     Examples:
       conformance gate reports/mine-20260102-030405 --tier stable
       conformance gate reports/now --baseline reports/released
       conformance gate reports/now --policy gate.toml --strict-waivers
+      conformance gate reports/now --depth quick
       conformance gate reports/now -q      # the answer, in one line
       conformance gate reports/now -v      # every result of each cause
     """
@@ -66,6 +71,7 @@ def gate(
         allow_incomplete=frozenset(allowed_requirements),
         strict_waivers=strict_waivers or policy_document.get("strict_waivers", False),
         waivers=policy_document.get("waivers", ()),
+        depth=depth or policy_document.get("depth", ""),
     )
     run = load(run_dir)
     decision = decide(run, effective_policy, load(baseline) if baseline else None, today=today())

@@ -44,6 +44,8 @@ OPEN_OUTCOMES = (Outcome.INCONCLUSIVE, Outcome.UNTESTED, Outcome.UNSTATED)
 """Not judged, although that was possible: on a required requirement these outcomes keep a verdict open."""
 WAIVED = "waived"
 """Counted and shown in place of the outcome: a failure or a gap that a waiver accepts."""
+LEFT_OUT = "depth"
+"""The cause of results that the depth of the run left out."""
 BAD_OUTCOMES = (Outcome.FAILED, Outcome.BROKEN)
 JUDGED_OUTCOMES = (Outcome.PASSED, Outcome.FAILED, Outcome.WARNED)
 

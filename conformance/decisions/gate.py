@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from conformance.core.exit_codes import EXIT_CODES
 from conformance.core.model import Result, Run, Scope, Waiver
-from conformance.core.outcomes import JUDGED_OUTCOMES, OPEN_OUTCOMES, Level, Outcome, Verdict
+from conformance.core.outcomes import JUDGED_OUTCOMES, LEFT_OUT, OPEN_OUTCOMES, Level, Outcome, Verdict
 from conformance.judge.scope import by_tier, open_results
 from conformance.judge.verdict import failures, tiers_of, unaccepted_operations, verdict_of, with_states, with_waivers
 
@@ -50,6 +50,8 @@ class Policy:
     strict_waivers: bool = False
     waivers: tuple[Waiver, ...] = ()
     """In addition to the profile's own."""
+    depth: str = ""
+    """`quick`: a run in quick depth passes if nothing was found; it is not conformant for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ class Decision:
     waivers: tuple[Waiver, ...] = ()
     tier: str = ALL
     baseline: bool = False
+    depth: str = ""
+    """The depth in which nothing was found, where that suffices: nothing is said about what it left out."""
 
 
 def decide(run: Run, policy: Policy, baseline: Run | None = None, *, today: str = "") -> Decision:
@@ -98,13 +102,18 @@ def decide(run: Run, policy: Policy, baseline: Run | None = None, *, today: str 
     allowed = tuple(r for r in open_results(results) if r.requirement in policy.allow_incomplete)
     relevant = [result for result in results if not _is_allowed_open(policy, result)]
     verdict = _verdict(run, policy, relevant, waivers, scope)
+    depth = policy.depth if policy.depth == run.depth == "quick" else ""
+    if depth:
+        relevant = _without_left_out(relevant)
+    suffices = bool(depth) and _judge(run, policy, relevant, waivers, scope) is Verdict.CONFORMANT
     decision = Decision(
-        passed=verdict is Verdict.CONFORMANT,
-        exit_code=EXIT_CODES[verdict],
+        passed=suffices or verdict is Verdict.CONFORMANT,
+        exit_code=0 if suffices else EXIT_CODES[verdict],
+        depth=depth if suffices else "",
         verdict=verdict,
         scope=scope,
         obstacles=tuple(_obstacles(relevant)),
-        reasons=(*_incompleteness(run), *_unproven(scope, waivers)),
+        reasons=(*(() if suffices else _incompleteness(run)), *_unproven(scope, waivers)),
         policy=_restrictions(policy),
         excused=tuple((result, waivers[result.waived_by]) for result in relevant if result.waived_by is not None),
         allowed=allowed,
@@ -118,6 +127,16 @@ def decide(run: Run, policy: Policy, baseline: Run | None = None, *, today: str 
     return _strict(decision) if policy.strict_waivers else decision
 
 
+def _without_left_out(results: Sequence[Result]) -> list[Result]:
+    """The results of checks that were run; not of further cases where the depth left out the cases that matter."""
+    cells = {(result.requirement, result.operation) for result in results if result.cause == LEFT_OUT}
+    return [
+        result
+        for result in results
+        if result.cause != LEFT_OUT and not (result.further and (result.requirement, result.operation) in cells)
+    ]
+
+
 def _is_allowed_open(policy: Policy, result: Result) -> bool:
     """Whether the policy allows a result to stay open; an inapplicable further case needs another result."""
     is_open = result.outcome in OPEN_OUTCOMES or result.further
@@ -127,14 +146,19 @@ def _is_allowed_open(policy: Policy, result: Result) -> bool:
 def _verdict(run: Run, policy: Policy, relevant: Sequence[Result], waivers: Sequence[Waiver], scope: Scope) -> Verdict:
     """The run's own verdict, or a worse one; under a restricting policy, the judge's verdict on the remaining
     results."""
+    verdict = _judge(run, policy, relevant, waivers, scope)
+    if _restrictions(policy) and not any(result.cause == LEFT_OUT for result in relevant):
+        return verdict
+    return next(candidate for candidate in _WORST_FIRST if candidate in (verdict, run.verdict))
+
+
+def _judge(run: Run, policy: Policy, relevant: Sequence[Result], waivers: Sequence[Waiver], scope: Scope) -> Verdict:
+    """The judge's verdict on these results alone."""
     whole = run.complete and not run.filtered
     tiers = None
     if policy.tier == ALL:
         tiers = tiers_of(relevant, (), run.operations, waivers, frozenset(scope.proven), whole=whole)
-    verdict = verdict_of(relevant, waivers, whole=whole, unproven=scope.unproven, tiers=tiers)
-    if _restrictions(policy):
-        return verdict
-    return next(candidate for candidate in _WORST_FIRST if candidate in (verdict, run.verdict))
+    return verdict_of(relevant, waivers, whole=whole, unproven=scope.unproven, tiers=tiers)
 
 
 def _restrictions(policy: Policy) -> tuple[str, ...]:
@@ -173,6 +197,8 @@ def _obstacles(results: Sequence[Result]) -> Iterable[Obstacle]:
 
 
 def _incompleteness(run: Run) -> Iterable[str]:
+    if run.depth == "quick":
+        yield "a run in quick depth leaves checks out: --depth quick lets it pass if nothing was found"
     if run.filtered:
         yield "some checks were deselected: a filtered run certifies nothing"
     if run.interrupted:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from conformance.contract import load_contract
 from conformance.core.errors import UsageError
 from conformance.core.model import Waiver
-from conformance.profile.facts import RequirementId, Tier, fact
+from conformance.profile.facts import Depth, RequirementId, Tier, fact
 from conformance.profile.rules import reference_problems
 from conformance.profile.schema import document_schema
 from conformance.profile.source import nearest, raise_first, read_toml
@@ -26,6 +26,7 @@ class Policy:
     tier: Annotated[Tier, fact("stable, candidate or all.")] = ""
     allow_incomplete: Annotated[tuple[RequirementId, ...], fact("Requirements that need not reach a verdict.")] = ()
     strict_waivers: Annotated[bool, fact("Whether a waiver that excuses nothing fails.")] = False
+    depth: Annotated[Depth, fact("`quick`: a run in quick depth passes if nothing was found.")] = "standard"
     waivers: Annotated[tuple[Waiver, ...], fact("Accepted failures.")] = ()
 
 

@@ -119,7 +119,12 @@ def answer(decision: Decision, run: Run) -> str:
     """`✓ passes: https://shop.example is conformant: 20 of 20 operations, ...`, with what narrows the decision."""
     tier = "" if decision.tier == ALL else f" ({decision.tier})"
     mark = "✓ passes" if decision.passed else "✕ is blocked"
-    parts = [f"{mark}: {console_text(one_line(run.target))}{tier} is {decision.verdict}: {decision.scope.summary}"]
+    target = f"{console_text(one_line(run.target))}{tier}"
+    if decision.depth:
+        statement = f"nothing was found at {target} in {decision.depth} depth, which is no verdict"
+    else:
+        statement = f"{target} is {decision.verdict}"
+    parts = [f"{mark}: {statement}: {decision.scope.summary}"]
     if decision.policy:
         parts.append(f"under a policy: {'; '.join(decision.policy)}")
     if decision.baseline:

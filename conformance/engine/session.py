@@ -142,7 +142,7 @@ class Session:
     @cached_property
     def has_budget(self) -> bool:
         """Whether requests, or seconds, may not suffice for all checks, so that their order matters."""
-        if self.options.fail_fast or self.deadline_s is not None or self.profile.limits.depth == "quick":
+        if self.options.fail_fast or self.options.deadline_s is not None or self.profile.limits.depth == "quick":
             return True
         costs = predict(self.instances).values()
         return self.profile.limits.max_requests < sum(cost.reads + cost.writes for cost in costs)

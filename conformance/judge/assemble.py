@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from conformance.core.gc_tuning import reduce_collections
 from conformance.core.model import Exchange, Latency, Result, Run, Traffic
-from conformance.core.outcomes import Outcome
+from conformance.core.outcomes import LEFT_OUT, Outcome
 from conformance.journal.fold import JournalFold, key
 from conformance.journal.journal import NAME
-from conformance.journal.lines import Line, PlannedCheck, RunStarted, TrafficStats
+from conformance.journal.lines import Line, RunStarted, TrafficStats
 from conformance.journal.run_directory import read_lines
 from conformance.journal.segments import Key
 from conformance.judge.causes import causes_of, with_causes
@@ -65,13 +66,15 @@ def _run(fold: JournalFold) -> Run:
         further_members=head.further_members,
     )
     invariants = invariant_results({r.id: r for r in requirements}, evidence, only_judged=head.filtered)
+    is_partial = any(check.left_out for check in head.planned)
+    if is_partial:
+        invariants = [_left_out(result, head.depth) for result in invariants]
     results = with_causes((*check_results, *invariants))
     proven = proven_operations(exchanges)
     unproven = [operation.id for operation in operations if operation.id not in proven]
     waivers = with_states(head.waivers, results, head.started_at[:10], unproven)
     results = with_waivers(results, waivers, unproven)
-    left_out = sum(check.left_out for check in head.planned)
-    whole = not interrupted and not head.filtered and not left_out
+    whole = not interrupted and not head.filtered and not is_partial
     tiers = tiers_of(results, requirements, operations, waivers, proven, whole=whole, depth=head.depth)
     cells = coverage(exchanges, [operation.id for operation in operations])
     return Run(
@@ -108,25 +111,18 @@ def _missing_results(head: RunStarted, results: Mapping[Key, Result], interrupte
     """A result for each planned check that has none."""
     for check in head.planned:
         if key(check) not in results:
-            yield _untested(
-                check,
-                f"left out in {head.depth} depth"
-                if check.left_out
-                else f"not run: {interrupted or 'it has no result'}",
-            )
+            blank = Result(check.check, check.requirement, check.operation, check.case, Outcome.UNTESTED)
+            blank = replace(blank, level=check.level, reproduce=check.reproduce)
+            message = f"not run: {interrupted or 'it has no result'}"
+            yield _left_out(blank, head.depth) if check.left_out else replace(blank, message=message)
 
 
-def _untested(check: PlannedCheck, message: str) -> Result:
-    return Result(
-        check.check,
-        check.requirement,
-        check.operation,
-        check.case,
-        Outcome.UNTESTED,
-        message=message,
-        level=check.level,
-        reproduce=check.reproduce,
-    )
+def _left_out(result: Result, depth: str) -> Result:
+    """A result without evidence, because the depth of the run left out what would have given it."""
+    if result.outcome not in (Outcome.UNTESTED, Outcome.INCONCLUSIVE):
+        return result
+    message = f"left out in {depth} depth" + (f": {result.message}" if result.message else "")
+    return replace(result, outcome=Outcome.UNTESTED, message=message, cause=LEFT_OUT)
 
 
 def _traffic(exchanges: Sequence[Exchange], stats: TrafficStats) -> Traffic:

@@ -9,7 +9,7 @@ have missed, for each request that it costs (`costs.json`). A pure function: it 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -138,6 +138,8 @@ class _Search:
         """By fault: its weight, times the likelihood that no instance so far has found it."""
         self._prepared: set[tuple[str, bool]] = set()
         """Operations whose control is proven, or whose limit was provoked."""
+        self._uses: Counter[str] = Counter()
+        """By operation: the requirements that are asked of it first, so that they are spread over all operations."""
         self._instances = instances
         self._likelihoods = _likelihoods(instances, evidence, weights or Weights())
         for likelihoods in self._likelihoods:
@@ -148,9 +150,12 @@ class _Search:
         """All instances, or those that `budget` requests suffice for: each requirement once, then the best first."""
         remaining = float("inf") if budget is None else budget
         asked: set[str] = set()
+        self._uses.clear()
         chosen: list[int] = []
         later = list(range(len(self._instances)))
         for is_first in (True, False):
+            if not is_first:
+                self._uses.clear()
             queue = [(-self._worth(index), index) for index in later]
             later = []
             for index in self._best_first(queue):
@@ -160,6 +165,8 @@ class _Search:
                 elif (cost := self._cost(index)) <= remaining:
                     asked.add(requirement)
                     remaining -= cost
+                    if is_first:
+                        self._uses[self._instances[index].operation.id] += 1
                     self._note(index)
                     chosen.append(index)
         return [self._instances[index] for index in chosen]
@@ -191,7 +198,7 @@ class _Search:
         operation, exclusive = self._setup(index)
         if not exclusive and (operation, False) not in self._prepared:
             found += sum(self._doubt.get(fault, 1.0) for fault in self._evidence.controls.get(operation, ()))
-        return found / self._cost(index)
+        return found / self._cost(index) / (1 + self._uses[operation])
 
     def _note(self, index: int) -> None:
         for fault, share in self._likelihoods[index].items():
