@@ -71,10 +71,12 @@ def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None
       conformance report reports/mine-20260102-030405
       conformance report reports/mine-20260102-030405 --format html -o /tmp/page
     """
+    from conformance.decisions.previous_run import with_previous_run
     from conformance.judge.assemble import load
     from conformance.reports import write_reports
 
-    _echo(str(path) for path in write_reports(load(run_dir), output or run_dir, formats or None))
+    run = with_previous_run(load(run_dir), run_dir)
+    _echo(str(path) for path in write_reports(run, output or run_dir, formats or None))
 
 
 @click.command()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from conformance.core.changes import PreviousRun
 from conformance.core.messages import without_operation
 from conformance.core.outcomes import OPEN_OUTCOMES, Level, Outcome, Stability, Verdict
 
@@ -381,3 +382,5 @@ class Run:
     schema_version: int = SCHEMA_VERSION
     exchanges: Sequence[Exchange] = ()
     """Recorded in the journal, not in run.json."""
+    previous: PreviousRun | None = None
+    """The comparison with the previous run of the reports folder; not in run.json."""

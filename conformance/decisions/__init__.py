@@ -13,5 +13,6 @@ __all__ = [
     "history",
     "history_report",
     "merge",
+    "previous_run",
     "rerun",
 ]
