@@ -7,21 +7,14 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from conformance.core.defaults import CERTIFICATE_DAYS
 
-if TYPE_CHECKING:
-    from conformance.core.model import Run
-    from conformance.decisions.behaviour import Behaviour
-
 RUN_DIR = click.argument("run_dir", type=click.Path(path_type=Path))
 
-
-_PARALLEL_FROM: Final = 4
-"""From this number of runs on, reading them in parallel is faster."""
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -261,9 +254,11 @@ def compare(
 ) -> None:
     """Compare runs with the first of them: run folders, or profiles, which are run first with the same seed.
 
+    A run that cannot be read is named, and the exit code is 2.
+
     \b
-    Kinds: regressed, "newly inconclusive", fixed, "caused by the profile", "status chosen",
-    "error shape", members, types, headers, warning, latency.
+    Kinds: regressed, "newly inconclusive", fixed, waived, "caused by the profile",
+    "status chosen", "error shape", members, types, headers, warning, latency.
 
     \b
     Examples:
@@ -274,7 +269,7 @@ def compare(
     from conformance.core.errors import UsageError
     from conformance.decisions import comparison_report
     from conformance.decisions.comparison import Kind
-    from conformance.decisions.comparison import compare as compare_runs
+    from conformance.decisions.comparison_runs import compare_folders
 
     kinds = [kind.value for kind in Kind]
     for word in fail_on:
@@ -283,42 +278,14 @@ def compare(
     if len(runs) < 2:
         raise UsageError("there is nothing to compare with", hint="name two runs, or two profiles")
     folders = _run_profiles(runs, seed)
-    runs_with_behaviour = _load_runs(folders)
-    comparison = compare_runs(
-        [run for run, _ in runs_with_behaviour],
-        [folder.name for folder in folders],
-        force=force,
-        known_behaviours=[behaviour for _, behaviour in runs_with_behaviour],
-    )
+    comparison = compare_folders(folders, force=force, page=html_file)
     _echo(comparison_report.lines(comparison))
     _write_text(html_file, comparison_report.html(comparison) if html_file else "")
     _write_text(json_file, comparison_report.as_json(comparison) if json_file else "")
     _write_text(markdown_file, comparison_report.markdown(comparison) if markdown_file else "")
     found_kinds = {kind.value for kind in comparison.kinds()}
-    sys.exit(1 if found_kinds & set(fail_on) or (found_kinds and "any" in fail_on) else 0)
-
-
-def _load_runs(folders: list[Path]) -> list[tuple[Run, Behaviour]]:
-    """Each run without its exchanges, and its behaviour; many runs are read in parallel."""
-    if len(folders) < _PARALLEL_FROM or (os.cpu_count() or 1) == 1:
-        return [_load_run(folder) for folder in folders]
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    from conformance.core.environ import safe_import_path
-
-    with safe_import_path(), ProcessPoolExecutor(min(4, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
-        return list(pool.map(_load_run, folders))
-
-
-def _load_run(folder: Path) -> tuple[Run, Behaviour]:
-    from dataclasses import replace
-
-    from conformance.decisions.behaviour import behaviour
-    from conformance.judge.assemble import load
-
-    run = load(folder)
-    return replace(run, exchanges=()), behaviour(run)
+    is_failure = bool(found_kinds & set(fail_on) or (found_kinds and "any" in fail_on))
+    sys.exit(1 if is_failure else UsageError.exit_code if comparison.unread else 0)
 
 
 def _run_profiles(paths: tuple[Path, ...], seed: int) -> list[Path]:
@@ -359,7 +326,7 @@ def history(folder: Path, html_file: Path | None, json_file: Path | None) -> Non
 
     trends, unread = read_history(folder)
     _echo(history_report.lines(trends, unread))
-    _write_text(html_file, history_report.html(trends, unread) if html_file else "")
+    _write_text(html_file, history_report.html(trends, unread, folder, html_file) if html_file else "")
     _write_text(json_file, history_report.as_json(trends, unread) if json_file else "")
 
 

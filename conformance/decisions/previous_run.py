@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
 
 from conformance.core.changes import PreviousRun
 from conformance.core.errors import ConformanceError
 from conformance.core.model import Run
 from conformance.decisions.changes import changes_between
-from conformance.decisions.run_folders import is_same_target, reports_folder, run_files
+from conformance.decisions.run_folders import is_same_target, page_link, reports_folder, run_files
 from conformance.reports.runjson import RunIdentity, load_identity, load_run
 from conformance.reports.shaping.text import one_line
 
@@ -34,7 +33,8 @@ def with_previous_run(run: Run, directory: Path) -> Run:
             except ConformanceError as error:
                 unread.append(_problem(path, folder, error))
                 continue
-            changes = replace(changes_between(before, run), folder=path.parent.name, link=_link(path.parent, directory))
+            link = page_link(path.parent, directory / _PAGE)
+            changes = replace(changes_between(before, run), folder=path.parent.name, link=link)
             return replace(run, previous=PreviousRun(changes, tuple(unread)))
     except OSError as error:
         unread.append(f"the reports folder: {error.strerror or 'it cannot be read'}")
@@ -73,11 +73,3 @@ def _is_same(identity: RunIdentity, run: Run) -> bool:
 
 def _problem(path: Path, folder: Path, error: ConformanceError) -> str:
     return one_line(f"{path.parent.relative_to(folder)}: {error.message}", 300)
-
-
-def _link(before: Path, directory: Path) -> str:
-    """The relative address of the previous page, where it stands beside this one."""
-    page = before / _PAGE
-    if before.parent != directory.resolve().parent or not page.is_file():
-        return ""
-    return quote(f"../{before.name}/{_PAGE}")

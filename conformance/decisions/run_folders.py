@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from conformance.journal.journal import NAME as JOURNAL
 from conformance.reports.runjson import FILE
@@ -26,6 +27,14 @@ def run_files(folder: Path) -> list[Path]:
     return sorted(path for prefix in ("*/", _OF_SEVERAL_TARGETS) for path in folder.glob(prefix + FILE))
 
 
+def page_link(folder: Path, page: Path | None) -> str:
+    """The relative address of a run's page from another page; empty where one of the two is missing."""
+    target = folder / "report.html"
+    if page is None or not target.is_file():
+        return ""
+    return quote(os.path.relpath(target.resolve(), page.resolve().parent))
+
+
 def folders_without_report(folder: Path) -> list[Path]:
     """The folders of runs that were killed before their reports were written, or still run."""
     journals = (path for prefix in ("*/", _OF_SEVERAL_TARGETS) for path in folder.glob(prefix + JOURNAL))
@@ -34,7 +43,11 @@ def folders_without_report(folder: Path) -> list[Path]:
 
 def is_same_target(first: str, second: str) -> bool:
     """Whether two base URLs are of one target. On the loopback interface, a port may be another one in each run."""
-    return first == second or (_is_loopback(first) and _is_loopback(second))
+    return first == second or (
+        _is_loopback(first)
+        and _is_loopback(second)
+        and urlsplit(first).path.rstrip("/") == urlsplit(second).path.rstrip("/")
+    )
 
 
 def _is_loopback(url: str) -> bool:

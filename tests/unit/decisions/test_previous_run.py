@@ -132,6 +132,7 @@ def test_no_text_of_another_run_acts(tmp_path: Path) -> None:
         ("http://127.0.0.1:8001", "http://127.0.0.1:9002", True),
         ("http://localhost:8001", "http://[::1]:9002", True),
         ("http://127.0.0.1:8001", "https://a.test", False),
+        ("http://127.0.0.1:8001/a", "http://127.0.0.1:8001/b", False),
         ("http://[", "http://a.test", False),
     ],
 )
