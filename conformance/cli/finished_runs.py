@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,12 +17,7 @@ from conformance.cli.files import write_text as _write_text
 from conformance.cli.options import verbosity_options
 
 if TYPE_CHECKING:
-    from conformance.core.model import Run
     from conformance.core.run_options import RunOptions
-    from conformance.decisions.behaviour import Behaviour
-
-_PARALLEL_FROM: Final = 4
-"""From this number of runs on, reading them in parallel is faster."""
 
 
 @click.command()
@@ -38,10 +32,12 @@ def report(run_dir: Path, formats: tuple[str, ...], output: Path | None) -> None
       conformance report reports/mine-20260102-030405
       conformance report reports/mine-20260102-030405 --format html -o /tmp/page
     """
+    from conformance.decisions.previous_run import with_previous_run
     from conformance.judge.assemble import load
     from conformance.reports import write_reports
 
-    _echo(str(path) for path in write_reports(load(run_dir), output or run_dir, formats or None))
+    run = with_previous_run(load(run_dir), run_dir)
+    _echo(str(path) for path in write_reports(run, output or run_dir, formats or None))
 
 
 @click.command()
@@ -94,9 +90,11 @@ def compare(
 ) -> None:
     """Compare runs with the first of them: run folders, or profiles, which are run first with the same seed.
 
+    A run that cannot be read is named, and the exit code is 2.
+
     \b
-    Kinds: regressed, "newly inconclusive", waived, fixed, "caused by the profile", "status chosen",
-    "error shape", members, types, headers, warning, latency.
+    Kinds: regressed, "newly inconclusive", waived, fixed, "caused by the profile",
+    "status chosen", "error shape", members, types, headers, warning, latency.
 
     \b
     Examples:
@@ -109,19 +107,13 @@ def compare(
     from conformance.core.errors import UsageError
     from conformance.core.run_options import RunOptions
     from conformance.decisions import comparison_report
-    from conformance.decisions.comparison import compare as compare_runs
+    from conformance.decisions.comparison_runs import compare_folders
 
     _require_kinds(fail_on)
     if len(runs) < 2:
         raise UsageError("there is nothing to compare with", hint="name two runs, or two profiles")
     folders = _run_profiles(runs, RunOptions(seed=seed, quiet=quiet, verbose=verbose))
-    runs_with_behaviour = _load_runs(folders)
-    comparison = compare_runs(
-        [run for run, _ in runs_with_behaviour],
-        [folder.name for folder in folders],
-        force=force,
-        known_behaviours=[behaviour for _, behaviour in runs_with_behaviour],
-    )
+    comparison = compare_folders(folders, force=force, page=html_file)
     echo_wrapped(
         [comparison_report.answer(comparison)] if quiet else comparison_report.lines(comparison, verbose=verbose)
     )
@@ -129,7 +121,8 @@ def compare(
     _write_text(json_file, comparison_report.as_json(comparison) if json_file else "")
     _write_text(markdown_file, comparison_report.markdown(comparison) if markdown_file else "")
     found_kinds = {kind.value for kind in comparison.kinds()}
-    sys.exit(1 if found_kinds & set(fail_on) or (found_kinds and "any" in fail_on) else 0)
+    is_failure = bool(found_kinds & set(fail_on) or (found_kinds and "any" in fail_on))
+    sys.exit(1 if is_failure else UsageError.exit_code if comparison.unread else 0)
 
 
 def _require_kinds(words: tuple[str, ...]) -> None:
@@ -141,27 +134,6 @@ def _require_kinds(words: tuple[str, ...]) -> None:
     for word in words:
         if word not in (*kinds, "any"):
             raise UsageError(f"unknown kind {word!r}", where="--fail-on", hint=f"any, {', '.join(kinds)}")
-
-
-def _load_runs(folders: list[Path]) -> list[tuple[Run, Behaviour]]:
-    """Each run without its exchanges, and its behaviour; many runs are read in parallel."""
-    if len(folders) < _PARALLEL_FROM or (os.cpu_count() or 1) == 1:
-        return [_load_run(folder) for folder in folders]
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    from conformance.core.environ import safe_import_path
-
-    with safe_import_path(), ProcessPoolExecutor(min(4, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
-        return list(pool.map(_load_run, folders))
-
-
-def _load_run(folder: Path) -> tuple[Run, Behaviour]:
-    from conformance.decisions.behaviour import behaviour
-    from conformance.judge.assemble import load
-
-    run = load(folder)
-    return replace(run, exchanges=()), behaviour(run)
 
 
 def _run_profiles(paths: tuple[Path, ...], options: RunOptions) -> list[Path]:
@@ -205,7 +177,7 @@ def history(folder: Path, html_file: Path | None, json_file: Path | None) -> Non
 
     trends, unread = read_history(folder)
     _echo(history_report.lines(trends, unread))
-    _write_text(html_file, history_report.html(trends, unread) if html_file else "")
+    _write_text(html_file, history_report.html(trends, unread, folder, html_file) if html_file else "")
     _write_text(json_file, history_report.as_json(trends, unread) if json_file else "")
 
 

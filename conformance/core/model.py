@@ -7,8 +7,9 @@ reads no clock, file or network.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from conformance.core.changes import PreviousRun
 from conformance.core.messages import without_operation
 from conformance.core.outcomes import OPEN_OUTCOMES, WAIVED, Level, Outcome, Stability, Verdict
 
@@ -311,6 +312,16 @@ class ProfileInfo:
     name: str
     digest: str
     path: str = ""
+    lines: Mapping[str, int] = field(default_factory=dict)
+    """The line of each table and of its keys in the file: `search.page_base` -> 42, the first line is 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePlace:
+    """A place in the profile's file: a dotted key, and its line from 1."""
+
+    key: str
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +344,8 @@ class Cause:
     """The index in the run's `waivers`, where these results are waived."""
     waiver: str = ""
     """TOML that waives these results alone, to be completed."""
+    places: tuple[ProfilePlace, ...] = ()
+    """Where the profile states what it is about, the most specific place first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,3 +405,5 @@ class Run:
     schema_version: int = SCHEMA_VERSION
     exchanges: Sequence[Exchange] = ()
     """Recorded in the journal, not in run.json."""
+    previous: PreviousRun | None = None
+    """The comparison with the previous run of the reports folder; not in run.json."""

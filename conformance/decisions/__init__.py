@@ -6,6 +6,7 @@ __all__ = [
     "certificate",
     "comparison",
     "comparison_report",
+    "comparison_runs",
     "explain_failure",
     "gate",
     "gate_policy",
@@ -13,5 +14,6 @@ __all__ = [
     "history",
     "history_report",
     "merge",
+    "previous_run",
     "rerun",
 ]

@@ -56,6 +56,8 @@ class Environment:
     """The scope of the verdict."""
     started_at: str
     suite: str
+    link: str = ""
+    """The relative address of its page, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class Difference:
     case: str = ""
     before: str = ""
     after: str = ""
+    cause: str = ""
+    """The title of the cause of a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,8 @@ class Comparison:
     operations: tuple[OperationInfo, ...]
     incomparable: tuple[str, ...] = ()
     """What cannot be compared, where the comparison was forced."""
+    unread: tuple[str, ...] = ()
+    """The runs that could not be read, with the reason."""
 
     def kinds(self) -> dict[Kind, int]:
         """How many differences there are of each kind that occurs."""
@@ -96,10 +102,11 @@ def compare(
     *,
     force: bool = False,
     known_behaviours: Sequence[Behaviour] | None = None,
+    links: Sequence[str] = (),
 ) -> Comparison:
     """Compares each run with the first. Raises UsageError where their checks differ, unless forced.
 
-    `known_behaviours`: the behaviour of each run, where it was computed before.
+    `known_behaviours`: the behaviour of each run, where it was computed before. `links`: the addresses of their pages.
     """
     first = runs[0]
     incomparable = tuple(_incomparable(runs))
@@ -115,6 +122,7 @@ def compare(
             scope=run.scope.summary,
             started_at=run.started_at,
             suite=run.suite.version,
+            link=links[index] if links else "",
         )
         for index, (run, name) in enumerate(zip(runs, names, strict=True))
     )
@@ -153,6 +161,7 @@ def _outcomes(environment: str, first: Run, other: Run) -> Iterator[Difference]:
     """Differences of outcomes. Cases that only one profile has are reported once for each requirement."""
     before, after = _by_key(first.results), _by_key(other.results)
     profiles_differ = first.profile.digest != other.profile.digest
+    titles = {cause.id: cause.title for cause in other.causes}
     reported_places = set()
     for key in {**before, **after}:
         baseline, current = before.get(key), after.get(key)
@@ -175,6 +184,7 @@ def _outcomes(environment: str, first: Run, other: Run) -> Iterator[Difference]:
             case=result.case,
             before=baseline.counted_as if baseline else "",
             after=current.counted_as if current else "",
+            cause=titles.get(current.cause, "") if current and kind in (Kind.REGRESSED, Kind.WAIVED) else "",
         )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from msgspec import to_builtins
 
+from conformance.core.messages import without_operation
 from conformance.core.outcomes import Outcome
 from conformance.decisions.comparison import CONFORM, Comparison, Difference, Kind
 from conformance.decisions.html_page import page
@@ -16,7 +19,11 @@ from conformance.reports.shaping.text import clean, dumps, map_strings, one_line
 from conformance.reports.summary import code, escape
 
 _MAX_LINES = 40
+MAX_ROWS = 60
+"""Rows of one kind of difference on the page."""
 _GRAVE = (Kind.REGRESSED, Kind.OPEN)
+_COUNTED = (*_GRAVE, Kind.FIXED, Kind.WAIVED)
+"""Kinds that the head of the page counts for each run."""
 _SHORT: Mapping[Kind, str] = {
     Kind.REGRESSED: "✕ regressed",
     Kind.OPEN: "? open",
@@ -44,6 +51,8 @@ def lines(comparison: Comparison, *, verbose: bool = False) -> Iterator[str]:
         )
     for text in comparison.incomparable:
         yield f"! not comparable: {text}"
+    for problem in comparison.unread:
+        yield f"! not read: {clean(problem)}"
     yield ""
     for kind, found in groupby(comparison.differences, key=lambda d: d.kind):
         differences = list(found)
@@ -111,6 +120,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "schema_version": 1,
         "environments": [to_builtins(environment) for environment in comparison.environments],
         "incomparable": list(comparison.incomparable),
+        "unread": list(comparison.unread),
         "counts": {kind.value: count for kind, count in comparison.kinds().items()},
         "differences": [
             {**to_builtins(difference), "both_conform": CONFORM[difference.kind]}
@@ -145,6 +155,7 @@ def markdown(comparison: Comparison) -> str:
         for e in comparison.environments
     ]
     parts += ["", *(f"> **not comparable:** {escape(text)}" for text in comparison.incomparable)]
+    parts += [f"> **not read:** {code(problem)}" for problem in comparison.unread]
     rows = [row for row in table(comparison) if row["differs"]]
     if rows:
         parts += ["", "| requirement | operation | " + " | ".join(letters) + " |", "|---|---|" + "---|" * len(letters)]
@@ -169,14 +180,70 @@ def _free(differences: Sequence[Difference]) -> list[tuple[str, str, list[str]]]
 
 
 def html(comparison: Comparison) -> str:
-    """One page without network access."""
-    rows = table(comparison)
+    """One page without network access, what regressed first."""
+    rows = sorted(table(comparison), key=_severity)
     return page(
         "comparison.html.j2",
         comparison=comparison,
         rows=rows,
         differing=sum(row["differs"] for row in rows),
         free=_free([difference for difference in comparison.differences if not difference.requirement]),
+        groups=groups(comparison),
+        counts=_counts(comparison),
         summary=answer(comparison),
         grave=[kind.value for kind in _GRAVE],
+        rows_of_a_kind=MAX_ROWS,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Equal differences of one requirement: the environments and operations that have them, and how many they are."""
+
+    requirement: str
+    change: str
+    text: str
+    environments: tuple[str, ...]
+    operations: tuple[str, ...]
+    results: int
+
+
+def groups(comparison: Comparison) -> list[tuple[Kind, list[Row]]]:
+    """The differences of results by kind, the most severe first, with one row for those that differ in one way."""
+    found: dict[Kind, dict[tuple[str, str, str], list[Difference]]] = {}
+    for difference in comparison.differences:
+        if difference.requirement:
+            text = one_line(difference.cause or without_operation(difference.text, difference.operation), 400)
+            change = f"{difference.before or 'nothing'} → {difference.after or 'nothing'}"
+            rows = found.setdefault(difference.kind, {})
+            rows.setdefault((difference.requirement, change, text), []).append(difference)
+    return [
+        (kind, sorted((_row(*key, members) for key, members in found[kind].items()), key=lambda row: -row.results))
+        for kind in Kind
+        if kind in found
+    ]
+
+
+def _row(requirement: str, change: str, text: str, members: Sequence[Difference]) -> Row:
+    environments = dict.fromkeys(difference.environment for difference in members)
+    operations = dict.fromkeys(difference.operation for difference in members if difference.operation)
+    return Row(requirement, change, text, tuple(environments), tuple(operations), len(members))
+
+
+def _counts(comparison: Comparison) -> dict[str, str]:
+    """By an environment's letter: its differences that matter most, in words."""
+    kinds = Counter((difference.environment, difference.kind) for difference in comparison.differences)
+    found = {}
+    for environment in comparison.environments[1:]:
+        counts = [
+            (kind, kinds[environment.letter, kind]) for kind in (Kind.REGRESSED, Kind.OPEN, Kind.FIXED, Kind.WAIVED)
+        ]
+        text = ", ".join(f"{count:,} {kind}" for kind, count in counts if count)
+        found[environment.letter] = text or "no result regressed"
+    return found
+
+
+def _severity(row: Mapping[str, Any]) -> int:
+    """The place of a row of the matrix: by its most severe difference."""
+    order = list(Kind)
+    return min((order.index(cell["kind"]) for cell in row["cells"] if cell["kind"]), default=len(order))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.model import Run
-from conformance.core.outcomes import Outcome
-from conformance.journal.journal import NAME as JOURNAL
+from conformance.core.outcomes import JUDGED_OUTCOMES, OPEN_OUTCOMES, Outcome
+from conformance.decisions.run_folders import folders_without_report, run_files
 from conformance.reports.runjson import FILE, load_run
 
 
@@ -18,6 +19,9 @@ class Point:
     """One run of a target."""
 
     folder: str
+    """Relative to the reports folder."""
+    target: str
+    """Its address."""
     started_at: str
     verdict: str
     tiers: Mapping[str, str]
@@ -30,23 +34,39 @@ class Point:
     newly_failed: tuple[str, ...] = ()
     """Requirements that failed here and not in the run before."""
     newly_passed: tuple[str, ...] = ()
+    """Requirements that failed in the run before, and were judged here without a failure."""
+    failed: int = 0
+    """Failed results that no waiver accepts."""
+    open: int = 0
+    waived: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """All runs of one target under one profile, the oldest first."""
+    """All runs of one target, the oldest first. Its name is that of its profile."""
 
-    target: str
     profile: str
+    targets: tuple[str, ...]
+    """Its addresses, the last one first."""
     points: tuple[Point, ...]
+
+    @property
+    def target(self) -> str:
+        """The address of the last run."""
+        return self.targets[0]
+
+    @property
+    def regressions(self) -> tuple[str, ...]:
+        """The requirements that fail in the last run and did not in the run before."""
+        return self.points[-1].newly_failed
 
 
 def history(folder: Path) -> tuple[list[Trend], list[str]]:
-    """The trends of the run folders below a folder, and the problems of unreadable ones.
+    """The trends of the run folders below a folder, those that regressed first, and the problems of unreadable ones.
 
     Raises UsageError where there is no run at all.
     """
-    runs: dict[tuple[str, str], list[tuple[Path, Run]]] = {}
+    runs: dict[str, list[tuple[str, Run]]] = {}
     problems = []
     for path in _run_files(folder):
         try:
@@ -54,47 +74,46 @@ def history(folder: Path) -> tuple[list[Trend], list[str]]:
         except ConformanceError as error:
             problems.append(str(error))
             continue
-        runs.setdefault((run.profile.name, run.target), []).append((path.parent, run))
+        runs.setdefault(run.profile.name, []).append((path.parent.relative_to(folder).as_posix(), run))
     problems += [
-        f"{path}: holds no {FILE} (`conformance report {path}` makes it)" for path in _folders_without_report(folder)
+        f"{path}: holds no {FILE} (`conformance report {path}` makes it)" for path in folders_without_report(folder)
     ]
     if not runs:
         detail = f" that can be read, of {len(problems)}: {problems[0]}" if problems else ""
         raise UsageError(
             f"holds no run{detail}", where=str(folder), hint="name the folder that contains the run folders"
         )
-    trends = [_trend(target, profile, target_runs) for (profile, target), target_runs in sorted(runs.items())]
-    return trends, problems
+    trends = [_trend(profile, target_runs) for profile, target_runs in sorted(runs.items())]
+    return sorted(trends, key=lambda trend: not trend.regressions), problems
 
 
-def _run_files(folder: Path) -> Iterator[Path]:
+def _run_files(folder: Path) -> list[Path]:
+    """Of the runs in a folder, or of the one run that it is."""
     try:
-        yield from sorted(path for pattern in (FILE, f"*/{FILE}") for path in folder.glob(pattern))
+        return [path for path in (folder / FILE,) if path.exists()] + run_files(folder)
     except OSError as error:
         raise UsageError(error.strerror or "cannot be read", where=str(folder)) from None
 
 
-def _folders_without_report(folder: Path) -> list[Path]:
-    """The folders of runs that were killed before their reports were written."""
-    journals = (path for pattern in (JOURNAL, f"*/{JOURNAL}") for path in folder.glob(pattern))
-    return sorted(path.parent for path in journals if not (path.parent / FILE).exists())
-
-
-def _trend(target: str, profile: str, runs: Sequence[tuple[Path, Run]]) -> Trend:
-    by_date = sorted(runs, key=lambda pair: (pair[1].started_at, pair[0].name))
+def _trend(profile: str, runs: Sequence[tuple[str, Run]]) -> Trend:
+    by_date = sorted(runs, key=lambda pair: (pair[1].started_at, pair[0]))
     points, before = [], None
-    for path, run in by_date:
-        points.append(_point(path, run, before))
+    for folder, run in by_date:
+        points.append(_point(folder, run, before))
         before = run
-    return Trend(target, profile, tuple(points))
+    targets = dict.fromkeys(run.target for _, run in reversed(by_date))
+    return Trend(profile, tuple(targets), tuple(points))
 
 
-def _point(path: Path, run: Run, before: Run | None) -> Point:
+def _point(folder: str, run: Run, before: Run | None) -> Point:
     latency = run.traffic.latency.get("")
-    failed = {row.id for row in run.requirements if row.counted_as == Outcome.FAILED}
-    earlier = {row.id for row in before.requirements if row.counted_as == Outcome.FAILED} if before else failed
+    failed = _failed_requirements(run)
+    earlier = _failed_requirements(before) if before else failed
+    judged = {row.id for row in run.requirements if row.outcome in JUDGED_OUTCOMES}
+    unwaived = Counter(result.outcome for result in run.results if result.waived_by is None)
     return Point(
-        folder=path.name,
+        folder=folder,
+        target=run.target,
         started_at=run.started_at,
         verdict=run.verdict.value,
         tiers={name: tier.verdict.value for name, tier in run.tiers.items()},
@@ -104,5 +123,13 @@ def _point(path: Path, run: Run, before: Run | None) -> Point:
         p99_ms=latency.p99 if latency else None,
         checks=run.suite.checks[:12],
         newly_failed=tuple(sorted(failed - earlier)),
-        newly_passed=tuple(sorted(earlier - failed)),
+        newly_passed=tuple(sorted((earlier - failed) & judged)),
+        failed=unwaived[Outcome.FAILED],
+        open=sum(unwaived[outcome] for outcome in OPEN_OUTCOMES),
+        waived=sum(result.waived_by is not None for result in run.results),
     )
+
+
+def _failed_requirements(run: Run) -> set[str]:
+    failures = (Outcome.FAILED, Outcome.BROKEN)
+    return {result.requirement for result in run.results if result.outcome in failures and result.waived_by is None}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import to_builtins
 
-from conformance.core.outcomes import OPEN_OUTCOMES
 from conformance.decisions.history import Trend
 from conformance.decisions.html_page import page
-from conformance.reports.shaping.text import clean, dumps, map_strings, utf8
+from conformance.decisions.run_folders import page_link
+from conformance.reports.shaping.text import clean, dumps, map_strings, plural, utf8
 
 _HEAD = f"  {'began':20}  {'verdict':13}  {'failed':>6}  {'open':>5}  {'requests':>8}  {'p50':>8}  {'p99':>8}  changed"
 
@@ -18,15 +19,15 @@ _HEAD = f"  {'began':20}  {'verdict':13}  {'failed':>6}  {'open':>5}  {'requests
 def lines(trends: Sequence[Trend], unread: Sequence[str] = ()) -> Iterator[str]:
     """A table for each target, the newest run last."""
     for trend in trends:
-        yield f"{clean(trend.profile)}  {clean(trend.target)}"
+        yield f"{clean(trend.profile)}  {clean(_addresses(trend))}"
+        if trend.regressions:
+            yield f"  regressed in the last run: {' '.join(trend.regressions[:8])}"
         yield _HEAD
         for point in trend.points:
-            counts = point.counts
-            open_count = sum(counts.get(outcome, 0) for outcome in OPEN_OUTCOMES)
             p50, p99 = (f"{value:.1f} ms" if value is not None else "–" for value in (point.p50_ms, point.p99_ms))
             changes = [f"+{name}" for name in point.newly_failed] + [f"-{name}" for name in point.newly_passed]
             yield (
-                f"  {point.started_at:20}  {point.verdict:13}  {counts.get('failed', 0):6,}  {open_count:5,}  "
+                f"  {point.started_at:20}  {point.verdict:13}  {point.failed:6,}  {point.open:5,}  "
                 f"{point.requests:8,}  {p50:>8}  {p99:>8}  {' '.join(changes[:8])}".rstrip()
             )
         yield ""
@@ -39,14 +40,36 @@ def as_json(trends: Sequence[Trend], unread: Sequence[str] = ()) -> str:
     return dumps(map_strings(document, utf8))
 
 
-def html(trends: Sequence[Trend], unread: Sequence[str] = ()) -> str:
-    """One page with a table and a curve for each target, and the runs that could not be read."""
-    return page("history.html.j2", trends=trends, unread=[clean(problem) for problem in unread], curve=_curve)
+def html(
+    trends: Sequence[Trend], unread: Sequence[str] = (), folder: Path | None = None, file: Path | None = None
+) -> str:
+    """One page with a table and a curve for each target, those that regressed first, and the runs that were not read.
+
+    `folder`: the reports folder, `file`: the page; both are needed for links to the runs.
+    """
+
+    def link(name: str) -> str:
+        return page_link(folder / name, file) if folder else ""
+
+    return page(
+        "history.html.j2",
+        trends=trends,
+        regressed=[trend for trend in trends if trend.regressions],
+        unread=[clean(problem) for problem in unread],
+        curve=_curve,
+        addresses=_addresses,
+        link=link,
+    )
+
+
+def _addresses(trend: Trend) -> str:
+    others = len(trend.targets) - 1
+    return trend.target + (f" and {plural(others, 'other address', 'other addresses')}" if others else "")
 
 
 def _curve(trend: Trend, name: str) -> str:
-    """The points of a polyline in a box of 100 x 40; empty with fewer than two values."""
-    values: list[Any] = [getattr(point, name) for point in trend.points if getattr(point, name) is not None]
+    """The points of a polyline in a box of 100 x 40, of the last 60 runs; empty with fewer than two values."""
+    values: list[Any] = [value for point in trend.points[-60:] if (value := getattr(point, name)) is not None]
     if len(values) < 2:
         return ""
     maximum = max(values) or 1

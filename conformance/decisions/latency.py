@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
+from conformance.core.model import Latency
+
 MIN_SAMPLES: Final = 20
 """Minimum number of answers to compare."""
 _MAX_SAMPLES: Final = 200
@@ -63,6 +65,16 @@ def shift(before: Sequence[float], after: Sequence[float]) -> Shift | None:
     if low <= 1 <= high:
         return None
     return Shift(median(first), median(second), ratio, low, high, delta)
+
+
+def is_slower(before: Latency, after: Latency) -> bool:
+    """Whether half of the later answers took longer than nine tenths of the earlier ones, by a quarter at the median.
+
+    This is for runs of which only the percentiles are known; `shift` compares samples.
+    """
+    if min(before.count, after.count) < MIN_SAMPLES:
+        return False
+    return after.p50 > before.p90 and after.p50 >= _MIN_RATIO * before.p50
 
 
 def _sample(values: Sequence[float], source: random.Random) -> list[float]:

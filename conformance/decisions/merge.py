@@ -8,6 +8,7 @@ from pathlib import Path
 
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.model import Run
+from conformance.decisions.previous_run import with_previous_run
 from conformance.journal.journal import NAME, Journal
 from conformance.journal.lines import Line
 from conformance.journal.run_directory import claim_directory, read_lines, remove_empty
@@ -37,7 +38,7 @@ def merge_shards(folders: Sequence[Path], report_dir: Path | None = None) -> tup
         (directory / NAME).unlink(missing_ok=True)
         remove_empty(new_folders)
         raise
-    write_reports(run, directory)
+    write_reports(with_previous_run(run, directory), directory)
     return run, directory
 
 

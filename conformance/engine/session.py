@@ -51,6 +51,7 @@ from conformance.profile.model import Profile
 from conformance.profile.overrides import override_limits
 from conformance.profile.secrets import resolve_secret
 from conformance.profile.shares import remove_used, share_of
+from conformance.profile.source import key_lines
 
 _WHOLE_RUN: Final = RunPart()
 _SPARE_LANES: Final = 16
@@ -212,7 +213,12 @@ class Session:
             schema_version=JOURNAL_VERSION,
             suite=Suite(suite_version(), self.contract.digest, check_set_digest()),
             target=clean(self.profile.base_url),
-            profile=ProfileInfo(clean(self.profile.name), self.profile.digest, clean(str(path))),
+            profile=ProfileInfo(
+                clean(self.profile.name),
+                self.profile.digest,
+                clean(str(path)),
+                {clean(key): line for key, line in key_lines(path).items()},
+            ),
             seed=self.seed,
             run=self.run_name,
             started_at=self._started_at,

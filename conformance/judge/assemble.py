@@ -22,6 +22,7 @@ from conformance.judge.coverage import coverage, reasons
 from conformance.judge.created_resources import created_resources
 from conformance.judge.invariant_results import Evidence, invariant_results
 from conformance.judge.missing_facts import missing_facts
+from conformance.judge.profile_places import with_places
 from conformance.judge.scope import proven_operations, scope_of
 from conformance.judge.verdict import (
     counts_of,
@@ -100,7 +101,7 @@ def _run(fold: JournalFold) -> Run:
         depth=head.depth,
         interrupted=interrupted,
         created=created_resources(fold.resources),
-        causes=causes_of(results, requirements),
+        causes=with_places(causes_of(results, requirements), requirements, head.profile.lines),
         missing=missing_facts(results),
         parts=ends.count,
         exchanges=fold.exchanges,

@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from conformance.core.errors import ProfileError
 Key = tuple[str | int, ...]
 _HEADER = re.compile(r"\s*(\[\[?)")
 _MAX_LISTED = 12
+_LINES_DEPTH = 2
+_MAX_LINES = 2_000
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -107,6 +110,21 @@ def _position(document: Any, key: Key) -> tuple[int, ...]:
             position.append(part)
             document = document[part]
     return tuple(position)
+
+
+def key_lines(path: Path | None) -> dict[str, int]:
+    """The line of each table of a profile and of the keys in it, `search.page_base`; empty if it cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8") if path else ""
+        return dict(_key_lines(text))
+    except (OSError, ValueError):
+        return {}
+
+
+@lru_cache(maxsize=4)
+def _key_lines(text: str) -> tuple[tuple[str, int], ...]:
+    short = [(format_key(key), line) for key, line in _lines(text).items() if len(key) <= _LINES_DEPTH]
+    return tuple(short[:_MAX_LINES])
 
 
 def _lines(text: str) -> dict[Key, int]:

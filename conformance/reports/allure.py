@@ -1,8 +1,9 @@
-"""`allure-results/`: the run for Allure, written through allure-python-commons.
+"""`allure-results/`: the run for Allure, written through allure-python-commons, and beside it `allurerc.json`.
 
 The behaviours tree is tier, operation, requirement. A result has the same `historyId` in every run, so that histories
 connect; a second rendering replaces the folder. A result in Allure means an executed test: checks that never ran are
-counted in `environment.properties` and have no file.
+counted in `environment.properties` and have no file. Allure 2 reads the categories from the results, Allure 3 from the
+configuration: `allure generate --cwd RUN_DIR`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from conformance.core.model import Exchange, RequirementRow, Result, Run
 from conformance.core.outcomes import Level, Outcome
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.curl import curl
-from conformance.reports.shaping.text import clean, cut, dumps, write
+from conformance.reports.shaping.text import clean, cut, dumps, one_line, write
 
 FOLDER = "allure-results"
 STATUS = {
@@ -42,13 +43,19 @@ SEVERITY = {
 MAX_ATTACHMENTS = 3
 """Exchanges attached to one problematic result, the decisive one last."""
 BODY_LIMIT = 16_000
-CATEGORIES = [
-    {"name": "Target violates the interface", "matchedStatuses": ["failed"]},
-    {"name": "The suite erred", "matchedStatuses": ["broken"]},
-    {"name": "Inconclusive", "matchedStatuses": ["skipped"], "messageRegex": "(?s)inconclusive.*"},
-    {"name": "Not stated by the profile", "matchedStatuses": ["skipped"], "messageRegex": "(?s)unstated.*"},
-    {"name": "Untested", "matchedStatuses": ["skipped"], "messageRegex": "(?s)untested.*"},
-]
+CONFIGURATION = "allurerc.json"
+_WAIVED = "waived"
+CATEGORIES = {
+    _WAIVED: ("Waived", "skipped", "cause"),
+    Outcome.FAILED: ("Target violates the interface", "failed", "cause"),
+    Outcome.BROKEN: ("The suite erred", "broken", "cause"),
+    Outcome.WARNED: ("Warnings", "passed", "cause"),
+    Outcome.INCONCLUSIVE: ("Inconclusive", "skipped", "cause"),
+    Outcome.UNTESTED: ("Untested", "skipped", "requirement"),
+    Outcome.UNSTATED: ("Not stated by the profile", "skipped", "fact"),
+    Outcome.INAPPLICABLE: ("Does not exist on this target", "skipped", "requirement"),
+}
+"""The label `outcome` of a result -> its category: name, status, and the label that groups its results."""
 
 
 def _members(item: Any) -> dict[str, Any]:
@@ -61,6 +68,7 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False, default=_members).encode
 
 def write_file(run: Run, directory: Path) -> Path:
     run = grouping.bound_texts(run)
+    titles = {(cause.id, cause.waived_by): cause.title for cause in run.causes}
     folder = directory / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -78,11 +86,37 @@ def write_file(run: Run, directory: Path) -> Path:
             else []
         )
         case = _case(run, result, name, start_ms, attachments)
+        case.labels += _labels_of_cause(result, titles.get((result.cause, result.waived_by), result.cause))
         case.description = clauses.get(result.requirement, "")
         (folder / case.file_pattern.format(prefix=case.uuid)).write_bytes(_ENCODE(case).encode())
-    write(folder / "categories.json", dumps(CATEGORIES))
+    write(folder / "categories.json", dumps(_categories_of_allure_2()))
+    write(directory / CONFIGURATION, dumps(_configuration(run)))
     write(folder / "environment.properties", _environment(run))
     return folder
+
+
+def _categories_of_allure_2() -> list[dict[str, Any]]:
+    return [
+        {"name": name, "matchedStatuses": [status], "messageRegex": f"(?s){outcome}.*"}
+        for outcome, (name, status, _) in CATEGORIES.items()
+    ]
+
+
+def _configuration(run: Run) -> dict[str, Any]:
+    """The configuration of Allure 3: the name of the report and our categories."""
+    return {
+        "name": clean(f"{run.profile.name}: {run.verdict}"),
+        "categories": [
+            {
+                "name": name,
+                "matchers": [{"labels": {"outcome": f"^{outcome}$"}}],
+                "groupBy": [{"label": label}],
+                "groupByMessage": False,
+                "expand": outcome is Outcome.FAILED,
+            }
+            for outcome, (name, _, label) in CATEGORIES.items()
+        ],
+    }
 
 
 def _never_ran(run: Run, result: Result) -> bool:
@@ -92,7 +126,7 @@ def _never_ran(run: Run, result: Result) -> bool:
 def _case(run: Run, result: Result, name: str, start_ms: int, attachments: list[Attachment]) -> TestResult:
     place = " ".join(part for part in (result.operation, result.case) if part)
     waiver = grouping.waiver_of(run, result)
-    message = f"{result.outcome}: {result.message}" if result.outcome is not Outcome.PASSED else ""
+    message = f"{_outcome(result)}: {result.message}" if result.outcome is not Outcome.PASSED else ""
     details = StatusDetails(message=clean(message), trace=clean(_trace(result)), known=waiver is not None or None)
     return TestResult(
         uuid=str(uuid5(NAMESPACE_URL, f"{run.started_at}/{name}".encode("utf-8", "replace").decode())),
@@ -101,7 +135,7 @@ def _case(run: Run, result: Result, name: str, start_ms: int, attachments: list[
         fullName=clean(f"{result.check}[{place}]"),
         name=clean(f"{result.requirement} {place}".strip()) or "unnamed",
         titlePath=[clean(part) for part in result.check.split("::")],
-        status=STATUS[result.outcome],
+        status=STATUS[result.outcome] if waiver is None else Status.SKIPPED,
         statusDetails=details if message else None,
         stage="finished",
         labels=[Label(key, clean(value)) for key, value in _labels(run, result)],
@@ -110,6 +144,17 @@ def _case(run: Run, result: Result, name: str, start_ms: int, attachments: list[
         start=start_ms,
         stop=start_ms + round(result.duration_ms),
     )
+
+
+def _outcome(result: Result) -> str:
+    """The outcome; a failure or gap that a waiver accepts counts apart."""
+    return _WAIVED if result.waived_by is not None else result.outcome.value
+
+
+def _labels_of_cause(result: Result, title: str) -> list[Label]:
+    """What a category groups by; a value is cut to what fits a line."""
+    pairs = (("cause", title), ("fact", result.fact))
+    return [Label(name, cut(one_line(clean(value)), 300)) for name, value in pairs if value]
 
 
 def _trace(result: Result) -> str:
@@ -137,7 +182,7 @@ def _labels(run: Run, result: Result) -> list[tuple[str, str]]:
         ("operation", operation),
         ("tier", tier),
         ("level", result.level.value),
-        ("outcome", result.outcome.value),
+        ("outcome", _outcome(result)),
         ("framework", "commerce-conformance"),
         ("language", "python"),
     ]

@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -24,8 +24,8 @@ SCHEMA = Path(__file__).with_name("run.schema.json")
 
 def render(run: Run) -> str:
     """The text of `run.json`, which `run.schema.json` accepts; exchanges stay in the journal."""
-    value: dict[str, Any] = msgspec.to_builtins(replace(bound_texts(run), exchanges=()))
-    del value["exchanges"]
+    value: dict[str, Any] = msgspec.to_builtins(replace(bound_texts(run), exchanges=(), previous=None))
+    del value["exchanges"], value["previous"]
     return dumps(value)
 
 
@@ -45,19 +45,36 @@ def load_run(path: Path) -> Run:
 
     Raises JournalError where the file is missing, is no JSON, or has another shape or schema version.
     """
+    return _decode(path, Run, MAX_BYTES)
+
+
+def load_identity(path: Path, max_bytes: int = MAX_BYTES) -> RunIdentity:
+    """Reads only the identity of the run of a `run.json`. Raises JournalError as `load_run` does."""
+    return _decode(path, RunIdentity, max_bytes)
+
+
+class _ProfileName(msgspec.Struct, frozen=True):
+    name: str
+
+
+class RunIdentity(msgspec.Struct, frozen=True):
+    """The target and profile of a run, and when it began."""
+
+    target: str
+    profile: _ProfileName
+    started_at: str
+
+
+_Value = TypeVar("_Value")
+
+
+def _decode(path: Path, kind: type[_Value], max_bytes: int) -> _Value:
     path = path / FILE if path.is_dir() else path
-    try:
-        with open_regular(path) as file:
-            if os.fstat(file.fileno()).st_size > MAX_BYTES:
-                raise JournalError(f"has more than {MAX_BYTES:,} bytes: it is no run.json", where=str(path))
-            text = file.read()
-    except OSError as error:
-        reason = error.strerror or "it cannot be read"
-        raise JournalError(reason, where=str(path), hint="name a run.json or the folder that holds one") from error
+    text = _read(path, max_bytes)
     try:
         header = msgspec.json.decode(text, type=_Header)
         if header.schema_version == SCHEMA_VERSION:
-            return msgspec.json.decode(text, type=Run)
+            return msgspec.json.decode(text, type=kind)
     except msgspec.ValidationError as error:
         raise JournalError(f"not the shape of a run: {error}", where=str(path)) from error
     except (ValueError, RecursionError) as error:
@@ -65,6 +82,17 @@ def load_run(path: Path) -> Run:
     writer = f", written by version {header.suite.version} of the suite" if header.suite.version else ""
     problem = f"schema_version is {header.schema_version!r}{writer}; this suite reads {SCHEMA_VERSION}"
     raise JournalError(problem, where=str(path), hint="use the suite version that wrote it")
+
+
+def _read(path: Path, max_bytes: int) -> bytes:
+    try:
+        with open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size > max_bytes:
+                raise JournalError(f"has more than {max_bytes:,} bytes", where=str(path))
+            return file.read()
+    except OSError as error:
+        reason = error.strerror or "it cannot be read"
+        raise JournalError(reason, where=str(path), hint="name a run.json or the folder that holds one") from error
 
 
 class _SuiteVersion(msgspec.Struct, frozen=True):

@@ -1,7 +1,8 @@
 """`report.sarif`: the causes of failures and warnings for code scanning (SARIF 2.1.0, OASIS).
 
-A requirement is a rule, a cause a result. There is no source file, so a result is located at the profile and names the
-operations as logical locations; its fingerprint is the cause's signature, which is stable between runs.
+A requirement is a rule, a cause a result. There is no source file, so a result is located at the lines of the profile
+that it is about, and names the operations as logical locations; its fingerprint is the cause's signature, which is
+stable between runs.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.core.model import Cause, RequirementRow, Run
+from conformance.core.model import Cause, ProfilePlace, RequirementRow, Run
 from conformance.core.outcomes import Level, Outcome
 from conformance.core.paths import display_path
 from conformance.reports.shaping.grouping import Group, bound_texts, failures, warnings
@@ -86,18 +87,7 @@ def _result(run: Run, group: Group, rules: Mapping[str, int]) -> dict[str, Any]:
         "ruleId": cause.requirement,
         "level": "warning" if cause.outcome is Outcome.WARNED else "error",
         "message": {"text": visible(_message(group))},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": _uri(run.profile.path or f"{run.profile.name}.toml")},
-                    "region": {"startLine": 1},
-                },
-                "logicalLocations": [
-                    {"name": name, "fullyQualifiedName": f"{cause.requirement}.{name}", "kind": "function"}
-                    for name in cause.operations or ("the service",)
-                ],
-            }
-        ],
+        "locations": _locations(run, cause),
         "partialFingerprints": {"conformanceCause/v1": cause.signature or cause.id},
         "occurrenceCount": cause.results,
         "properties": _properties(cause),
@@ -108,6 +98,23 @@ def _result(run: Run, group: Group, rules: Mapping[str, int]) -> dict[str, Any]:
         justification = f"{waiver.reason} (until {waiver.until}, {waiver.owner}, {waiver.issue})"
         sarif_result["suppressions"] = [{"kind": "external", "status": "accepted", "justification": justification}]
     return sarif_result
+
+
+def _locations(run: Run, cause: Cause) -> list[dict[str, Any]]:
+    """The cause's places in the profile, the first with the operations; its first line where it states nothing."""
+    uri = _uri(run.profile.path or f"{run.profile.name}.toml")
+    found: list[dict[str, Any]] = [
+        {
+            "physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": max(1, place.line)}},
+            **({"message": {"text": place.key}} if place.key else {}),
+        }
+        for place in cause.places or (ProfilePlace("", 1),)
+    ]
+    found[0]["logicalLocations"] = [
+        {"name": name, "fullyQualifiedName": f"{cause.requirement}.{name}", "kind": "function"}
+        for name in cause.operations or ("the service",)
+    ]
+    return found
 
 
 def _message(group: Group) -> str:

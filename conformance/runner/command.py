@@ -158,9 +158,11 @@ def _print_plain(console: Console, text: str) -> None:
 
 def _report_complete_run(resumable: ResumableRun, options: RunOptions, console: Console) -> int:
     """Writes the reports of a run without open checks again, and returns its exit code."""
+    from conformance.decisions.previous_run import with_previous_run
+
     state = "all checks have run" if resumable.previous_segments.interruption else "the run is complete"
     finished_run = resumable.close_run()
-    write_reports(finished_run, resumable.directory)
+    write_reports(with_previous_run(finished_run, resumable.directory), resumable.directory)
     if not options.quiet:
         _print_plain(console, f"{resumable.directory}: {state}; its reports are written again")
     print_verdict(finished_run, resumable.directory, console, options)

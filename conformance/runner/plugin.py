@@ -311,10 +311,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def _write_reports(run: Run, run_session: Session, ending: Ending) -> None:
+    from conformance.decisions.previous_run import with_previous_run
     from conformance.reports import write_reports
 
     try:
-        write_reports(run, run_session.directory)
+        write_reports(with_previous_run(run, run_session.directory), run_session.directory)
     except ConformanceError as error:
         ending.fail(f"{error}; `conformance report {run_session.directory}` writes them from the journal")
 

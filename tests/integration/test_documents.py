@@ -111,11 +111,12 @@ def test_the_readme_names_every_file_of_a_report_folder() -> None:
         "junit.xml",
         "summary.md",
         "allure-results",
+        "allurerc.json",
         "ctrf-report.json",
         "exchanges.har",
         "report.sarif",
     )
-    assert len(files) == len(FORMATS) + 1
+    assert len(files) == len(FORMATS) + 2  # the journal, and the configuration beside `allure-results`
     assert all(name in README for name in files)
 
 

@@ -21,6 +21,7 @@ from conformance.core.outcomes import Level, Outcome, Stability
 from conformance.judge.assemble import assemble
 from conformance.judge.causes import causes_of, with_causes
 from conformance.judge.missing_facts import missing_facts
+from conformance.judge.profile_places import with_places
 from conformance.judge.scope import scope_of
 from conformance.judge.verdict import counts_of, requirement_rows, tiers_of, verdict_of, with_waivers
 from tests.support.journals import CONTRACT, END, journal
@@ -28,6 +29,8 @@ from tests.support.journals import CONTRACT, END, journal
 OPERATIONS = tuple(operation.info for operation in CONTRACT.all)
 REQUIREMENTS = tuple(CONTRACT.requirements.values())
 PROVEN = frozenset(operation.id for operation in OPERATIONS)
+LINES = {"base_url": 3, "credentials": 9, "idempotency": 20, "operations.quotePublicCart": 41}
+"""Of the profile's keys."""
 BASE = "https://shop.example.test/commerce"
 JSON = (("content-type", "application/json"),)
 
@@ -78,7 +81,7 @@ def run_of(
         counted,
         suite=Suite("0.1.0", "a" * 64, "b" * 64),
         target=BASE,
-        profile=ProfileInfo("staging", "c" * 64, "profiles/staging.toml"),
+        profile=ProfileInfo("staging", "c" * 64, "profiles/staging.toml", LINES),
         filtered=False,
         verdict=verdict,
         scope=scope_of(results, REQUIREMENTS, OPERATIONS, proven),
@@ -86,7 +89,7 @@ def run_of(
         counts=counts_of(results),
         requirements=requirement_rows(REQUIREMENTS, results),
         results=results,
-        causes=causes_of(results, REQUIREMENTS),
+        causes=with_places(causes_of(results, REQUIREMENTS), REQUIREMENTS, LINES),
         missing=missing_facts(results),
         waivers=waivers,
         exchanges=exchanges,

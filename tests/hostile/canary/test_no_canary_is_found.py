@@ -23,8 +23,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=6)]
 SOME = "check_authentication or check_oauth or check_dpop or check_hosted or (CONF-1 and AfterSales)"
 FEW = "check_hosted or check_dpop or (AUTH-1 and getApiKeyIdentity) or OA-2 or OA-9"
 FORMATS = {
-    "allure-results", "ctrf-report.json", "exchanges.har", "journal.ndjson", "junit.xml", "report.html",
-    "report.sarif", "run.json", "summary.md",
+    "allure-results", "allurerc.json", "ctrf-report.json", "exchanges.har", "journal.ndjson", "junit.xml",
+    "report.html", "report.sarif", "run.json", "summary.md",
 }  # fmt: skip
 KINDS = {"authorization", "proof", "ticket", "code", "codeVerifier", "access token", "refresh token"}
 

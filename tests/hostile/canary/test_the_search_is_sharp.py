@@ -22,8 +22,8 @@ FILES = (
 
 
 FORMATS = {
-    "allure-results", "ctrf-report.json", "exchanges.har", "journal.ndjson", "junit.xml", "report.html",
-    "report.sarif", "run.json", "summary.md",
+    "allure-results", "allurerc.json", "ctrf-report.json", "exchanges.har", "journal.ndjson", "junit.xml",
+    "report.html", "report.sarif", "run.json", "summary.md",
 }  # fmt: skip
 
 

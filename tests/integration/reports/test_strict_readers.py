@@ -1,4 +1,5 @@
-"""Strict public readers accept every file: JUnit's two schemas, sarif-multitool, ctrf, har-validator.
+"""Strict public readers accept every file: JUnit's two schemas, sarif-multitool, ctrf, har-validator, redocly, and
+spectral.
 
 VALIDATORS names a folder with npm's `node_modules` and the two schemas (see `.ci/validators`); without it these tests
 are skipped, with CI=true that is a failure.
@@ -11,6 +12,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,36 @@ def test_a_reader_of_npm_accepts_the_file(
     command = ["node", "-e", _SCRIPTS[reader], str(write(run, tmp_path))]
     done = subprocess.run(command, cwd=validators, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def openapi(tmp_path: Path) -> str:
+    """The name of a copy of the OpenAPI document in `tmp_path`."""
+    text = (resources.files("conformance.contract") / "openapi.yaml").read_bytes()
+    (tmp_path / "openapi.yaml").write_bytes(text)
+    return "openapi.yaml"
+
+
+def test_redocly_finds_nothing(validators: Path, openapi: str, tmp_path: Path) -> None:
+    """No error and no warning under its recommended rules."""
+    quiet = {**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
+    command = [str(validators / "node_modules/.bin/redocly"), "lint", "--format=json", openapi]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=quiet, timeout=120)
+    report = json.loads(done.stdout[done.stdout.index("{") :])
+    assert report["problems"] == []
+    assert report["totals"]["errors"] == report["totals"]["warnings"] == 0
+
+
+def test_spectral_finds_no_error(validators: Path, openapi: str, tmp_path: Path) -> None:
+    """Under its rules for OpenAPI, and no warning but one, which does not know OpenAPI 3.1.
+
+    The requirements of an API key may list names of roles there (Security Requirement Object); the rule looks for them
+    among the scopes that only OAuth has.
+    """
+    (tmp_path / "ruleset.yaml").write_text('extends: ["spectral:oas"]\n')
+    tool = str(validators / "node_modules/.bin/spectral")
+    command = [tool, "lint", openapi, "--ruleset", "ruleset.yaml", "--format", "json", "--quiet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    found = json.loads(done.stdout)
+    assert [one for one in found if one["severity"] == 0] == [], done.stderr
+    assert {one["code"] for one in found} <= {"oas3-operation-security-defined"}

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
-import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from conformance.contract import load_contract, openapi_document
-
-LINTER = "@redocly/cli@2"
 
 
 def _operations() -> list[dict[str, Any]]:
@@ -25,34 +17,6 @@ def _operations() -> list[dict[str, Any]]:
 def test_it_is_valid_openapi_3_1() -> None:
     """The specification's own schema has no complaint."""
     assert list(OpenAPIV31SpecValidator(openapi_document()).iter_errors()) == []
-
-
-@pytest.fixture(scope="module")
-def linter(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """redocly, installed into a temporary directory."""
-    required = os.environ.get("CI") == "true"
-    npm = shutil.which("npm")
-    if npm is None and not required:
-        pytest.skip("npm is not there, so redocly cannot be installed")
-    directory = tmp_path_factory.mktemp("redocly")
-    command = [npm or "npm", "install", "--prefix", str(directory), "--no-audit", "--no-fund", "--no-save", LINTER]
-    installed = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    if installed.returncode != 0 and not required:
-        pytest.skip("redocly could not be installed: " + (installed.stderr.splitlines() or ["no reason given"])[-1])
-    assert installed.returncode == 0, installed.stderr
-    return str(directory / "node_modules" / ".bin" / "redocly")
-
-
-def test_redocly_has_nothing_to_say(linter: str, tmp_path: Path) -> None:
-    """No error and no warning under the recommended rules, without a configuration of ours."""
-    document = tmp_path / "openapi.yaml"
-    document.write_bytes((resources.files("conformance.contract") / "openapi.yaml").read_bytes())
-    quiet = {**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
-    command = [linter, "lint", "--format=json", document.name]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=quiet, timeout=120, check=False)
-    report = json.loads(run.stdout[run.stdout.index("{") :])
-    assert report["problems"] == []
-    assert report["totals"]["errors"] == report["totals"]["warnings"] == 0
 
 
 def test_every_operation_declares_the_seven_statuses() -> None:
@@ -85,7 +49,7 @@ def test_schemas_that_are_not_shown_are_open() -> None:
     schemas = document["components"]["schemas"]
     envelopes = {"object": "ObjectEnvelope", "array": "ListEnvelope"}
     assert schemas["ObjectEnvelope"]["properties"] == {"data": {"type": "object"}}
-    assert schemas["ListEnvelope"]["properties"] == {"data": {"type": "array"}, "meta": {"type": "object"}}
+    assert schemas["ListEnvelope"]["properties"] == {"data": {"type": "array", "items": {}}, "meta": {"type": "object"}}
     assert all(schemas[name]["required"] == ["data"] for name in envelopes.values())
     for operation in load_contract().all:
         ref = f"#/components/schemas/{envelopes[operation.data_shape]}"

@@ -167,3 +167,39 @@ def test_no_text_of_a_target_acts() -> None:
     json.loads(sidebyside.as_json(comparison))
     rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(sidebyside.markdown(comparison))
     assert not re.search("<(?:script|img|a) ", rendered) and "<script>" not in rendered
+
+
+def test_a_waived_failure_is_no_regression() -> None:
+    """It is counted apart; that it came is still said."""
+    waiver = Waiver("AUTH-1", "known", "team", "ISSUE-1", "2099-01-01", state="active")
+    waived = run_of([result("AUTH-1", IDENTITY.id, Outcome.FAILED, signature="s")], (), (waiver,))
+    assert kinds(judged(Outcome.PASSED), waived) == [Kind.WAIVED]
+
+
+def test_results_that_differ_in_one_way_are_one_row() -> None:
+    """What regressed comes first, by its cause: the operations, the number of results, the runs that have it."""
+    operations = [operation.id for operation in OPERATIONS[:4]]
+    good, bad = (
+        run_of([result("AUTH-1", name, outcome, observed="200", message=f"{name} was served") for name in operations])
+        for outcome in (Outcome.PASSED, Outcome.FAILED)
+    )
+    ((kind, (row,)),) = sidebyside.groups(compare([good, bad, bad], ["a", "b", "c"]))
+    assert kind is Kind.REGRESSED
+    assert (row.environments, row.operations, row.results) == (("B", "C"), tuple(operations), 8)
+    assert row.text == bad.causes[0].title
+
+
+def test_the_page_links_to_the_runs_and_names_those_that_were_not_read() -> None:
+    """In the terminal, as JSON, as Markdown and on the page."""
+    runs = [judged(Outcome.PASSED), judged(Outcome.FAILED)]
+    comparison = replace(compare(runs, ["a", "b"], links=["../a/report.html", ""]), unread=("c: not a JSON document",))
+    page = sidebyside.html(comparison)
+    assert re.findall('href="([^"]+html)"', page) == ["../a/report.html"]
+    assert page.index("1 regressed") < page.index("<main")
+    for text in (
+        page,
+        "\n".join(sidebyside.lines(comparison)),
+        sidebyside.as_json(comparison),
+        sidebyside.markdown(comparison),
+    ):
+        assert "c: not a JSON document" in text

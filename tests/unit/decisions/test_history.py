@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.core.errors import UsageError
-from conformance.core.model import Run
+from conformance.core.model import ProfileInfo, Run, Waiver
 from conformance.core.outcomes import Outcome
 from conformance.decisions import history_report as trends
 from conformance.decisions.history import history
@@ -42,11 +43,45 @@ def test_the_runs_of_a_target_are_told_in_order(tmp_path: Path) -> None:
     assert '"AUTH-1"' in trends.as_json([trend])
 
 
-def test_targets_are_kept_apart(tmp_path: Path) -> None:
-    """By profile and address."""
-    kept(tmp_path, "a", run_of([]))
-    kept(tmp_path, "b", run_of([], target="http://other.test"))
-    assert len(history(tmp_path)[0]) == 2
+def test_targets_are_kept_apart_by_name(tmp_path: Path) -> None:
+    """The profile's, not the address: it may be another one for each run. The page shows all addresses."""
+    kept(tmp_path, "a", run_of([], started_at="2025-11-01T00:00:00Z"))
+    kept(tmp_path, "b", run_of([], target="http://other.test", started_at="2025-11-02T00:00:00Z"))
+    kept(tmp_path, "c", run_of([], profile=ProfileInfo("production", "d" * 64)))
+    found, _ = history(tmp_path)
+    assert {trend.profile: len(trend.points) for trend in found} == {"production": 1, "staging": 2}
+    (staging,) = (trend for trend in found if trend.profile == "staging")
+    assert staging.target == "http://other.test"
+    assert "http://other.test and 1 other address" in trends.html(found)
+
+
+def test_what_regressed_comes_first(tmp_path: Path) -> None:
+    """A target whose last run fails what passed before stands before others, and at the top of the page."""
+    good, bad = (
+        run_of(
+            [result("AUTH-1", "getApiKeyIdentity", outcome)], profile=ProfileInfo("z-last", "d" * 64), started_at=day
+        )
+        for outcome, day in ((Outcome.PASSED, "2025-11-01T00:00:00Z"), (Outcome.FAILED, "2025-11-02T00:00:00Z"))
+    )
+    for name, run in (("a", run_of([])), ("b", good), ("c", bad)):
+        kept(tmp_path, name, run)
+    found, _ = history(tmp_path)
+    assert [trend.profile for trend in found] == ["z-last", "staging"]
+    assert found[0].regressions == ("AUTH-1",)
+    page = trends.html(found)
+    assert page.index("1 target regressed in the last run") < page.index("<main")
+    assert "regressed in the last run: AUTH-1" in "\n".join(trends.lines(found))
+    assert "Nothing regressed" in trends.html(found[1:])
+
+
+def test_each_run_links_to_its_page(tmp_path: Path) -> None:
+    """From wherever the history is written; a run without a page has no link."""
+    kept(tmp_path, "a run", run_of([]))
+    kept(tmp_path, "b", run_of([]))
+    (tmp_path / "a run" / "report.html").write_text("")
+    (tmp_path / "pages").mkdir()
+    page = trends.html(*history(tmp_path), tmp_path, tmp_path / "pages" / "history.html")
+    assert re.findall('href="([^"]+html)"', page) == ["../a%20run/report.html"]
 
 
 def test_what_cannot_be_read_is_said_and_hides_nothing(tmp_path: Path) -> None:
@@ -118,3 +153,15 @@ def test_where_no_run_can_be_read_the_first_is_named(tmp_path: Path) -> None:
     (tmp_path / "b" / "run.json").write_text("{")
     with pytest.raises(UsageError, match=r"b/run\.json: not a JSON document"):
         history(tmp_path)
+
+
+def test_what_is_waived_or_not_judged_neither_failed_nor_passed(tmp_path: Path) -> None:
+    """A waived failure counts apart; a failure that a later run did not judge did not go away."""
+    waiver = Waiver("AUTH-1", "known", "team", "ISSUE-1", "2099-01-01", state="active")
+    failed, untested = (result("AUTH-1", "getApiKeyIdentity", o) for o in (Outcome.FAILED, Outcome.UNTESTED))
+    kept(tmp_path, "a", run_of([failed], started_at="2025-11-01T00:00:00Z"))
+    kept(tmp_path, "b", run_of([untested], started_at="2025-11-02T00:00:00Z"))
+    kept(tmp_path, "c", run_of([failed], (), (waiver,), started_at="2025-11-03T00:00:00Z"))
+    ((trend,), _) = history(tmp_path)
+    assert [(p.failed, p.open, p.waived) for p in trend.points] == [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    assert [(p.newly_failed, p.newly_passed) for p in trend.points] == [((), ())] * 3

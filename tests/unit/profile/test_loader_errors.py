@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from conformance.core.errors import ProfileError
 from conformance.profile import load_profile, profile_from_document
+from conformance.profile.source import key_lines
 from tests.support.paths import PROFILES
 
 HEAD = 'name = "x"\nbase_url = "http://127.0.0.1:8080"\n\n[authorization]\nformat = "Bearer {key}"\n'
@@ -142,3 +143,13 @@ def test_a_document_without_file_names_the_key(tmp_path: Path) -> None:
     with pytest.raises(ProfileError) as raised:
         profile_from_document({"name": "x", "base_url": 1, "authorization": {"format": "{key}"}}, directory=tmp_path)
     assert str(raised.value) == "base_url: must be a string, not an integer"
+
+
+def test_every_key_has_its_line(tmp_path: Path) -> None:
+    """Tables and their keys, behind values of several lines too; a file that cannot be read has none."""
+    path = tmp_path / "p.toml"
+    path.write_text('name = "x"\n\n[search]\nlocales = [\n  "de",\n]\npage_base = 1\n\n[operations.a.body]\nx = 1\n')
+    assert key_lines(path) == {
+        "name": 1, "search": 3, "search.locales": 4, "search.page_base": 7, "operations": 9, "operations.a": 9,
+    }  # fmt: skip
+    assert key_lines(tmp_path / "missing.toml") == key_lines(None) == {}

@@ -355,3 +355,16 @@ def test_the_payloads_reach_every_report(attacked: Path) -> None:
     for name in ("run.json", "junit.xml", "summary.md", "report.html", "ctrf-report.json", "exchanges.har"):
         assert "window.pwned" in (attacked / name).read_text(encoding="utf-8"), name
     assert len(PAYLOADS) == 16
+
+
+def test_a_cause_is_located_at_the_lines_that_it_is_about(small: Run, written: Path) -> None:
+    """Of the profile, by key; the first place also names the operations."""
+    found = json.loads((written / "report.sarif").read_text())["runs"][0]["results"]
+    places = {cause.signature: cause.places for cause in small.causes}
+    assert any(places.values())
+    for one in found:
+        stated = places[one["partialFingerprints"]["conformanceCause/v1"]]
+        lines = [place["physicalLocation"]["region"]["startLine"] for place in one["locations"]]
+        assert lines == [place.line for place in stated]
+        assert [place["message"]["text"] for place in one["locations"]] == [place.key for place in stated]
+        assert "logicalLocations" in one["locations"][0]
