@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.checks.support.bursts import LIMITED_STATUSES, exceeds, max_allowed, slow_burst_message
+from conformance.checks.support.bursts import (
+    LIMITED_STATUSES,
+    Burst,
+    exceeds,
+    expect_decisive_size,
+    max_allowed,
+    send_burst,
+    slow_burst_message,
+)
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import wrong_count
-from conformance.checks.support.rate_limits import Provocation, expect_no_lasting_limit, measure, provoke
+from conformance.checks.support.rate_limits import (
+    WINDOW_OPERATION,
+    Provocation,
+    expect_no_lasting_limit,
+    expect_permission,
+    measure,
+    provoke,
+    with_spare_credential,
+)
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.retry_after import retry_after_s
 from conformance.checks.support.separate_counts import Separation
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.response import NO_VALUE, Answer
 from conformance.judge.invariants import ERROR_SCHEMA
+from conformance.profile.behavior import RateLimit
 
 _LONGEST_PAUSE_S = 5.0
 _QUICK_PAUSE_S = 0.2
@@ -42,7 +59,7 @@ async def a_limited_request_is_answered_429_with_an_error(case: Case) -> None:
 @check("RATE-3", exclusive=True)
 async def a_limit_recovers(case: Case) -> None:
     """A limited operation answers again within the recovery time of the profile."""
-    bound = case.profile.rate_limit.recovery_s
+    bound = case.profile.rate_limit.longest_recovery_s
     case.need(bound is not None, "rate_limit.recovery_s", "a bound for the recovery is needed")
     assert bound is not None
     await expect_no_lasting_limit(case, "RATE-3")
@@ -106,7 +123,7 @@ async def _repeat_after_recovery(case: Case, retry: Answer) -> Answer:
     if retry.status not in LIMITED_STATUSES:
         return retry
     known = _KEY_USED_UP in case.runtime.memory or case.runtime.sender.limit_watch.uses_keys_up
-    pause_s = min(case.profile.rate_limit.recovery_s or _LONGEST_PAUSE_S, _LONGEST_PAUSE_S)
+    pause_s = min(case.profile.rate_limit.longest_recovery_s or _LONGEST_PAUSE_S, _LONGEST_PAUSE_S)
     for _ in range(3):
         await asyncio.sleep(_QUICK_PAUSE_S if known else pause_s)
         pause_s = _QUICK_PAUSE_S
@@ -147,6 +164,11 @@ async def a_declared_limit_is_enforced(case: Case) -> None:
     case.need(facts.window_s is not None, "rate_limit.window_s", "the time that the limit is for is needed")
     burst = (await measure(case)).burst
     case.answers.append(burst.last.ref)
+    _expect_enforced(case, burst, facts)
+
+
+def _expect_enforced(case: Case, burst: Burst, facts: RateLimit) -> None:
+    """Violated where more passed than the limit of `facts` allows; inconclusive where a burst was too slow to tell."""
     if exceeds(facts, burst):
         allowed = int(max_allowed(facts, burst.seconds))
         stated = f"{facts.limit} in {facts.window_s:g} s, times {facts.tolerance:g}"
@@ -157,7 +179,7 @@ async def a_declared_limit_is_enforced(case: Case) -> None:
             observed=f"{burst.successes} requests",
         )
     if burst.limited_answer is None:
-        raise Inconclusive(slow_burst_message(case, burst), burst.last, cause="rate limit")
+        raise Inconclusive(slow_burst_message(case, burst, facts), burst.last, cause="rate limit")
     case.note(burst.measure)
 
 
@@ -181,12 +203,16 @@ async def what_is_counted_separately_is_answered(case: Case) -> None:
 
 @check("RATE-7", exclusive=True)
 async def retry_after_is_true(case: Case) -> None:
-    """After the time in its Retry-After, a 429 request is answered again."""
+    """After the time in its Retry-After, a 429 request is answered again; or a 429 has none, as stated."""
     stated = case.profile.rate_limit.retry_after
     case.need(stated is not None, "rate_limit.retry_after", "whether a 429 carries a Retry-After is needed")
-    case.require_applicable(stated, "the profile says that a 429 carries no Retry-After")
     provocation = await provoke(case)
     limited_answer = _limited_answer(provocation)
+    if not stated:
+        if limited_answer.header("Retry-After") is not None:
+            message = "the 429 carries a Retry-After, although the profile says that none does"
+            raise case.violation(message, limited_answer, expected="no Retry-After")
+        return
     if limited_answer.header("Retry-After") is None:
         raise case.violation("the 429 carries no Retry-After", limited_answer, expected="Retry-After")
     if retry_after_s(limited_answer) is None:
@@ -201,3 +227,21 @@ async def retry_after_is_true(case: Case) -> None:
                 f"limited for longer than the {retry_after_s(before):g} s of its Retry-After, without other requests"
             )
             raise case.violation(message, before, answer, expected="another answer than 429")
+
+
+@check("RATE-5", on=WINDOW_OPERATION, exclusive=True)
+async def a_declared_limit_of_the_run_is_enforced(case: Case) -> None:
+    """While the limit of `prepare` is not set, a burst faster than the limit of the run gets a 429.
+
+    It is the last check: this limit, unlike the one of `prepare`, may last for long after a burst.
+    """
+    facts = case.profile.rate_limit
+    case.require_case(facts.prepare, "the profile states no call that sets a limit: there is one limit only")
+    expect_permission(case)
+    case.need(facts.run_limit is not None, "rate_limit.run_limit", "the limit of the run is needed")
+    case.need(facts.run_window_s, "rate_limit.run_window_s", "the time that this limit is for is needed")
+    case.need(facts.restore, "rate_limit.restore", "without it, the limit of prepare may still be set")
+    expect_decisive_size(facts.for_the_run)
+    request = with_spare_credential(case, await case.arrange())
+    burst = await send_burst(case, request, facts.for_the_run, through_window=True)
+    _expect_enforced(case, burst, facts.for_the_run)

@@ -286,7 +286,7 @@ class LimitWatch:
     def _recovery_s(self) -> tuple[float, bool]:
         """Seconds without sending, and whether they cover the whole declared recovery."""
         assert self._profile is not None
-        declared_s = self._profile.rate_limit.recovery_s
+        declared_s = self._profile.rate_limit.longest_recovery_s
         full_s = _UNSTATED_RECOVERY_S if declared_s is None else declared_s + _SLACK_S
         wait_s = min(full_s, self.longest_silence_s)
         return wait_s, declared_s is not None and wait_s >= full_s

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from conformance.profile.facts import (
@@ -315,6 +315,20 @@ class RateLimit:
     recovery_s: Annotated[Seconds | None, fact("Maximum time until requests are accepted again, in seconds.")] = None
     prepare: Annotated[HttpCall | None, fact("Sent before the burst.")] = None
     restore: Annotated[HttpCall | None, fact("Sent after the burst.")] = None
+    run_limit: Annotated[
+        Count | None, fact("Number of requests accepted in `run_window_s` while the limit of `prepare` is not set.")
+    ] = None
+    run_window_s: Annotated[Positive | None, fact("The length of that window, in seconds.")] = None
+
+    @property
+    def for_the_run(self) -> RateLimit:
+        """The same facts with the limit that is in force while that of `prepare` is not set."""
+        return replace(self, limit=self.run_limit, window_s=self.run_window_s)
+
+    @property
+    def longest_recovery_s(self) -> float | None:
+        """The recovery from either limit: they may be in force together."""
+        return None if self.recovery_s is None else max(self.recovery_s, self.run_window_s or 0.0)
 
 
 @dataclass(frozen=True, slots=True)

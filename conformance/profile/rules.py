@@ -40,6 +40,7 @@ def rule_problems(document: Document, *, directory: Path, contract: Contract) ->
     yield from _operations(document, contract)
     yield from _schema_names(document, contract)
     yield from _search(document, contract)
+    yield from _rate_limit(document)
     yield from _oauth(document)
     yield from _transitions(document)
     yield from _effects(document, contract)
@@ -102,6 +103,15 @@ def _urls(document: Document) -> Iterator[Problem]:
     token_url = document.get("oauth", {}).get("token_url", "")
     if token_url and (trouble := url_trouble(token_url)):
         yield Problem(("oauth", "token_url"), trouble)
+
+
+def _rate_limit(document: Document) -> Iterator[Problem]:
+    """The limit of the run is another one than `limit` only where a call sets that."""
+    table = document.get("rate_limit", {})
+    for name in ("run_limit", "run_window_s"):
+        if name in table and "prepare" not in table:
+            hint = f"state {name.removeprefix('run_')}: without prepare, it is that of the run"
+            yield Problem(("rate_limit", name), "is stated without prepare", hint)
 
 
 def _http_calls(document: Document) -> Iterator[tuple[Key, Mapping[str, Any]]]:

@@ -122,6 +122,15 @@ def find(db: Connection, key: str) -> Record | None:
     )
 
 
+def find_unexpired(db: Connection, call: Call, key: str) -> Record | None:
+    """The record of a key; one that is forgotten is removed."""
+    record = find(db, key)
+    if record is None or not call.policy.idempotency.is_forgotten(call, time.time() - record.created_at):
+        return record
+    db.execute(delete(records).where(records.c.address == key))
+    return None
+
+
 def save(db: Connection, call: Call, key: str, answer: Answer) -> None:
     rules = call.policy.idempotency
     holder = owner(call)
@@ -175,7 +184,7 @@ def _attempt(call: Call, handler: Handler, key: str) -> Answer:
         try:
             with call.store.write() as db:
                 call.store.lock(db, key)
-                record = find(db, key)
+                record = find_unexpired(db, call, key)
                 if record is not None:
                     return resolve(call, record, db, handler)
                 answer = perform(call, db, handler)
@@ -195,7 +204,7 @@ def _remember_refusal(call: Call, key: str, refusal: Refusal) -> None:
     if refusal.kind in ("mismatch", "in_flight") or not call.policy.idempotency.remembers(status):
         return
     with call.store.write() as db:
-        if find(db, key) is None:
+        if find_unexpired(db, call, key) is None:
             save(db, call, key, call.policy.error(call, refusal))
 
 
@@ -231,7 +240,7 @@ def _try_reserve(call: Call, key: str) -> Reservation:
     now = time.time()
     try:
         with call.store.write() as db:
-            if find(db, key) is not None:
+            if find_unexpired(db, call, key) is not None:
                 return Reservation.COMPLETED
             expires_at = db.execute(_UNDER_WAY, {"key": key}).scalar()
             if expires_at is not None and expires_at >= now:

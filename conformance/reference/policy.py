@@ -82,6 +82,8 @@ class IdempotencyRules:
     """Duration of an effect outside the database; above 0, the key is visibly reserved meanwhile."""
     keep: int | None = None
     """Maximum number of records for one owner; None: unlimited."""
+    is_forgotten: Callable[[Call, float], bool] = lambda _call, _age_s: False
+    """(call, age of the record of its key in seconds) -> whether the key is as if it were new."""
 
 
 @dataclass(frozen=True, slots=True)

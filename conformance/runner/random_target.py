@@ -87,6 +87,8 @@ def _exclude(document: Document, fact: str, reference: Mapping[str, Any]) -> Non
         document[table][key] = dict(_EXCLUSION)
         if fact == "rate_limit.limit":
             document[table]["window_s"] = dict(_EXCLUSION)
+        if fact == "rate_limit.run_limit":
+            document[table].pop("run_window_s", None)
 
 
 def reduce_facts(document: Document, facts: int, options: RunOptions) -> Document:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import GATEWAY, Answer
 from conformance.profile.behavior import RateLimit
@@ -14,6 +15,9 @@ from conformance.profile.behavior import RateLimit
 LIMITED_STATUSES = GATEWAY | {429}
 SMALL = 10
 """A limit below this is exceeded by the first requests of a burst."""
+_LONGEST_WINDOW_S = 5.0
+_WINDOW_LIMITS = 4
+"""In one window, after a burst, at most this many times the limit is sent: enough to exceed it twice over."""
 
 
 @dataclass(frozen=True)
@@ -46,21 +50,31 @@ def is_small(limit: int | None) -> bool:
     return limit is not None and 0 < limit < SMALL
 
 
-def batch_size(case: Case) -> int:
+def batch_size(case: Case, limit: int | None) -> int:
     """The number of requests of a burst that are sent concurrently."""
     concurrency = case.runtime.settings.concurrency
-    return SMALL if is_small(case.profile.rate_limit.limit) else max(SMALL, concurrency)
+    return SMALL if is_small(limit) else max(SMALL, concurrency)
 
 
-async def send_burst(case: Case, request: Request, *, fresh_keys: bool = False) -> Burst:
-    """Sends up to `rate_limit.max_requests` requests until the limit is in force.
+async def send_burst(
+    case: Case,
+    request: Request,
+    facts: RateLimit | None = None,
+    *,
+    fresh_keys: bool = False,
+    through_window: bool = False,
+) -> Burst:
+    """Sends up to `rate_limit.max_requests` requests until the limit is in force: of the profile, or of `facts`.
+
+    `through_window`: more of them follow for the length of a short window, since it may end too early.
 
     A single 429 among requests that pass shows a limit of another kind, such as one that counts by node or sheds load.
 
     Raises a violation where most of the first answers are gateway errors instead.
     """
     answers: list[Answer] = []
-    remaining, batch = case.profile.rate_limit.max_requests, batch_size(case)
+    facts = facts or case.profile.rate_limit
+    remaining, batch = facts.max_requests, batch_size(case, facts.limit)
     while remaining > 0:
         count = min(batch, remaining)
         requests = [request.with_fresh_key() if fresh_keys else request for _ in range(count)]
@@ -76,7 +90,18 @@ async def send_burst(case: Case, request: Request, *, fresh_keys: bool = False) 
             raise case.violation(
                 "a limited request was answered as by a broken gateway", gateway_errors[-1], expected="429"
             )
+    if through_window and facts.limit and facts.window_s and facts.window_s <= _LONGEST_WINDOW_S:
+        answers += await _send_evenly(case, request, min(remaining, _WINDOW_LIMITS * facts.limit), facts.window_s)
     return _measure(answers)
+
+
+async def _send_evenly(case: Case, request: Request, count: int, seconds: float) -> list[Answer]:
+    async def send_after(pause_s: float) -> Answer:
+        await asyncio.sleep(pause_s)
+        return await case.send(request, "through the window", accept_statuses=LIMITED_STATUSES)
+
+    answers = await asyncio.gather(*(send_after(seconds * number / count) for number in range(1, count + 1)))
+    return [answer.without_body if answer.status == 200 else answer for answer in answers]
 
 
 def _is_in_force(answers: Sequence[Answer]) -> bool:
@@ -110,9 +135,19 @@ def exceeds(facts: RateLimit, burst: Burst) -> bool:
     return burst.successes > max_allowed(facts, burst.seconds)
 
 
-def slow_burst_message(case: Case, burst: Burst) -> str:
+def expect_decisive_size(facts: RateLimit) -> None:
+    """Inconclusive where the largest burst stays below the limit: it is not sent."""
+    assert facts.limit is not None and facts.window_s
+    if facts.max_requests <= facts.limit:
+        needed = int(facts.limit * facts.tolerance) + 1
+        message = f"a burst of {facts.max_requests} requests stays below {facts.limit} in {facts.window_s:g} s"
+        advice = f"rate_limit.max_requests of {needed} or more would do, if they are sent at once"
+        raise Inconclusive(f"{message}: {advice}", cause="rate limit")
+
+
+def slow_burst_message(case: Case, burst: Burst, facts: RateLimit | None = None) -> str:
     """Why a burst without a 429 proves nothing, and how to make it faster."""
-    facts, limits = case.profile.rate_limit, case.profile.limits
+    facts, limits = facts or case.profile.rate_limit, case.profile.limits
     assert facts.limit is not None and facts.window_s
     message = f"no 429, but too slow to exceed {facts.limit} in {facts.window_s:g} s: {burst.measure}"
     min_rate = facts.limit * facts.tolerance / facts.window_s

@@ -44,6 +44,8 @@ _DEFAULT_RECOVERY_S = 2.0
 _RETRY_AFTER_WAITS = 2
 """Maximum number of operations whose Retry-After is examined separately."""
 _MEMORY = "limits"
+WINDOW_OPERATION = "getApiKeyIdentity"
+"""The operation whose limit is observed for a whole window."""
 
 Failure = Signal | MissingFact | NotSent | FixtureError | LimitPersists
 FAILURES = (Signal, MissingFact, NotSent, FixtureError, LimitPersists)
@@ -84,7 +86,7 @@ class _Preparation:
     oracle: Oracle | None = None
 
     async def find_spare(self) -> None:
-        self.spare = _with_spare_credential(self.case, await self.case.arrange())
+        self.spare = with_spare_credential(self.case, await self.case.arrange())
         self.oracle = await Oracle.watch_if_visible(self.case, self.spare)
 
 
@@ -106,7 +108,7 @@ async def measure(case: Case) -> Provocation:
 
     A limiter that answers another status violates RATE-1, and the other checks are inconclusive.
     """
-    case.need(case.profile.rate_limit.provoke, "rate_limit.provoke = true", "permission to send a burst is needed")
+    expect_permission(case)
     memory = case.runtime.memory
     if _MEMORY not in memory:
         memory[_MEMORY] = await _limit_all(case)
@@ -118,6 +120,10 @@ async def measure(case: Case) -> Provocation:
     if not isinstance(outcome, Provocation):
         raise outcome
     return outcome
+
+
+def expect_permission(case: Case) -> None:
+    case.need(case.profile.rate_limit.provoke, "rate_limit.provoke = true", "permission to send a burst is needed")
 
 
 def _no_limit_failure(case: Case, burst: Burst) -> Failure:
@@ -156,14 +162,14 @@ async def _limit_all(case: Case) -> _Outcomes:
     ready = await asyncio.gather(*(_prepare(item, outcomes) for item in cases))
     preparations = [prep for prep in ready if prep is not None]
     wait = wait_for(
-        _DEFAULT_RECOVERY_S if facts.recovery_s is None else facts.recovery_s,
+        _DEFAULT_RECOVERY_S if facts.longest_recovery_s is None else facts.longest_recovery_s,
         case.runtime.sender.limit_watch.longest_silence_s,
     )
     if facts.prepare:
         await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
     try:
         # as many complete bursts as fit into the concurrency, if bursts may overlap at all
-        bursts = asyncio.Semaphore(max(1, case.runtime.settings.concurrency // batch_size(case)))
+        bursts = asyncio.Semaphore(max(1, case.runtime.settings.concurrency // batch_size(case, facts.limit)))
         concurrency = len(preparations) if is_small(facts.limit) else 1
         await _run_each(preparations, outcomes, partial(_overrun, bursts=bursts), concurrency=concurrency)
         await _settle(preparations, outcomes, partial(_poll, wait=wait), _is_limited, wait)
@@ -230,7 +236,7 @@ async def _prepare(case: Case, outcomes: _Outcomes) -> _Preparation | None:
     """Creates what is needed before the bursts: nothing can be created while the limit is in force."""
     current_check.set(f"check_rate_limit[{case.operation.id}]")
     try:
-        prep = _Preparation(case, _with_spare_credential(case, await case.arrange()))
+        prep = _Preparation(case, with_spare_credential(case, await case.arrange()))
         if case.operation.idempotent:
             await prep.find_spare()
         return prep
@@ -251,7 +257,7 @@ async def _run_step(prep: _Preparation, outcomes: _Outcomes, step: _Step) -> Non
         outcomes[name] = error
 
 
-def _with_spare_credential(case: Case, request: Request) -> Request:
+def with_spare_credential(case: Case, request: Request) -> Request:
     """The request under the profile's rate limit credential, if that may call the operation."""
     credential = case.profile.credentials.get(case.profile.rate_limit.credential)
     if not request.credential or credential is None or not credential.active:
@@ -284,8 +290,11 @@ async def _overrun(prep: _Preparation, _: Provocation | None, *, bursts: asyncio
 
 
 async def _burst(prep: _Preparation) -> Burst:
-    """Sends a burst, with new keys if repeats of one call pass: a replay need not be counted."""
-    burst = await send_burst(prep.case, prep.request)
+    """Sends a burst, with new keys if repeats of one call pass: a replay need not be counted.
+
+    One operation is enough to see that the window does not end too early.
+    """
+    burst = await send_burst(prep.case, prep.request, through_window=prep.case.operation.id == WINDOW_OPERATION)
     if prep.request.key and (burst.limited_answer is None or exceeds(prep.case.profile.rate_limit, burst)):
         return await send_burst(prep.case, prep.request, fresh_keys=True)
     return burst

@@ -1,4 +1,4 @@
-"""Faults of idempotency keys on targets that state another word than the reference: IDEM-12 to IDEM-15."""
+"""Faults of idempotency keys on targets that state another word than the reference: IDEM-1, IDEM-12 to IDEM-15."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from conformance.reference.idempotency import key_parts, reserve, with_namespace
 from conformance.reference.pipeline import read_body, read_key
 from conformance.reference.policy import Policy, Waits, evolve, with_idempotency
 from conformance.reference.registry import fault
+from conformance.reference.variants.idempotency import RETENTION_S
 
 _UUID = re.compile("[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 
@@ -267,3 +268,35 @@ def changes_wait(policy: Policy) -> Policy:
         return reserve(call)
 
     return evolve(policy, stages=tuple(reserve_or_wait if stage is reserve else stage for stage in policy.stages))
+
+
+# Forgotten keys
+
+
+@fault(
+    "F592",
+    requirement="IDEM-1",
+    title="keys are forgotten after half of the stated time",
+    seeded_in="V493",
+    source="a retention that is counted from two settings, one of them in another unit",
+)
+def half_the_retention(policy: Policy) -> Policy:
+    return with_idempotency(policy, is_forgotten=lambda _call, age_s: age_s >= RETENTION_S / 2)
+
+
+@fault(
+    "F593",
+    requirement="IDEM-1",
+    title="keys of one operation are forgotten a second before the stated time",
+    operations=("updateInstallationWebhook",),
+    seeded_in="V493",
+    source="a store of its own for one operation, whose expiry is shorter than that of the others",
+)
+def shorter_retention_of_one_operation(policy: Policy) -> Policy:
+    """It has a store of its own, with an expiry of its own."""
+
+    def is_forgotten(call: Call, age_s: float) -> bool:
+        lead_s = 1.0 if call.operation == "updateInstallationWebhook" else 0.0
+        return age_s >= RETENTION_S - lead_s
+
+    return with_idempotency(policy, is_forgotten=is_forgotten)

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from conformance.reference.call import Call, Reply
 from conformance.reference.faults.answers import html
-from conformance.reference.limiter import by_operation
+from conformance.reference.limiter import by_address, by_operation, retry_after
 from conformance.reference.policy import Policy, with_limits, with_status, with_wire
 from conformance.reference.registry import fault
+from conformance.reference.variants.limits import token_bucket
 
 
 @fault("F108", requirement="RATE-1", title="limiter answers 503")
@@ -124,3 +125,110 @@ def _using_keys_up(admit: Admit) -> Admit:
         return wait_s
 
     return admit_unless_used
+
+
+@fault(
+    "F590",
+    requirement="RATE-5",
+    title="limit of the run is never enforced",
+    seeded_in="V490",
+    source="a default limit that is read from a setting without a value",
+)
+def no_limit_of_the_run(policy: Policy) -> Policy:
+    return with_limits(policy, limit=100_000)
+
+
+@fault(
+    "F591",
+    requirement="RATE-5",
+    title="limit of the run is gone once another one was restored",
+    seeded_in="V490",
+    source="an override that is removed together with the default that it had replaced",
+)
+def limit_of_the_run_is_not_restored(policy: Policy) -> Policy:
+    """What restores removes the limiter's configuration, the default too."""
+    switched = [False]
+
+    def admit(call: Call) -> float | None:
+        default = (policy.limits.limit, policy.limits.window_s)
+        is_lowered = call.limiter.limit(default) != default
+        switched[0] = switched[0] or is_lowered
+        return policy.limits.admit(call) if is_lowered or not switched[0] else None
+
+    return with_limits(policy, admit=admit)
+
+
+@fault(
+    "F594",
+    requirement="RATE-5",
+    title="two processes count alone, where no tolerance is stated",
+    seeded_in="V492",
+    source="counters in the memory of each process behind a load balancer",
+)
+def counted_by_each_process(policy: Policy) -> Policy:
+    """Their requests alternate between them."""
+
+    def bucket(call: Call) -> str:
+        return f"{call.limiter.count_call() % 2}:{policy.limits.bucket(call)}"
+
+    return token_bucket(with_limits(policy, bucket=bucket))
+
+
+@fault(
+    "F595",
+    requirement="RATE-5",
+    title="token bucket refills four times as fast as stated",
+    seeded_in="V492",
+    source="a refill that is computed with another unit of time than the capacity",
+)
+def fast_refill(policy: Policy) -> Policy:
+    return token_bucket(with_limits(policy, window_s=policy.limits.window_s / 4))
+
+
+@fault(
+    "F596",
+    requirement="RATE-7",
+    title="429 with a Retry-After that the profile denies",
+    seeded_in="D16",
+    source="a gateway that adds Retry-After to each 429 of the service",
+)
+def denied_retry_after(policy: Policy) -> Policy:
+    return with_limits(policy, headers=retry_after)
+
+
+@fault(
+    "F597",
+    requirement="RATE-6",
+    title="all installations share one limit",
+    seeded_in="V200",
+    source="a limiter whose bucket lost the installation when its key was shortened",
+)
+def one_limit_for_all_installations(policy: Policy) -> Policy:
+    return with_limits(policy, bucket=by_address)
+
+
+@fault(
+    "F598",
+    requirement="RATE-6",
+    title="all operations share one limit",
+    seeded_in="V201",
+    source="a limiter that is moved from the routes to the front of the service",
+)
+def one_limit_for_all_operations(policy: Policy) -> Policy:
+    return with_limits(policy, bucket=by_address)
+
+
+@fault(
+    "F599",
+    requirement="RATE-5",
+    title="window is a tenth of the stated one",
+    operations=("getApiKeyIdentity",),
+    source="a window whose length is read in another unit than that of the declaration",
+)
+def short_window(policy: Policy) -> Policy:
+    def admit(call: Call) -> float | None:
+        limit, window_s = call.limiter.limit((policy.limits.limit, policy.limits.window_s))
+        count, wait_s = call.limiter.count_request(policy.limits.bucket(call), window_s / 10)
+        return wait_s if count > limit else None
+
+    return with_limits(policy, admit=admit)

@@ -99,6 +99,8 @@ class RandomTarget:
     """Every n-th request is answered 429; 0: none."""
     limit_per: str = "key"
     """The unit of a limit that is switched on for a burst; a steady limit counts by key."""
+    run_limit: bool = False
+    """Whether another limit is in force while none is switched on."""
     retry_after: str = "seconds"
     nonce: bool = False
     proof_reuse: str = "retry"
@@ -203,6 +205,7 @@ def make_consistent(target: RandomTarget) -> RandomTarget:
         page_size_min=1 if is_clamped else target.page_size_min,  # a clamped page would be longer than pageSize
         cursor="beside" if target.meta == "none" and target.cursor in ("meta", "number") else target.cursor,
         limit_per=per if knows_callers or per == "address" else "operation",
+        run_limit=target.run_limit and target.limiter == "switched",
         omitted_facts=tuple(name for name in target.omitted_facts if name not in required_facts),
         # a closed schema without the key would forbid what the target demands
         key_in_schema=target.key_in_schema or (target.carrier == "body" and target.unknown_members == "refused"),

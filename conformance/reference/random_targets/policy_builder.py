@@ -35,6 +35,8 @@ from conformance.reference.variants.search import CURSORS
 
 STEADY = (40, 0.5)
 """A permanent limit: requests and seconds, for each caller and operation."""
+RUN_LIMITS = {"key": (10, 0.2), "installation": (80, 0.25), "operation": (10, 0.125), "address": (80, 0.25)}
+"""A limit that is in force while none is switched on, by what is counted together."""
 _STAGES: dict[str, Stage] = {
     "authenticate": pipeline.authenticate,
     "authorize": pipeline.authorize,
@@ -188,6 +190,9 @@ def _limits(policy: Policy, target: RandomTarget, _boundary: Boundary) -> Policy
         policy = order.no_limits(policy)
     if target.limiter == "steady":
         policy = with_limits(policy, limit=STEADY[0], window_s=STEADY[1])
+    if target.run_limit:
+        limit, window_s = RUN_LIMITS[target.limit_per]
+        policy = with_limits(policy, limit=limit, window_s=window_s)
     policy = with_limits(policy, bucket=_BUCKETS[target.limit_per])
     admit, every = policy.limits.admit, target.chance_429
 

@@ -23,7 +23,7 @@ from conformance.reference.random_targets.choices import NAMESPACES, RandomTarge
 from conformance.reference.random_targets.credentials import has_scheme, key_schema
 from conformance.reference.random_targets.errors import SHAPES, volatile_of
 from conformance.reference.random_targets.legitimate_values import ALLOWANCES
-from conformance.reference.random_targets.policy_builder import STEADY
+from conformance.reference.random_targets.policy_builder import RUN_LIMITS, STEADY
 from conformance.reference.random_targets.search_facts import omitted_with, search_facts, search_schema
 
 Table = Mapping[str, Any]
@@ -251,7 +251,10 @@ def _rate_limit(target: RandomTarget) -> Patch:
     rules = {"per": target.limit_per, "retry_after": target.retry_after in ("seconds", "date")}
     if target.limiter == "steady":
         limits = {"limit": STEADY[0], "window_s": STEADY[1], "recovery_s": 2, "max_requests": 4 * STEADY[0]}
-        return {**rules, **limits, "prepare": None, "restore": None}
+        return {**rules, **limits, "prepare": None, "restore": None, "run_limit": None}
+    if target.run_limit:
+        limit, window_s = RUN_LIMITS[target.limit_per]
+        return {**rules, "run_limit": limit, "run_window_s": window_s, "max_requests": 2 * limit + 40}
     return rules
 
 
@@ -303,6 +306,8 @@ def _omit_fact(patch: Patch, document: Table, fact: str) -> None:
         patch[fact] = None
     elif fact == "rate_limit.limit" and patch["rate_limit"] is not None:
         patch["rate_limit"] |= {"limit": None, "window_s": None}
+    elif fact == "rate_limit.run_limit" and patch["rate_limit"] is not None:
+        patch["rate_limit"] |= {"run_limit": None, "run_window_s": None}
     elif key and table not in ("body", "transitions", "effects") and patch.get(table, {}) is not None:
         patch.setdefault(table, {})[key] = None
         patch[table] |= dict.fromkeys(omitted_with(fact))

@@ -14,6 +14,8 @@ from conformance.reference.policy import Handler, Policy, evolve, with_idempoten
 from conformance.reference.registry import variant
 
 WORK_S = 0.02
+RETENTION_S = 3.0
+"""The time after which `V493` forgets a key."""
 
 
 @variant(
@@ -145,3 +147,13 @@ def replay_is_current(policy: Policy) -> Policy:
         return evolve(answer, value={**answer.value, "data": {**data, **latest}})
 
     return with_idempotency(policy, replay=replay)
+
+
+@variant(
+    "V493",
+    requirement="IDEM-1",
+    title="keys are forgotten after three seconds",
+    profile={"idempotency": {"retention_s": RETENTION_S}},
+)
+def short_retention(policy: Policy) -> Policy:
+    return with_idempotency(policy, is_forgotten=lambda _call, age_s: age_s >= RETENTION_S)

@@ -10,6 +10,11 @@ from conformance.reference.limiter import by_address, by_installation, by_operat
 from conformance.reference.policy import Policy, with_limits
 from conformance.reference.registry import variant
 
+RUN = (8, 0.2)
+"""A limit that is in force while no other one is set: requests and seconds, for each caller and operation."""
+RUN_OF_ALL = (60, 0.25)
+"""The same, for all calls of an installation together."""
+
 
 @variant(
     "V200",
@@ -79,3 +84,40 @@ def refusals_count(policy: Policy) -> Policy:
         return window_s if len(recent) >= limit else None
 
     return with_limits(policy, admit=admit)
+
+
+@variant(
+    "V490",
+    requirement="RATE-5",
+    title="a limit holds for the whole run, and prepare sets another one in its place",
+    profile={"rate_limit": {"run_limit": RUN[0], "run_window_s": RUN[1], "max_requests": 60}},
+)
+def limited_for_the_run(policy: Policy) -> Policy:
+    return with_limits(policy, limit=RUN[0], window_s=RUN[1])
+
+
+@variant(
+    "V491",
+    requirement="RATE-5",
+    title="a limit of all calls of an installation holds for the whole run, beside the one that prepare sets",
+    profile={"rate_limit": {"run_limit": RUN_OF_ALL[0], "run_window_s": RUN_OF_ALL[1], "max_requests": 160}},
+)
+def limited_for_the_run_too(policy: Policy) -> Policy:
+    """The callers of public operations are counted together."""
+
+    def admit(call: Call) -> float | None:
+        limit, window_s = RUN_OF_ALL
+        count, wait_s = call.limiter.count_request(f"run:{by_installation(call)}", window_s)
+        return wait_s if count > limit else policy.limits.admit(call)
+
+    return with_limits(policy, admit=admit)
+
+
+@variant(
+    "V492",
+    requirement="RATE-5",
+    title="the limit of the run is a token bucket, and no more than its bound is tolerated",
+    profile={"rate_limit": {"run_limit": RUN[0], "run_window_s": RUN[1], "tolerance": 1}},
+)
+def token_bucket_of_the_run(policy: Policy) -> Policy:
+    return token_bucket(limited_for_the_run(policy))

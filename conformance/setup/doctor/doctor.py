@@ -24,6 +24,7 @@ from conformance.setup.doctor import credentials, fixtures, placeholders
 from conformance.setup.doctor.behavior import LIMIT_PURPOSES
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
 from conformance.setup.doctor.operations import OperationStages
+from conformance.setup.doctor.run_limit import run_limit_facts
 from conformance.setup.plan.plan import Plan, plan
 
 StageCallback = Callable[[str], None]
@@ -172,6 +173,7 @@ def _rate_limit_facts(session: Session, exchanges: list[Exchange]) -> Iterator[F
         yield unsure("limits.rate", "; ".join(observations), "state a rate that the target accepts: runs become faster")
     else:
         yield note("rate limit", "; ".join(observations))
+    yield from run_limit_facts(session.profile.rate_limit, exchanges)
 
 
 def _need_facts(run_plan: Plan) -> Iterator[Fact]:

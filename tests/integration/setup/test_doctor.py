@@ -254,6 +254,16 @@ ELSEWHERE: dict[str, tuple[str, Callable[[str], str], str]] = {
                  'restore = { method = "POST", url = "{var.control}/rate-limit", json = { limit = 0, window_s = 9 } }'),
         "rate_limit.restore",
     ),
+    "retention of keys": (
+        "V493",
+        replaced('written = "{key}"', 'written = "{key}"\nretention_s = 5'),
+        "idempotency.retention_s",
+    ),
+    "limit of the run": (
+        "V490",
+        replaced('run_limit = { none = "far above what a run can send" }', "run_limit = 1\nrun_window_s = 600"),
+        "rate_limit.run_limit",
+    ),
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from conformance.reference.catalogue import LOCALES, MARKETS
 from conformance.reference.policy import Policy
 from conformance.reference.random_targets.boundary import Boundary, names_of, translate_pointer
 from conformance.reference.random_targets.choices import NAMESPACES, RandomTarget
-from conformance.reference.random_targets.policy_builder import STEADY, policy_of
+from conformance.reference.random_targets.policy_builder import RUN_LIMITS, STEADY, policy_of
 from tests.support.drawn_guides.effects import effects
 from tests.support.drawn_guides.sentences import Facts, Sentence, listed, say
 from tests.support.drawn_guides.states import states
@@ -203,6 +203,8 @@ def _rate_limits(target: RandomTarget) -> Iterator[Sentence]:
         yield say("There is no limit.", "rate_limit", none="the target never limits")
         return
     numbers = {"limit": 5, "window_s": 0.5, "recovery_s": 2, "max_requests": 40}
+    if target.run_limit:
+        numbers["max_requests"] = 2 * RUN_LIMITS[target.limit_per][0] + 40
     if target.limiter == "steady":
         numbers |= {"limit": STEADY[0], "window_s": STEADY[1], "max_requests": 4 * STEADY[0]}
     else:
@@ -213,6 +215,7 @@ def _rate_limits(target: RandomTarget) -> Iterator[Sentence]:
             "restore": {"method": "DELETE", "url": url},
         }
         yield say("`POST /rate-limit` switches the limit on, `DELETE` off.", "rate_limit", **calls)
+        yield _limit_of_the_run(target)
     text = "{limit} requests in {window_s} s; {recovery_s} s later all is well again.".format(**numbers)
     yield say(text, "rate_limit", **numbers)
     yield say("Bursts are allowed, with the key `limited`.", "rate_limit", provoke=True, credential="limited")
@@ -220,6 +223,15 @@ def _rate_limits(target: RandomTarget) -> Iterator[Sentence]:
     has_header = target.retry_after in ("seconds", "date")
     word = "has a" if has_header else "has no"
     yield say(f"A 429 {word} Retry-After header.", "rate_limit", retry_after=has_header)
+
+
+def _limit_of_the_run(target: RandomTarget) -> Sentence:
+    if not target.run_limit:
+        reason = "far above what a run can send"
+        return say(f"While it is off, the limit is {reason}.", "rate_limit", run_limit={"none": reason})
+    limit, window_s = RUN_LIMITS[target.limit_per]
+    text = f"While it is off, {limit} requests in {window_s} s hold."
+    return say(text, "rate_limit", run_limit=limit, run_window_s=window_s)
 
 
 def _clients(names: Names) -> Iterator[Sentence]:

@@ -149,11 +149,19 @@ def test_an_answer_now_and_then_is_no_suspicion(watched: Any, answer: Any) -> No
     ("profile", "ends_in_s"),
     [
         (replace(PROFILE, rate_limit=RateLimit()), None),
+        (
+            replace(
+                PROFILE,
+                rate_limit=RateLimit(recovery_s=0.3, run_limit=9, run_window_s=300),
+                limits=Limits(patience_s=2.5),
+            ),
+            None,
+        ),
         (replace(PROFILE, rate_limit=RateLimit(recovery_s=300), limits=Limits(patience_s=2.5)), None),
         (replace(PROFILE, rate_limit=RateLimit(recovery_s=300)), 2.9),
         (replace(PROFILE, credentials={"full": Credential("full", SecretSource(env="X"), status="revoked")}), None),
     ],
-    ids=["no bound stated", "beyond the patience", "beyond the deadline", "a revoked key"],
+    ids=["no bound stated", "the window of the run", "beyond the patience", "beyond the deadline", "a revoked key"],
 )
 def test_without_a_whole_recovery_nothing_is_violated(
     watched: Any, answer: Any, profile: Profile, ends_in_s: float | None

@@ -88,6 +88,18 @@ hosted.unknown_ticket_status = 403: F520
 effects.absent = *: F433 F434 F435 F439 F482
 effects.within_s = *: F478 F482
 effects.http = *: F430 F431 F432 F436 F437
+idempotency.retention_s = *: F592 F593
+rate_limit.limit = *: F200 F201
+rate_limit.window_s = *: F201 F599
+rate_limit.tolerance = *: F594 F595
+rate_limit.per = key: F202
+rate_limit.per = installation: F597
+rate_limit.per = operation: F598
+rate_limit.retry_after = True: F203 F204
+rate_limit.retry_after = False: F596
+rate_limit.recovery_s = *: F110 F206
+rate_limit.run_limit = *: F590 F591
+rate_limit.run_window_s = *: F590 F591
 oauth.other_client_redirect_uri = *: F384 F385 F386
 oauth.clock_behind_s = *: F366 F367
 oauth.clock_ahead_s = *: F368 F369
@@ -116,7 +128,7 @@ oauth.token_lifetime_s = *: F378 F379 F380
 OTHERS = """
 authorization.format
 idempotency.carrier idempotency.name idempotency.pointer idempotency.missing_key idempotency.volatile
-idempotency.retention_s
+rate_limit.provoke rate_limit.credential rate_limit.max_requests rate_limit.prepare rate_limit.restore
 search.query search.page_base search.page_size_min search.page_size_max search.item_id search.item_category
 search.item_merchant search.category search.merchant
 transitions.operation transitions.fixture transitions.after transitions.single_winner
@@ -137,6 +149,7 @@ TABLES = {
     "tenancy": behavior.Tenancy,
     "hosted": behavior.Hosted,
     "effects": behavior.Effect,
+    "rate_limit": behavior.RateLimit,
     "oauth": behavior.OAuth,
     "oauth.status": behavior.ExchangeStatuses,
 }
@@ -208,7 +221,10 @@ def test_every_fact_has_two_faults() -> None:
 
 def test_every_word_has_a_fault() -> None:
     missing = []
-    permissive = {"answers.further_members = allowed"}  # a word that forbids nothing has none
+    permissive = {  # a word that forbids nothing has none
+        "answers.further_members = allowed",
+        "rate_limit.per = address",  # a run has one address
+    }
     for fact, options in facts_of_behaviour().items():
         with_fault = {word for name, word, _ in rows() if name == fact}
         missing += [f"{fact} = {word}" for word in options if with_fault and word not in with_fault]

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.support.bursts import Burst, exceeds, slow_burst_message
+from conformance.checks.support.bursts import Burst, exceeds, expect_decisive_size, slow_burst_message
 from conformance.checks.support.retry_after import retry_after_s
+from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import load_contract
@@ -70,6 +71,28 @@ def test_a_slow_burst_says_what_would_make_it_faster(
     told = slow_burst_message(case_with(facts, limits), burst(passed, seconds))
     assert advice in told
     assert "a second" in told
+
+
+def test_a_burst_that_stays_below_the_limit_is_not_sent() -> None:
+    """What would do is said: more than the limit, times the tolerance."""
+    facts = RateLimit(limit=5, window_s=1, run_limit=600, run_window_s=60, max_requests=600)
+    with pytest.raises(Inconclusive, match="max_requests of 1201 or more"):
+        expect_decisive_size(facts.for_the_run)
+    expect_decisive_size(facts)
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (RateLimit(), None),
+        (RateLimit(run_limit=9, run_window_s=60), None),
+        (RateLimit(recovery_s=10, run_limit=9, run_window_s=60), 60),
+        (RateLimit(recovery_s=10, run_limit=9, run_window_s=1), 10),
+    ],
+)
+def test_the_longest_recovery_is_that_of_both_limits(facts: RateLimit, expected: float | None) -> None:
+    """A window of the run may outlive the stated recovery, which is that of the other limit."""
+    assert facts.longest_recovery_s == expected
 
 
 @pytest.mark.parametrize(

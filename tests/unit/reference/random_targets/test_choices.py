@@ -21,6 +21,7 @@ from conformance.reference.random_targets.profile_writer import profile_of, sche
 from conformance.reference.server import ReferenceServer
 from tests.support import observations as look
 from tests.support import token_observations as tokens
+from tests.support.limit_observations import burst, run_limited
 from tests.support.paths import PROFILES
 from tests.support.reference_api import CHECKOUT, Api, P, client, fresh, proof
 
@@ -92,11 +93,6 @@ def limited(api: Api) -> dict[str, str]:
     api.http.post(f"{api.control}/rate-limit", json={"limit": 0, "window_s": 60})
     headers = api.send("getApiKeyIdentity").headers
     return {name: value for name, value in headers.items() if name.startswith(("retry-", "ratelimit-"))}
-
-
-def burst(api: Api) -> bool:
-    """Whether one of 200 requests, 40 of them at once, meets a limit."""
-    return any(a.status_code == 429 for _ in range(5) for a in api.parallel("getApiKeyIdentity", 40, one_key=False))
 
 
 def after_effect(operation: str, first: str, kind: str, state: str) -> Look:
@@ -281,6 +277,8 @@ SHOWN: list[tuple[str, dict[str, Any], Look, Any, Any]] = [
     *(("limit_per", {"limit_per": per}, look.beside_a_limited_one(), 200, 429)
       for per in ("installation", "operation")),
     ("limit_per", {"limit_per": "address"}, look.beside_a_limited_one("getPublicRuntimeConfig", ""), 200, 429),
+    *(("run_limit", {"run_limit": True, "limit_per": per}, run_limited, False, True)
+      for per in ("key", "operation")),
     ("retry_after", {"retry_after": "date"}, lambda api: limited(api)["retry-after"].endswith("GMT"), False, True),
     ("retry_after", {"retry_after": "fields"}, lambda api: "ratelimit-remaining" in limited(api), False, True),
     ("retry_after", {"retry_after": "none"}, lambda api: bool(limited(api)), True, False),
