@@ -20,6 +20,7 @@ from conformance.checks.support.schema_bounds import values_beyond_bounds
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request, is_well_formed
+from conformance.core.key_change import KeyChange
 from conformance.judge.validators import Validators
 from conformance.profile.model import Schemas
 
@@ -224,26 +225,25 @@ def _replace_values(value: Any, substitutions: dict[str, str]) -> Any:
 @check("AUTH-1")
 async def no_neighbour_of_a_key_is_accepted(case: Case) -> None:
     """A key with any small change is not accepted."""
-    from conformance.checks.support.strategies import apply_edit, key_edits
+    from conformance.checks.support.strategies import key_changes
 
     request = await case.arrange()
     arranger = case.runtime.arranger
     key = arranger.key_of(request.credential)
 
-    async def law(edit: tuple[str, int, str]) -> None:
-        other = apply_edit(key, edit)
+    async def law(change: KeyChange) -> None:
+        other = change.apply(key)
         if any(_spelled_alike(other, existing_key) for existing_key in arranger.keys):
             return
-        bad = request.with_authorization(case.profile.authorization.header(other)).with_fresh_key()
-        await case.refusal(bad, {401}, "a neighbour of the key")
+        bad = arranger.with_changed_key(request, change).with_fresh_key()
+        message = f"{case.operation.id} with a neighbour of the key was not answered 401"
+        await case.refusal(bad, {401}, f"the key {request.credential!r}, {change.words}", message=message)
 
     await explore(
-        case,
-        partial(key_edits, len(key)),
-        law,
-        examples=case.examples,
+        case, partial(key_changes, len(key)), law, examples=case.examples,
+        show=lambda change: f"the key {request.credential!r}, {change.words}",
         final_check=lambda: case.reprove_control(request),
-    )
+    )  # fmt: skip
 
 
 def _spelled_alike(first: str, second: str) -> bool:
