@@ -70,7 +70,7 @@ async def odd_but_harmless_company_changes_no_status(case: Case) -> None:
             oversize=False,
         )
 
-    await explore(case, extra_inputs, law, examples=case.examples // 2)
+    await explore(case, extra_inputs, law, examples=case.examples // 2, show=_company_in_words)
 
 
 @check("BODY-5")
@@ -89,7 +89,7 @@ async def no_generated_body_breaks_the_answer(case: Case) -> None:
 
     await explore(
         case, partial(hostile_edits, free), law, examples=case.examples,
-        show=lambda edit: repr(edit.apply(request.document)),
+        show=lambda edit: edit.words,
     )  # fmt: skip
 
 
@@ -277,7 +277,10 @@ async def a_generated_id_names_nothing(case: Case) -> None:
             raise case.violation("a generated id was answered 200", answer, expected="404")
 
     ids = partial(unknown_ids, request.path[name])
-    await explore(case, ids, law, examples=case.examples, final_check=lambda: case.reprove_control(request))
+    await explore(
+        case, ids, law, examples=case.examples, show=lambda text: f"the id {_as_json(text)}",
+        final_check=lambda: case.reprove_control(request),
+    )  # fmt: skip
 
 
 @check("SRCH-3", cases={"page": "page", "pageSize": "pageSize"})
@@ -290,7 +293,10 @@ async def a_generated_text_is_no_integer(case: Case, name: str) -> None:
     async def law(text: str) -> None:
         await case.refusal(request.with_query(**{name: text}), {400}, f"{name} that is no integer", any_refusal=True)
 
-    await explore(case, no_integers, law, examples=case.examples, final_check=lambda: case.reprove_control(request))
+    await explore(
+        case, no_integers, law, examples=case.examples, show=lambda text: f"{name} {_as_json(text)}",
+        final_check=lambda: case.reprove_control(request),
+    )  # fmt: skip
 
 
 @check("SRCH-7")
@@ -306,7 +312,7 @@ async def a_generated_search_is_answered(case: Case) -> None:
         expect_survival(case, "a generated search", answer, oversize=False)
         outcomes.append(answer.ok)
 
-    await explore(case, search_words, law, examples=case.examples)
+    await explore(case, search_words, law, examples=case.examples, show=lambda text: f"q {_as_json(text)}")
     case.note(f"{sum(outcomes)} of {len(outcomes)} generated searches were answered 200")
 
 
@@ -337,9 +343,21 @@ async def keys_that_differ_are_different_calls(case: Case, position: int | None)
         await law(position)
         case.require_case(case.answers, f"no key of the stated format has another {where} character")
     else:
-        await explore(case, positions, law, examples=case.examples // 2)
+        await explore(
+            case,
+            positions,
+            law,
+            examples=case.examples // 2,
+            show=lambda at: f"another character at place {at + 1} of the key",
+        )
         case.require_case(case.answers, "no key of the stated format has a neighbour")
 
 
 def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _company_in_words(inputs: tuple[dict[str, str], dict[str, str]]) -> str:
+    headers, query = (", ".join(f"{name} = {_as_json(text)}" for name, text in named.items()) for named in inputs)
+    parts = [*([f"the headers {headers}"] if headers else []), *([f"the parameters {query}"] if query else [])]
+    return "; ".join(parts) or "nothing more"

@@ -60,6 +60,14 @@ class Edit:
     is_removal: bool = False
     """Whether the place is removed."""
 
+    @property
+    def words(self) -> str:
+        """What is done: `/reason replaced by 5`."""
+        if self.is_removal:
+            return f"{self.where} removed"
+        escaped = ", all but ASCII escaped" if self.ascii_only else ""
+        return f"{self.where or 'the whole body'} replaced by {json.dumps(self.value, ensure_ascii=False)}{escaped}"
+
     def apply(self, document: JsonValue) -> bytes:
         """The changed document as JSON text."""
         if self.is_removal:
