@@ -21,6 +21,7 @@ from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request, is_well_formed
 from conformance.core.key_change import KeyChange
+from conformance.core.strict_json import ABSENT, differences
 from conformance.judge.validators import Validators
 from conformance.profile.model import Schemas
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 _MAX_BOUNDS = 60
+_MAX_CHANGES = 20
+"""Maximum number of changed places that a message tells."""
 _KEY_ATTEMPTS = 50
 """Keys generated to find one with a well-formed neighbour."""
 _BASE64 = re.compile("[A-Za-z0-9+/]+")
@@ -109,7 +112,8 @@ async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) ->
         await case.refusal(bad, refusals(case), f"a body that breaks {name}", any_refusal=True)
 
     await explore(
-        case, breaking, law, examples=case.examples, show=_as_json, final_check=lambda: case.reprove_control(request),
+        case, breaking, law, examples=case.examples, show=partial(_change_in_words, request.body),
+        final_check=lambda: case.reprove_control(request),
         needs=f"no change of a good body breaks {name}",
     )  # fmt: skip
 
@@ -169,7 +173,8 @@ async def a_generated_call_is_repeated_alike(case: Case) -> None:
 
     await explore(
         case, partial(fitting_documents, sample.body, _schema(case), _fixed_places(case)), law,
-        examples=case.examples // _FIXTURE_SHARE, show=_as_json, needs="the body has no member that may vary",
+        examples=case.examples // _FIXTURE_SHARE, show=partial(_change_in_words, sample.body),
+        needs="the body has no member that may vary",
     )  # fmt: skip
 
 
@@ -196,7 +201,8 @@ async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> N
 
     await explore(
         case, partial(meaningful_changes, sample.body, _schema(case), _fixed_places(case)), law,
-        examples=case.examples // _FIXTURE_SHARE, show=_as_json, needs="the body has no member that may vary",
+        examples=case.examples // _FIXTURE_SHARE, show=partial(_change_in_words, sample.body),
+        needs="the body has no member that may vary",
     )  # fmt: skip
 
 
@@ -355,6 +361,15 @@ async def keys_that_differ_are_different_calls(case: Case, position: int | None)
 
 def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _change_in_words(good: Any, body: Any) -> str:
+    """The places where a generated body differs from a good one: `/reason is 5`."""
+    found = [
+        f"{place or 'the body'} is {'absent' if value is ABSENT else _as_json(value)}"
+        for place, _, value in differences(good, body, _MAX_CHANGES)
+    ]
+    return " and ".join(found) or "the good body"
 
 
 def _company_in_words(inputs: tuple[dict[str, str], dict[str, str]]) -> str:

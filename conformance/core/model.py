@@ -339,6 +339,8 @@ class MissingFact:
     """TOML that states it, to be completed."""
     exclusion: str
     """TOML that says with a reason that it is not there."""
+    reasons: tuple[str, ...] = ()
+    """The checks' own sentences, the most frequent first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,6 +237,8 @@ def _unstated_answers(blank: Result, evidence: Evidence) -> Result:
 def _nothing_sent(blank: Result, results: Sequence[Result]) -> Result:
     """Untested, or the common outcome of the operation's checks: a missing fact, or inapplicable."""
     representative = next((r for r in results if r.outcome is Outcome.UNSTATED), results[0] if results else None)
+    if hindered := next((r for r in results if r.outcome is Outcome.INCONCLUSIVE and r.message), None):
+        return replace(blank, message=hindered.message, cause=hindered.cause)
     if representative is None or any(r.outcome not in (Outcome.UNSTATED, Outcome.INAPPLICABLE) for r in results):
         return replace(blank, message="nothing was sent")
     return replace(

@@ -50,6 +50,31 @@ def variables(exchange: Exchange) -> list[str]:
     return list(dict.fromkeys(_variable(found) for text in texts for found in PLACEHOLDER.finditer(text)))
 
 
+def in_words(text: str) -> str:
+    """The text with each changed key told in words: `«credential:full, its last character cut off»`."""
+    return PLACEHOLDER.sub(_in_words, text)
+
+
+def _in_words(found: re.Match[str]) -> str:
+    change = change_in(found)
+    return f"«credential:{found['name']}, {change.words}»" if change else found[0]
+
+
+def credential_of(exchange: Exchange) -> str:
+    """What the request says of its caller: `the key full, its last character cut off`, `no credential`."""
+    values = [value for name, value in exchange.request.headers if name.lower() == "authorization"]
+    if not values:
+        return "no Authorization header"
+    if not values[0]:
+        return "an empty Authorization header"
+    if not (found := PLACEHOLDER.search(values[0])):
+        return "an Authorization header without a key of the profile"
+    if found["kind"] != "credential":
+        return "an Authorization header that is not shown"
+    change = change_in(found)
+    return f"the key {found['name']}{f', {change.words}' if change else ''}"
+
+
 def shell(text: str) -> str:
     """One shell word that yields the text, with redacted parts read from variables."""
     if not PLACEHOLDER.search(text):

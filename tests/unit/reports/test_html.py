@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any, cast
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_the_page_asks_the_network_for_nothing(name: str, request: pytest.Fixtur
         assert "style" not in attributes
         assert not [key for key in attributes if key.startswith("on")]
         if tag == "a":
-            assert re.fullmatch(r"#[a-z0-9-]+", attributes["href"] or "")
+            assert re.fullmatch(r"#[a-z0-9-]+(\?outcome=[a-z]+&q=[\w.%+~-]*)?", attributes["href"] or "")
         if tag == "link":
             assert attributes["href"] == "data:,"
     policy = next(a["content"] or "" for t, a in found.tags if a.get("http-equiv") == "Content-Security-Policy")
@@ -98,7 +99,7 @@ def test_hostile_text_adds_no_element(hostile: Run, page: Page) -> None:
 
 
 def test_the_page_is_readable_without_its_script(page: Page, small: Run) -> None:
-    """Verdict, failures with clause and evidence, matrices, reasons, latency and all results are markup."""
+    """Verdict, failures with clause and evidence, matrices, reasons, latency, and what failed or warned are markup."""
     for needed in (
         "Nonconformant",
         "A request whose authentication fails is answered 401.",
@@ -115,14 +116,26 @@ def test_the_page_is_readable_without_its_script(page: Page, small: Run) -> None
     ):
         assert needed in page.text, needed
     rows = [a["id"] for t, a in page.tags if t == "tr" and (a.get("id") or "").startswith("r-")]
-    assert len(rows) == len(set(rows)) == len(small.results)
+    served = {Outcome.FAILED, Outcome.BROKEN, Outcome.WARNED}
+    assert len(rows) == len(set(rows)) == sum(result.outcome in served for result in small.results)
+
+
+def test_every_result_is_in_the_markup_or_in_the_data(page: Page, small: Run) -> None:
+    """What the script adds has its outcome, check, requirement, operation, message and case."""
+    data: Any = data_of(page)
+    others = [[data["texts"][index] for index in row[1]] for row in data["others"]]
+    assert len(data["results"]) + len(others) == len(small.results)
+    passed = next(result for result in small.results if result.outcome is Outcome.PASSED)
+    assert [passed.outcome, passed.check, passed.requirement, passed.operation] in [row[:4] for row in others]
 
 
 def test_every_link_leads_somewhere(page: Page) -> None:
     """No anchor of the page is dead, and no id is given twice."""
     ids = [a["id"] for _, a in page.tags if a.get("id")]
     assert len(ids) == len(set(ids))
-    assert {(a["href"] or "")[1:] for t, a in page.tags if t == "a"} <= set(ids)
+    added = {f"r-{row[0]}" for row in cast("Any", data_of(page))["others"]}
+    links = {(a["href"] or "")[1:] for t, a in page.tags if t == "a"}
+    assert {link for link in links if not link.startswith("results?")} <= set(ids) | added
 
 
 def test_every_cell_says_its_outcome_in_words(page: Page) -> None:
