@@ -63,14 +63,15 @@ OTHER_MEMBERS = ("outcome", "check", "requirement", "operation", "message", "lev
 
 
 def _others(results: Iterable[tuple[str, Result]], share: float) -> dict[str, Any]:
-    """The other results: id, places of the members in `texts`, time, decisive exchange."""
+    """The other results: id, places of the members in `texts`, time, decisive exchange, notes."""
     places: dict[str, int] = {}
     limit, rows = int(20 + 380 * share), []
     for name, result in results:
         texts = [one_line(getattr(result, member), limit) for member in OTHER_MEMBERS]
         indices = [places.setdefault(text, len(places)) for text in texts]
-        cited = list(result.exchanges[-1:]) if share >= 1 else []
-        rows.append([name, indices, milliseconds(result.duration_ms), *cited])
+        cited = "".join(result.exchanges[-1:]) if share >= 1 else ""
+        notes = [one_line(note, limit) for note in result.notes[:4]] if share >= 1 else []
+        rows.append([name, indices, milliseconds(result.duration_ms), cited, *notes])
     return {"others": rows, "texts": list(places)}
 
 

@@ -15,11 +15,12 @@
   // What passed or was not judged is in the data only, each text once, which keeps the page small.
   const members = ["outcome", "check", "requirement", "operation", "message", "level", "cause", "fact", "case"];
   const symbols = Object.fromEntries([...form.querySelectorAll(".chip")].map((chip) => [chip.querySelector("input").value, chip.querySelector("[aria-hidden]").textContent]));
-  const addRow = ([id, indices, took, cited]) => {
+  const addRow = ([id, indices, took, cited, ...notes]) => {
     const result = Object.fromEntries(members.map((member, index) => [member, data.texts[indices[index]]]));
     const name = result.check + (result.case ? ` [${result.case}]` : "");
     const only = `${result.check.split("::").pop()}[${result.operation}${result.case ? "-" + result.case : ""}]`;
     result.exchanges = cited ? [cited] : [];
+    result.notes = notes;
     result.reproduce = data.again && !result.check.startsWith("invariant::") ? `${data.again} --only '${only}'` : "";
     data.results[id] = result;
     return el("tr", { id: "r-" + id, class: "row" },
