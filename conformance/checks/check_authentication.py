@@ -136,8 +136,8 @@ def _in_query(request: Request, key: str, _name: str) -> Request:
 
 def _in_cookie(request: Request, key: str, name: str) -> Request:
     texts = (key, f"«credential:{name}»")
-    cookies, shown = ("; ".join(f"{member}={text}" for member in _KEY_NAMES) for text in texts)
-    return request.with_header("Cookie", cookies, shown=shown)
+    cookies, evidence = ("; ".join(f"{member}={text}" for member in _KEY_NAMES) for text in texts)
+    return request.with_header("Cookie", cookies, evidence=evidence)
 
 
 def _in_other_header(request: Request, key: str, _name: str) -> Request:

@@ -39,8 +39,8 @@ def _other_cases(stated: Authorization) -> Mapping[str, str]:
 
 def _with_form(case: Case, request: Request, form: str) -> Request:
     key, name = case.runtime.arranger.key_of(request.credential), request.credential
-    value, shown = (form.replace("{key}", text) for text in (key, f"«credential:{name}»"))
-    return request.with_authorization(value, credential=name, shown=(shown,))
+    value, evidence = (form.replace("{key}", text) for text in (key, f"«credential:{name}»"))
+    return request.with_authorization(value, credential=name, evidence=(evidence,))
 
 
 async def _expect_accepted(case: Case, forms: Mapping[str, str], fact: str) -> None:

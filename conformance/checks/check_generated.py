@@ -373,6 +373,6 @@ def _change_in_words(good: Any, body: Any) -> str:
 
 
 def _company_in_words(inputs: tuple[dict[str, str], dict[str, str]]) -> str:
-    headers, query = (", ".join(f"{name} = {_as_json(text)}" for name, text in named.items()) for named in inputs)
+    headers, query = (", ".join(f"{name} = {_as_json(text)}" for name, text in pairs.items()) for pairs in inputs)
     parts = [*([f"the headers {headers}"] if headers else []), *([f"the parameters {query}"] if query else [])]
     return "; ".join(parts) or "nothing more"

@@ -132,9 +132,9 @@ async def _judge(case: Case, question: str) -> None:
     if result.exploration.violations == 1:
         raise Inconclusive("a walk violated a law once, and not when it was repeated", *violation.answers)
     message = f"{violation.message}; the shortest walk: {text}"
-    shown = case.violation(message, *violation.answers, expected=violation.expected, observed=violation.observed)
-    shown.identity = violation.identity
-    raise shown
+    failure = case.violation(message, *violation.answers, expected=violation.expected, observed=violation.observed)
+    failure.identity = violation.identity
+    raise failure
 
 
 @check("CONF-1", on="api-key idempotent path", chain=True)

@@ -149,8 +149,8 @@ def _written_value(name: str, value: str, request: Request | None) -> tuple[str,
         return value, False
     if request is None:
         return "«redacted»", True
-    if shown := request.shown.get((lower_name, value)):
-        return shown, False
+    if evidence := request.evidence_texts.get((lower_name, value)):
+        return evidence, False
     if request.credential and lower_name == "authorization":
         return f"«credential:{request.credential}»", True
     return f"«redacted:{lower_name}»", True

@@ -99,19 +99,19 @@ class Arranger:
         """The Authorization header's value for a credential of the profile."""
         return self.profile.authorization.header(self._keys[credential])
 
-    def shown_authorization(self, credential: str) -> str:
+    def authorization_evidence(self, credential: str) -> str:
         """The same as evidence shows it, with a placeholder for the key."""
         return self.profile.authorization.header(f"«credential:{credential}»")
 
     def as_credential(self, request: Request, credential: str) -> Request:
-        shown = (self.shown_authorization(credential),)
-        return request.with_authorization(self.authorization(credential), credential=credential, shown=shown)
+        evidence = (self.authorization_evidence(credential),)
+        return request.with_authorization(self.authorization(credential), credential=credential, evidence=evidence)
 
     def with_changed_key(self, request: Request, change: KeyChange) -> Request:
         """The request with a change of its own key, under no credential's name; evidence states the change."""
         key, header = self._keys[request.credential], self.profile.authorization.header
-        shown = header(change.placeholder(request.credential))
-        return request.with_authorization(header(change.apply(key)), shown=(shown,))
+        evidence = header(change.placeholder(request.credential))
+        return request.with_authorization(header(change.apply(key)), evidence=(evidence,))
 
     def key_of(self, credential: str) -> str:
         return self._keys[credential]

@@ -10,6 +10,7 @@ __all__ = [
     "gc_tuning",
     "interrupts",
     "json_pointer",
+    "key_change",
     "messages",
     "model",
     "option",

@@ -58,7 +58,7 @@ def change_in(found: re.Match[str]) -> KeyChange | None:
     return KeyChange(found["action"], int(found["number"] or 0), found["text"] or "")
 
 
-def _sed(variable: str, program: str) -> str:
+def _sed_command(variable: str, program: str) -> str:
     return f"$(printf %s \"${variable}\" | sed '{program}')"
 
 
@@ -67,7 +67,7 @@ def _before(number: int) -> str:
 
 
 def _drop(variable: str, number: int, _text: str) -> str:
-    return f"${{{variable}%{'?' * number}}}" if number <= 20 else _sed(variable, rf"s/.\{{{number}\}}$//")
+    return f"${{{variable}%{'?' * number}}}" if number <= 20 else _sed_command(variable, rf"s/.\{{{number}\}}$//")
 
 
 def _last(number: int, _text: str) -> str:
@@ -95,24 +95,24 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
     "replace": _Action(
         lambda key, number, text: key[:number] + text + key[number + 1 :],
         lambda number, text: f"its character {number + 1} replaced by {text}",
-        lambda variable, number, text: _sed(variable, rf"{_before(number)}./\1{text}/"),
+        lambda variable, number, text: _sed_command(variable, rf"{_before(number)}./\1{text}/"),
     ),
     "insert": _Action(
         lambda key, number, text: key[:number] + text + key[number:],
         lambda number, text: f"with {text} put in before character {number + 1}",
-        lambda variable, number, text: _sed(variable, rf"{_before(number)}/\1{text}/"),
+        lambda variable, number, text: _sed_command(variable, rf"{_before(number)}/\1{text}/"),
     ),
     "delete": _Action(
         lambda key, number, _: key[:number] + key[number + 1 :],
         lambda number, _: f"without its character {number + 1}",
-        lambda variable, number, _: _sed(variable, rf"{_before(number)}./\1/"),
+        lambda variable, number, _: _sed_command(variable, rf"{_before(number)}./\1/"),
     ),
     "swap": _Action(
         lambda key, number, _: (
             key[:number] + key[number + 1 : number + 2] + key[number : number + 1] + key[number + 2 :]
         ),
         lambda number, _: f"its characters {number + 1} and {number + 2} exchanged",
-        lambda variable, number, _: _sed(variable, rf"{_before(number)}\(.\)\(.\)/\1\3\2/"),
+        lambda variable, number, _: _sed_command(variable, rf"{_before(number)}\(.\)\(.\)/\1\3\2/"),
     ),
     "swapcase": _Action(
         lambda key, _, __: key.swapcase(),

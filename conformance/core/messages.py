@@ -11,7 +11,7 @@ def without_operation(text: str, operation: str) -> str:
     return re.sub(rf"(?<![\w.]){re.escape(operation)}\b", "the operation", text) if operation else text
 
 
-def listed(values: Iterable[object], limit: int = 12) -> str:
+def join_values(values: Iterable[object], limit: int = 12) -> str:
     """`a, b, c and 4 more`; `none` where there are none."""
     texts = [str(value) for value in values]
     suffix = f" and {len(texts) - limit:,} more" if len(texts) > limit else ""

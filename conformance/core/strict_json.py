@@ -183,7 +183,7 @@ def differences(first: Any, second: Any, limit: int) -> list[tuple[str, Any, Any
             names: list[Any] = list(dict.fromkeys([*a, *b]))
             members = [(name, a.get(name, ABSENT), b.get(name, ABSENT)) for name in names]
         elif isinstance(a, list) and isinstance(b, list):
-            members = list(zip(range(max(len(a), len(b))), _padded(a, len(b)), _padded(b, len(a)), strict=False))
+            members = list(zip(range(max(len(a), len(b))), _pad(a, len(b)), _pad(b, len(a)), strict=False))
         else:
             found.append((path, a, b))
             continue
@@ -202,7 +202,7 @@ class Absent:
 ABSENT: Final = Absent()
 
 
-def _padded(items: list[Any], length: int) -> list[Any]:
+def _pad(items: list[Any], length: int) -> list[Any]:
     return [*items, *[ABSENT] * (length - len(items))]
 
 

@@ -97,7 +97,7 @@ def _environment() -> Environment:
         marked=_highlight,
         ms=text.milliseconds,
         key=id,
-        coded=_coded,
+        coded=_code,
         cut=text.cut,
         one_line=text.one_line,
     )
@@ -114,7 +114,7 @@ def _highlight(lines: Sequence[str], marked: Collection[int]) -> Markup:
     return Markup("\n").join(_mark(text.visible(line), is_marked=at in marked) for at, line in enumerate(lines))
 
 
-def _coded(value: str) -> Markup:
+def _code(value: str) -> Markup:
     """The text with each part between backticks as code."""
     parts = (Markup("<code>{}</code>" if at % 2 else "{}").format(part) for at, part in enumerate(value.split("`")))
     return Markup("").join(parts)

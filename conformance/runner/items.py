@@ -103,7 +103,7 @@ class CheckItem(pytest.Item):
         self.instance = instance
         self.result: Result | None = None
         level = self.config.stash[session_key].contract.requirements[instance.check.requirement].level
-        invariants = _invariants_shown_by(instance, self.config.stash[session_key].contract)
+        invariants = _invariants_of(instance, self.config.stash[session_key].contract)
         for mark in (instance.operation.stability.value, level.value, *_keywords(instance), *invariants):
             self.extra_keyword_matches.add(mark)
         self.add_marker(instance.operation.stability.value)
@@ -147,11 +147,11 @@ def _keywords(instance: Instance) -> tuple[str, ...]:
     return instance.check.requirement, instance.operation.id
 
 
-def _invariants_shown_by(instance: Instance, contract: Contract) -> list[str]:
+def _invariants_of(instance: Instance, contract: Contract) -> list[str]:
     """The invariants that `-k` selects this check by: no check is their own, and they judge what it is answered."""
     requirement, operation = instance.check.requirement, instance.operation.id
-    shown = (name for name, requirements in SHOWN_BY.items() if requirement in requirements)
-    return [name for name in shown if operation in contract.requirements[name].operations]
+    names = (name for name, requirements in SHOWN_BY.items() if requirement in requirements)
+    return [name for name in names if operation in contract.requirements[name].operations]
 
 
 def describe(result: Result) -> str:

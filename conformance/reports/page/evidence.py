@@ -36,17 +36,17 @@ def data(run: Run, results: Iterable[tuple[str, Result]], share: float) -> Marku
     `share` scales what is embedded, from 1 down to 0.
     """
     results = list(results)
-    shown = [(name, result) for name, result in results if is_served(result)]
+    table_rows = [(name, result) for name, result in results if is_served(result)]
     others = [(name, result) for name, result in results if not is_served(result)]
     exchanges_by_id = grouping.by_id(run)
     parts: dict[str, Any] = {
-        "exchanges": _exchanges([result for _, result in [*shown, *others]], share, exchanges_by_id),
+        "exchanges": _exchanges([result for _, result in [*table_rows, *others]], share, exchanges_by_id),
         "clauses": {row.id: [row.statement, f"{row.level} · {row.section}"] for row in run.requirements},
         "again": _common_command(run.results),
         **_others(others, share),
     }
     members = ",".join(f'"{name}":{_inert(value)}' for name, value in parts.items())
-    return Markup(f'{{"results":{_results(shown, share, exchanges_by_id)},{members}}}')
+    return Markup(f'{{"results":{_results(table_rows, share, exchanges_by_id)},{members}}}')
 
 
 def _common_command(results: Iterable[Result]) -> str:

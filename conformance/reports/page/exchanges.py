@@ -21,7 +21,7 @@ MAX_COMPARED = 400
 
 
 def exchange_view(exchange: Exchange, body_limit: int, found: Marks | None = None) -> dict[str, Any]:
-    """One exchange; `found` are the marks of the decisive one."""
+    """One exchange; `found` are the marks of the decisive exchange."""
     line, words = curl(exchange), credential_of(exchange)
     exchange = _shorten(exchange, body_limit)
     answer = exchange.trouble or "no answer"
@@ -78,9 +78,10 @@ def replay_of(exchanges: Sequence[Exchange]) -> Exchange | None:
         return None
     last = exchanges[-1]
     same = (
-        one
-        for one in exchanges[:-1]
-        if (one.method, one.url, one.request.body) == (last.method, last.url, last.request.body) and one.status
+        exchange
+        for exchange in exchanges[:-1]
+        if (exchange.method, exchange.url, exchange.request.body) == (last.method, last.url, last.request.body)
+        and exchange.status
     )
     return next(same, None)
 
@@ -96,7 +97,7 @@ def comparison(result: Result, exchanges: Sequence[Exchange], body_limit: int) -
         return []
     last = exchanges[-1]
     is_status = first.status != last.status
-    sides = [lines_of(_cut_message(one.response, body_limit))[:MAX_COMPARED] for one in (first, last)]
+    sides = [lines_of(_cut_message(exchange.response, body_limit))[:MAX_COMPARED] for exchange in (first, last)]
     found = marks(result, last)
     marked = [[] if is_status else marked_lines(lines, found) for lines in sides]
     if not is_status and not any(marked):
@@ -104,8 +105,16 @@ def comparison(result: Result, exchanges: Sequence[Exchange], body_limit: int) -
     if not is_status and not any(marked):
         return []
     return [
-        {"name": name, "id": one.id, "status": str(one.status), "body": [line.text for line in lines], "marked": at}
-        for name, one, lines, at in zip(("First answer", _name_of(last)), (first, last), sides, marked, strict=True)
+        {
+            "name": name,
+            "id": exchange.id,
+            "status": str(exchange.status),
+            "body": [line.text for line in lines],
+            "marked": at,
+        }
+        for name, exchange, lines, at in zip(
+            ("First answer", _name_of(last)), (first, last), sides, marked, strict=True
+        )
     ]
 
 
@@ -118,5 +127,5 @@ def _differing(first: Iterable[Line], second: Iterable[Line]) -> tuple[set[int],
     texts = [[line.text.rstrip(",") for line in lines] for lines in (first, second)]
     matcher = difflib.SequenceMatcher(None, texts[0], texts[1], autojunk=False)
     changes = [step for step in matcher.get_opcodes() if step[0] != "equal"]
-    left = {index for _, start, end, _, _ in changes for index in range(start, end)}
-    return left, {index for _, _, _, start, end in changes for index in range(start, end)}
+    first_indices = {index for _, start, end, _, _ in changes for index in range(start, end)}
+    return first_indices, {index for _, _, _, start, end in changes for index in range(start, end)}

@@ -51,7 +51,7 @@ def variables(exchange: Exchange) -> list[str]:
 
 
 def in_words(text: str) -> str:
-    """The text with each changed key told in words: `«credential:full, its last character cut off»`."""
+    """The text with each change of a key in words: `«credential:full, its last character cut off»`."""
     return PLACEHOLDER.sub(_in_words, text)
 
 

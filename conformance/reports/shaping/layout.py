@@ -1,7 +1,7 @@
 """A body as lines for people: JSON is indented, and each line has the place of the value that begins on it.
 
-Only white space changes: numbers, escapes and repeated members stay as they were sent. A body that was cut is indented
-as far as it goes.
+Only white space changes; numbers, escapes and repeated members do not. The part that remains of a truncated body is
+indented too.
 """
 
 from __future__ import annotations
@@ -115,13 +115,13 @@ def lines_of(message: Message) -> tuple[Line, ...]:
         return ()
     if body.lstrip()[:1] in ("{", "[") and (message.truncated or _is_json(body)):
         try:
-            return tuple(_bounded(_laid_out(body)))
+            return tuple(_first_lines(_layout_lines(body)))
         except _OutOfPlace:
             pass
-    return tuple(_bounded([Line(text) for text in body.splitlines()]))
+    return tuple(_first_lines([Line(text) for text in body.splitlines()]))
 
 
-def _laid_out(body: str) -> list[Line]:
+def _layout_lines(body: str) -> list[Line]:
     layout = _Layout()
     for found in _TOKEN.finditer(body):
         layout.add(found[0])
@@ -131,7 +131,7 @@ def _laid_out(body: str) -> list[Line]:
     return layout.lines
 
 
-def _bounded(lines: list[Line]) -> Iterator[Line]:
+def _first_lines(lines: list[Line]) -> Iterator[Line]:
     yield from lines[:MAX_LINES]
     if len(lines) > MAX_LINES:
         yield Line("…")

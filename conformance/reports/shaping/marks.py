@@ -53,14 +53,14 @@ def marks(result: Result, exchange: Exchange) -> Marks:
         return Marks()
     findings = [f for f in exchange.findings if f.requirement == result.requirement]
     texts = [result.observed, *(f.message for f in findings)]
-    headers = {name.lower() for name in _found(_HEADER, [*texts, result.message])}
+    headers = {name.lower() for name in _find_all(_HEADER, [*texts, result.message])}
     headers |= {_HEADER_OF_KIND[f.code] for f in findings if f.code in _HEADER_OF_KIND}
-    places = _found(_PLACE, [*texts, result.message])
-    values = () if places else _found(_QUOTED, texts)
+    places = _find_all(_PLACE, [*texts, result.message])
+    values = () if places else _find_all(_QUOTED, texts)
     return Marks(tuple(sorted(headers)[:_MAX]), tuple(places[:_MAX]), tuple(values[:_MAX]))
 
 
-def _found(pattern: re.Pattern[str], texts: Iterable[str]) -> list[str]:
+def _find_all(pattern: re.Pattern[str], texts: Iterable[str]) -> list[str]:
     found = (match for text in texts for match in pattern.finditer(text[:4_000]))
     return list(dict.fromkeys(next(filter(None, match.groups()), match[0]) for match in found))
 

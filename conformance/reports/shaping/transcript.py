@@ -52,7 +52,7 @@ def command(exchange: Exchange) -> str:
 
 
 def mark_words(text: str, words: tuple[str, ...]) -> str:
-    return "".join(f"▶{piece}◀" if is_marked else piece for piece, is_marked in pieces(text, words))
+    return "".join(f"▶{piece}◀" if is_mark_line else piece for piece, is_mark_line in pieces(text, words))
 
 
 def _answer(exchange: Exchange) -> str:
@@ -63,7 +63,7 @@ def _answer(exchange: Exchange) -> str:
 def _message(message: Message, sign: str, found: Marks, limit: int) -> Iterator[str]:
     for name, value in message.headers:
         text = f"{name}: {in_words(one_line(value, 200))}"
-        yield clean(f"{sign} {_marked(text, marked=found.has_header(name, value))}")
+        yield clean(f"{sign} {_mark_line(text, marked=found.has_header(name, value))}")
     lines = lines_of(message)
     for line in lines:
         if limit <= 0:
@@ -71,8 +71,8 @@ def _message(message: Message, sign: str, found: Marks, limit: int) -> Iterator[
             return
         text = cut(line.text, limit)
         limit -= len(text) + 1
-        yield clean(f"{sign}   {_marked(text, marked=found.has_line(line))}")
+        yield clean(f"{sign}   {_mark_line(text, marked=found.has_line(line))}")
 
 
-def _marked(text: str, *, marked: bool) -> str:
+def _mark_line(text: str, *, marked: bool) -> str:
     return f"{text[: len(text) - len(text.lstrip())]}▶{text.strip()}◀" if marked and text.strip() else text

@@ -66,9 +66,11 @@ def test_some_headers_are_never_written(tmp_path: Path, name: str) -> None:
 def test_what_a_request_shows_of_a_header_is_written_redacted(tmp_path: Path) -> None:
     """A check may state what evidence shows of a header; a key in that text is redacted like any other."""
     good = answer()
-    shown = {("authorization", "Bearer x"): "Bearer «credential:full|drop:1»", ("cookie", "a"): f"a={KEY}"}
+    evidence = {("authorization", "Bearer x"): "Bearer «credential:full|drop:1»", ("cookie", "a"): f"a={KEY}"}
     headers = (("Authorization", "Bearer x"), ("Cookie", "a"), ("Authorization", "Bearer y"))
-    exchange = written(tmp_path, replace(good, request=replace(good.request, shown=shown), sent_headers=headers))
+    exchange = written(
+        tmp_path, replace(good, request=replace(good.request, evidence_texts=evidence), sent_headers=headers)
+    )
     values = [value for _, value in exchange.request.headers]
     assert values == ["Bearer «credential:full|drop:1»", "a=«credential:full»", "«credential:full»"]
 

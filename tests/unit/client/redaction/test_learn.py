@@ -50,7 +50,7 @@ def test_what_a_check_made_up_is_no_secret() -> None:
     guard.note_request(IDENTITY.with_made_up_authorization(f"Token t={VALUE}!"))
     assert secrets.clean(VALUE) == VALUE
     changed = VALUE[::-1]
-    guard.note_request(IDENTITY.with_authorization(f"Token t={changed}!", shown=("Token t=«credential:a|drop:1»!",)))
+    guard.note_request(IDENTITY.with_authorization(f"Token t={changed}!", evidence=("Token t=«credential:a|drop:1»!",)))
     assert changed not in secrets.clean(changed)
 
 
