@@ -24,6 +24,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
+from conformance.core.messages import join_values
 from conformance.profile.model import Profile
 
 _MOST_PAGES = 40
@@ -104,7 +105,7 @@ async def all_pages_together_hold_every_item_once(case: Case) -> None:
             whole[-1],
             *pages[-1:],
             expected=f"{len(set(ids))} items, each once",
-            observed=f"{len(found)} items; only in one reading: {missing}; twice: {repeated}",
+            observed=f"{len(found)} items; only in one reading: {join_values(missing)}; twice: {join_values(repeated)}",
         )
 
 
@@ -136,7 +137,7 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, name: str) 
             whole[0],
             *pages[-1:],
             expected=f"{len(expected)} items",
-            observed=f"without {sorted(missing_ids)[:5]}",
+            observed=f"without {join_values(sorted(missing_ids), 5)}",
         )
 
 
@@ -220,8 +221,8 @@ async def _expect_same_page_again(case: Case, request: Request, size: int, pages
             "a cursor that is used again leads to another page",
             pages[1],
             repeat,
-            expected=str(item_ids(case, pages[1])[:5]),
-            observed=str(item_ids(case, repeat)[:5]),
+            expected=join_values(item_ids(case, pages[1]), 5),
+            observed=join_values(item_ids(case, repeat), 5),
         )
 
 
@@ -245,7 +246,7 @@ async def items_come_in_the_stated_order(case: Case, sort: str) -> None:
         values.reverse()
     if not any(_is_ordered(values, key) for key in _COLLATIONS):
         message = f"items sorted by {sort} are not {order.order} at {order.by}"
-        raise case.violation(message, *filled, expected=f"{order.order} values", observed=str(values[:12]))
+        raise case.violation(message, *filled, expected=f"{order.order} values", observed=join_values(values))
 
 
 _ORDERED_PAGES = 3

@@ -138,6 +138,12 @@ class Result:
     """Observations that judge nothing."""
     cause_signature: str = ""
     """For failures and warnings: identifies the cause in all runs. A waiver may cite it in place of `signature`."""
+    kind: str = ""
+    """For an invariant: the code of its finding, the same in all runs: `status:201`, `no-data`."""
+    answers: int = 0
+    """For an invariant: the number of answers that it judged."""
+    violations: int = 0
+    """For an invariant: the number of answers that violate it."""
 
     @property
     def general_message(self) -> str:
@@ -196,6 +202,10 @@ class Gap:
     outcome: Outcome
     fact: str = ""
     """The profile key that would enable it, where one is missing."""
+    reason: str = ""
+    """Why it was not judged: the message of its first open result."""
+    results: int = 0
+    """The number of its open results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +372,8 @@ class MissingFact:
     """TOML that states it, to be completed."""
     exclusion: str
     """TOML that says with a reason that it is not there."""
+    reasons: tuple[str, ...] = ()
+    """The checks' own sentences, the most frequent first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,10 @@ def deviation(result: Result) -> str:
 
     It is free of ids, numbers and texts of the target, so that it is the same in every run.
     """
-    if match := _STATUS.fullmatch(result.observed):
+    if match := _STATUS.fullmatch(result.kind or result.observed):
         return f"answered {match[1]}"
     if result.check.startswith(_INVARIANT):
-        return result.observed.partition(":")[0] or "an odd answer"
+        return (result.kind or result.observed).partition(":")[0] or "an odd answer"
     return _NO_ANSWER if result.observed.startswith(_NO_ANSWER) else _ANOTHER_VALUE
 
 
