@@ -25,6 +25,7 @@ _TABLE_ORDER: Final = (
     "credentials",
     "idempotency",
     "bodies",
+    "answers",
     "errors",
     "fixtures",
     "operations",

@@ -20,7 +20,7 @@ from conformance.core.errors import ProfileError, UsageError
 from conformance.profile.model import Profile
 from conformance.profile.schemas import load_schemas
 from conformance.setup.probe.documents import read_openapi_document
-from conformance.setup.probe.query_values import example_of, merge, values_in, values_of_parameters
+from conformance.setup.probe.query_values import example_of, lists_of_parameters, merge, values_in, values_of_parameters
 
 ERROR: Final = "PublicErrorResponse"
 _KEY_NAME: Final = re.compile(r"idempot|repeatab|dedup|request[-_]?(key|id)|operation[-_]?key|^_?key$", re.IGNORECASE)
@@ -45,6 +45,10 @@ class OpenApiFacts:
     authorization_formats: tuple[str, ...] = ()
     query_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Search parameter -> example values."""
+    query_lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Search parameter -> all its values, as an enumeration lists them."""
+    query_parameters: tuple[str, ...] = ()
+    """The names of all search parameters of the document."""
     all_schema_names: tuple[str, ...] = ()
     """Names of all schemas of the document."""
 
@@ -70,6 +74,8 @@ def read_openapi(source: str, profile: Profile, contract: Contract) -> OpenApiFa
         key_locations=tuple(dict.fromkeys(_key_locations(document, schema_map, contract))),
         authorization_formats=tuple(dict.fromkeys(_authorization_formats(document))),
         query_values=_query_values(schema_map, document),
+        query_lists=lists_of_parameters(_search_parameters(schema_map), partial(_resolve, document)),
+        query_parameters=_names_in_query(_search_parameters(schema_map)),
         all_schema_names=tuple(schema_map.schemas),
     )
 
@@ -233,10 +239,19 @@ def _authorization_formats(document: Mapping[str, Any]) -> Iterator[str]:
             yield "{key}"
 
 
+def _search_parameters(schema_map: _SchemaMap) -> list[Any]:
+    return _as_list(schema_map.entries.get("searchPublicProducts", {}).get("parameters"))
+
+
+def _names_in_query(parameters: list[Any]) -> tuple[str, ...]:
+    entries = [_as_mapping(parameter) for parameter in parameters]
+    return tuple(str(entry["name"]) for entry in entries if entry.get("in") == "query" and "name" in entry)
+
+
 def _query_values(schema_map: _SchemaMap, document: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Search parameter -> values: of the parameters, then of examples of answers, then of schemas."""
     resolve = partial(_resolve, document)
-    parts = [values_of_parameters(schema_map.entries.get("searchPublicProducts", {}).get("parameters", []), resolve)]
+    parts = [values_of_parameters(_search_parameters(schema_map), resolve)]
     for operation in ("getPublicRuntimeConfig", "searchPublicProducts", "listPublicMerchantProducts"):
         answers = _as_mapping(schema_map.entries.get(operation, {}).get("responses"))
         content = _json_content(resolve(answers.get("200", answers.get("2XX"))))
