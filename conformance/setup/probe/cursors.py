@@ -11,7 +11,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.setup.probe.context import Probe
-from conformance.setup.probe.search import SEARCH, items_of, known_query, send_query
+from conformance.setup.probe.search import SEARCH, items_of, known_query, send_query, stated_number
 
 _MOST_PAGES: Final = 6
 _PARTS: Final = 3
@@ -89,11 +89,11 @@ def _add_todo(probe: Probe, place: str, parameter: str, reason: str) -> None:
 
 async def _read_numbers(probe: Probe, query: Mapping[str, str]) -> _Reading:
     """A search on large pages; one that fits on a page or two is read on smaller ones."""
-    largest = min(int(probe.draft.get("search", "page_size_max") or _LARGEST), _LARGEST)
+    largest = min(stated_number(probe, "page_size_max") or _LARGEST, _LARGEST)
     reading = await _read_pages(probe, {**query, "pageSize": str(max(largest, int(query["pageSize"])))})
     if not reading.is_whole or len(reading.pages) >= _PARTS:
         return reading
-    smallest = int(probe.draft.get("search", "page_size_min") or 1)
+    smallest = stated_number(probe, "page_size_min") or 1
     size = max(smallest, -(-len(reading.items) // _PARTS))
     return await _read_pages(probe, {**query, "pageSize": str(size)})
 
@@ -159,9 +159,10 @@ async def _send_cursor(probe: Probe, query: Mapping[str, str], parameter: str, c
 async def _state_if_true(probe: Probe, reading: _Reading, place: str, parameter: str) -> None:
     """States a cursor that leads through all pages of the search, and of a search with a filter."""
     readings = [reading]
-    if value := probe.draft.get("search", "category"):
-        query = dict(known_query(probe) or {})
-        readings.append(await _read_numbers(probe, {**query, "category": str(value)}))
+    value = probe.draft.get("search", "category")
+    if isinstance(value, str):
+        query = known_query(probe) or {}
+        readings.append(await _read_numbers(probe, {**query, "category": value}))
     trouble = [text for part in readings if (text := await _trouble(probe, part, place, parameter))]
     if trouble:
         _add_todo(probe, place, parameter, trouble[0])
@@ -186,7 +187,7 @@ async def _trouble(probe: Probe, reading: _Reading, place: str, parameter: str) 
     if [item for page in pages for item in items_of(page)] != reading.items:
         return "the pages by cursor have other items than the numbered ones"
     if len(pages) > 1:
-        again = await _send_cursor(probe, reading.query, parameter, _cursor_at(pages[0], place))
-        if items_of(again) != items_of(pages[1]):
+        repeat = await _send_cursor(probe, reading.query, parameter, _cursor_at(pages[0], place))
+        if items_of(repeat) != items_of(pages[1]):
             return "a cursor that is used again leads to another page"
     return ""

@@ -13,7 +13,8 @@ from conformance.setup.probe.context import Probe
 
 READINESS: Final = "getInstallationCredentialReadiness"
 _FACTS: Final = {IDENTITY: "installation_in_identity", READINESS: "installation_in_readiness"}
-_NAME: Final = re.compile("installation", re.IGNORECASE)
+_NAME: Final = re.compile("installation(id|name|key|ref|slug|uuid|number)?$")
+"""The end of the names of a member and of what holds it, without what is between words."""
 _ID: Final = re.compile(r"(?=.*\d)[A-Za-z0-9_-]{8,80}")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _MOST_KEYS: Final = 4
@@ -83,17 +84,22 @@ def _state_place(probe: Probe, operation: str, by_key: Mapping[str, Answer], hom
     fact = _FACTS[operation]
     values = {name: answer.value for name, answer in by_key.items()}
     places = naming_places(values, homes)
-    named = [at for at in places if _NAME.search(at)]
-    alike = [at for at in places if _is_id(str(pointer.get(next(iter(values.values())), at)), shared)]
-    if len(named or alike) == 1:
+    by_name = [at for at in places if names_installation(at)]
+    by_value = [at for at in places if _is_id(str(pointer.get(next(iter(values.values())), at)), shared)]
+    if by_name or len(by_value) == 1:
         evidence = f"equal for the keys of one installation, and different for those of two: {len(values)} keys"
-        probe.draft.state(("tenancy", fact), (named or alike)[0], evidence)
+        probe.draft.state(("tenancy", fact), (by_name or by_value)[0], evidence)
     elif places:
         reason = f"if it names the installation; {len(places)} members differ between installations"
         probe.draft.todo("tenancy", f'{fact} = "{probe.clean(places[0])}"', reason)
     elif operation == READINESS and len({str(value) for value in values.values()}) == 1:
         reason = "the answers to keys of two installations are equal"
         probe.draft.state(("tenancy", fact), {"none": reason}, f"{len(values)} keys of {len(seen)} installations")
+
+
+def names_installation(at: str) -> bool:
+    """Whether the last names of a pointer say that it is an installation's."""
+    return _NAME.search(re.sub("[^a-z]", "", "".join(pointer.tokens(at)[-2:]).lower())) is not None
 
 
 def _is_id(text: str, shared: set[str]) -> bool:

@@ -180,8 +180,8 @@ async def probe_filters(probe: Probe) -> None:
     values = known_query(probe)
     if values is None:
         return
-    page_size_max = probe.draft.get("search", "page_size_max")
-    wide_query = {**values, "pageSize": str(min(int(page_size_max or _FILTER_PAGE_SIZE), _FILTER_PAGE_SIZE))}
+    largest = stated_number(probe, "page_size_max") or _FILTER_PAGE_SIZE
+    wide_query = {**values, "pageSize": str(min(largest, _FILTER_PAGE_SIZE))}
     items = [item for item in await _search_items(probe, wide_query) if isinstance(item, dict)]
     if ids := _unique_pointers(items):
         evidence = f"unique in {len(items)} items"
@@ -240,6 +240,12 @@ def known_query(probe: Probe) -> dict[str, str] | None:
     if SEARCH not in probe.controls or not probe.draft.has("search", "query"):
         return None
     return {name: str(value) for name, value in probe.draft.get("search", "query").items()}
+
+
+def stated_number(probe: Probe, fact: str) -> int | None:
+    """A number in [search]; None where it is unknown, or excluded."""
+    value = probe.draft.get("search", fact)
+    return value if isinstance(value, int) else None
 
 
 async def _accepts(probe: Probe, values: Mapping[str, str], size: int) -> bool:

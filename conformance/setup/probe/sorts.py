@@ -9,7 +9,7 @@ from typing import Any, Final
 from conformance.checks.support.search_pages import is_ordered
 from conformance.core import json_pointer as pointer
 from conformance.setup.probe.context import Probe
-from conformance.setup.probe.search import items_of, known_query, send_query
+from conformance.setup.probe.search import items_of, known_query, send_query, stated_number
 from conformance.setup.probe.search_values import listed_values
 
 _PAGES: Final = 3
@@ -32,7 +32,7 @@ _DIRECTIONS: Final = (
     "order",
     "-",
 )
-_OWN: Final = (
+_OWN_WORDS: Final = (
     "relevance", "relevant", "default", "best", "match", "featured", "recommended", "popularity", "popular",
     "trending", "score", "rank", "ranking",
 )  # fmt: skip
@@ -60,7 +60,7 @@ async def probe_sorts(probe: Probe) -> None:
     orders = {value: await _order_of(probe, query, value) for value in values}
     uncertain = [value for value, order in orders.items() if order is None]
     if uncertain:
-        line = f"sorts = {{ {', '.join(f'{_quoted(probe, value)} = {{}}' for value in values)} }}"
+        line = f"sorts = {{ {', '.join(f'{_quote(probe, value)} = {{}}' for value in values)} }}"
         probe.draft.todo(
             "search", line, f"{source}; the order of {', '.join(map(probe.clean, uncertain))} is not certain"
         )
@@ -70,13 +70,13 @@ async def probe_sorts(probe: Probe) -> None:
     probe.draft.state(("search", "sorts"), orders, probe.clean(evidence))
 
 
-def _quoted(probe: Probe, value: str) -> str:
+def _quote(probe: Probe, value: str) -> str:
     return f'"{probe.clean(value)}"'
 
 
 async def _order_of(probe: Probe, query: Mapping[str, str], sort: str) -> dict[str, str] | None:
     """The order that the profile states for a value of sort; None where it is not certain, or is not answered."""
-    size = max(int(query["pageSize"]), min(int(probe.draft.get("search", "page_size_max") or _SIZE), _SIZE))
+    size = max(int(query["pageSize"]), min(stated_number(probe, "page_size_max") or _SIZE, _SIZE))
     items: list[Any] = []
     for number in range(_PAGES):
         page = {"sort": sort, "page": str(int(query["page"]) + number), "pageSize": str(size)}
@@ -98,7 +98,7 @@ def order_of(sort: str, items: list[Any]) -> dict[str, str] | None:
     orders = [order for at in _members(items) if subject & _subject_of_member(at) and (order := _order(items, at))]
     if len(orders) == 1:
         return orders[0]
-    return {} if not orders and subject & set(_OWN) else None
+    return {} if not orders and subject & set(_OWN_WORDS) else None
 
 
 def _subject(name: str) -> set[str]:

@@ -10,8 +10,13 @@ from typing import Any
 
 import pytest
 
+from conformance.engine.in_process import merge_patch
+from conformance.reference.registry import variants
+from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles
 from conformance.setup.probe.options import ProbeOptions, key_source
 from conformance.setup.probe.probe import draft_profile
+from tests.support.draft_truth import compare
+from tests.support.drafts import drafted
 from tests.support.stub_service import Answer, stub_service
 
 pytestmark = pytest.mark.e2e
@@ -139,3 +144,27 @@ def test_retry_after_is_drafted_where_a_429_was_provoked(
     assert rate_limit["provoke"] is True
     assert rate_limit.get("retry_after") is expected
     assert ("# retry_after = true" in text) is (expected is None)
+
+
+SHOWN: Mapping[str, set[str]] = {
+    "": {"answers.fresh_headers", "search.cursor", "tenancy.installation_in_identity"},
+    "V361": {"answers.fresh_headers"},
+    "V363": {"tenancy.installation_in_identity", "tenancy.installation_in_readiness"},
+    "V365": {"tenancy.installation_in_identity", "tenancy.installation_in_readiness"},
+    "V368": {"search.cursor", "search.cursor_parameter"},
+    "D19": {"answers.further_members"},
+}
+"""Variant -> what its draft states, among other facts. V361 and V363 exclude one of them, and so does the reference."""
+
+
+@pytest.mark.parametrize(("target", "facts"), SHOWN.items(), ids=lambda value: value or "reference")
+def test_the_draft_of_a_variant_states_what_its_answers_show(
+    target: str, facts: set[str], served: EmbeddedReference, tmp_path: Path
+) -> None:
+    """Every drafted fact and exclusion is that of the true profile."""
+    document = tomllib.loads((bundled_profiles() / "reference.toml").read_text(encoding="utf-8"))
+    draft = drafted(served, tmp_path, target)
+    stated = tomllib.loads((tmp_path / f"{target or 'plain'}.fixtures.toml").read_text(encoding="utf-8"))
+    found = compare(draft.text, merge_patch(document, variants()[target].profile if target else {}), stated)
+    assert facts <= set(found.true)
+    assert not found.false
