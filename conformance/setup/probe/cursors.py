@@ -11,7 +11,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.setup.probe.context import Probe
-from conformance.setup.probe.search import SEARCH, items_of, known_query, send_query, stated_number
+from conformance.setup.probe.search import SEARCH, items_of, known_query, send_query
 
 _MOST_PAGES: Final = 6
 _PARTS: Final = 3
@@ -89,11 +89,11 @@ def _add_todo(probe: Probe, place: str, parameter: str, reason: str) -> None:
 
 async def _read_numbers(probe: Probe, query: Mapping[str, str]) -> _Reading:
     """A search on large pages; one that fits on a page or two is read on smaller ones."""
-    largest = min(stated_number(probe, "page_size_max") or _LARGEST, _LARGEST)
+    largest = min(int(probe.draft.get("search", "page_size_max") or _LARGEST), _LARGEST)
     reading = await _read_pages(probe, {**query, "pageSize": str(max(largest, int(query["pageSize"])))})
     if not reading.is_whole or len(reading.pages) >= _PARTS:
         return reading
-    smallest = stated_number(probe, "page_size_min") or 1
+    smallest = int(probe.draft.get("search", "page_size_min") or 1)
     size = max(smallest, -(-len(reading.items) // _PARTS))
     return await _read_pages(probe, {**query, "pageSize": str(size)})
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.setup.probe.context import Probe
-from conformance.setup.probe.search import find_bound, items_of, known_query, send_query, stated_number
+from conformance.setup.probe.search import find_bound, items_of, known_query, send_query
 
 _CONFIG: Final = "getPublicRuntimeConfig"
 _REFUSALS: Final = {400: "refused", 404: "not_found"}
@@ -95,7 +95,7 @@ async def _probe_end(probe: Probe, query: Mapping[str, str]) -> None:
     if probe.draft.get("search", "page_base") not in (None, first):
         return
     far = [await _send(probe, query, page=first + distance) for distance in _FAR]
-    largest = max(int(query["pageSize"]), min(stated_number(probe, "page_size_max") or 50, 50))
+    largest = max(int(query["pageSize"]), min(int(probe.draft.get("search", "page_size_max") or 50), 50))
     pages: list[Answer] = []
     while len(pages) < _MOST_PAGES and (not pages or items_of(pages[-1])):
         pages.append(await _send(probe, query, page=first + len(pages), pageSize=largest))
@@ -232,12 +232,12 @@ async def probe_order(probe: Probe) -> None:
     query = known_query(probe)
     if query is None:
         return
-    size = min(stated_number(probe, "page_size_max") or 20, 20)
+    size = min(int(probe.draft.get("search", "page_size_max") or 20), 20)
     wide = {**query, "pageSize": str(size)}
     whole = items_of(await send_query(probe, wide))
     if len(whole) < _LEAST_ITEMS:
         return
-    small = max(stated_number(probe, "page_size_min") or 1, -(-len(whole) // 4))
+    small = max(int(probe.draft.get("search", "page_size_min") or 1), -(-len(whole) // 4))
     paged: list[Any] = []
     for page in range(len(whole) // small):
         paged += items_of(await _send(probe, query, page=int(query["page"]) + page, pageSize=small))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from conformance.checks.support.search_pages import is_ordered
 from conformance.core import json_pointer as pointer
 from conformance.setup.probe.context import Probe
-from conformance.setup.probe.search import items_of, known_query, send_query, stated_number
+from conformance.setup.probe.search import items_of, known_query, send_query
 from conformance.setup.probe.search_values import listed_values
 
 _PAGES: Final = 3
@@ -76,7 +76,7 @@ def _quote(probe: Probe, value: str) -> str:
 
 async def _order_of(probe: Probe, query: Mapping[str, str], sort: str) -> dict[str, str] | None:
     """The order that the profile states for a value of sort; None where it is not certain, or is not answered."""
-    size = max(int(query["pageSize"]), min(stated_number(probe, "page_size_max") or _SIZE, _SIZE))
+    size = max(int(query["pageSize"]), min(int(probe.draft.get("search", "page_size_max") or _SIZE), _SIZE))
     items: list[Any] = []
     for number in range(_PAGES):
         page = {"sort": sort, "page": str(int(query["page"]) + number), "pageSize": str(size)}

@@ -13,10 +13,11 @@ import pytest
 from conformance.engine.in_process import merge_patch
 from conformance.reference.registry import variants
 from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles
+from conformance.setup.probe.draft import format_value
 from conformance.setup.probe.options import ProbeOptions, key_source
 from conformance.setup.probe.probe import draft_profile
 from tests.support.draft_truth import compare
-from tests.support.drafts import drafted
+from tests.support.drafts import SCHEMAS, drafted, fragment, probed
 from tests.support.stub_service import Answer, stub_service
 
 pytestmark = pytest.mark.e2e
@@ -168,3 +169,19 @@ def test_the_draft_of_a_variant_states_what_its_answers_show(
     found = compare(draft.text, merge_patch(document, variants()[target].profile if target else {}), stated)
     assert facts <= set(found.true)
     assert not found.false
+
+
+EXCLUDED = ("search", "search.query", "search.page_size_max", "webhooks", "webhooks.id", "idempotency.volatile")
+
+
+@pytest.mark.parametrize("fact", EXCLUDED)
+def test_what_a_user_excludes_is_not_drafted(fact: str, served: EmbeddedReference, tmp_path: Path) -> None:
+    """The rest is, and the draft is a valid profile."""
+    table, _, name = fact.partition(".")
+    excluded = {"none": "not here"}
+    place = fragment(tmp_path / "known.toml")
+    place.write_text(place.read_text() + f"{table} = {format_value({name: excluded} if name else excluded)}\n")
+    text = probed(served, tmp_path, "", place, openapi=str(SCHEMAS)).text
+    found = tomllib.loads(text)[table]
+    assert (found[name] if name else found) == excluded
+    assert "incomplete" not in text
