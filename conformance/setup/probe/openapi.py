@@ -199,8 +199,8 @@ def _key_locations(
 def _key_parameters(schema_map: _SchemaMap, operation: Operation) -> list[Mapping[str, Any]]:
     """The parameters that carry the key, by their names."""
     entries = map(_as_mapping, _as_list(schema_map.entries.get(operation.id, {}).get("parameters")))
-    named = (entry for entry in entries if _KEY_NAME.search(str(entry.get("name", ""))))
-    return [entry for entry in named if entry.get("in") in ("header", "query")]
+    candidates = (entry for entry in entries if _KEY_NAME.search(str(entry.get("name", ""))))
+    return [entry for entry in candidates if entry.get("in") in ("header", "query")]
 
 
 def _key_patterns(document: Mapping[str, Any], schema_map: _SchemaMap, contract: Contract) -> Iterator[str]:
