@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from itertools import pairwise
-from typing import Any
+from collections.abc import Mapping
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
@@ -12,6 +10,7 @@ from conformance.checks.support.search_pages import (
     cursor_of,
     cursor_sizes,
     first_page,
+    is_ordered,
     item_ids,
     items_of,
     page_sizes,
@@ -244,30 +243,9 @@ async def items_come_in_the_stated_order(case: Case, sort: str) -> None:
         raise Inconclusive(f"no two items differ at {order.by}", *filled[:1])
     if order.order == "descending":
         values.reverse()
-    if not any(_is_ordered(values, key) for key in _COLLATIONS):
+    if not is_ordered(values):
         message = f"items sorted by {sort} are not {order.order} at {order.by}"
         raise case.violation(message, *filled, expected=f"{order.order} values", observed=join_values(values))
 
 
 _ORDERED_PAGES = 3
-
-
-def _number(value: Any) -> float:
-    """A number, also as text; raises ValueError for any other text."""
-    return float(value)
-
-
-def _letters(value: Any) -> str:
-    return "".join(character for character in str(value).casefold() if character.isalnum())
-
-
-_COLLATIONS: tuple[Callable[[Any], Any], ...] = (_number, str, lambda value: str(value).casefold(), _letters)
-"""The interface names no collation: an order is as stated if it is one of these."""
-
-
-def _is_ordered(values: list[Any], key: Callable[[Any], Any]) -> bool:
-    try:
-        keys = [key(value) for value in values]
-    except (TypeError, ValueError):
-        return False
-    return all(first <= second for first, second in pairwise(keys))
