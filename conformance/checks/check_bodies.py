@@ -90,13 +90,15 @@ async def a_body_that_breaks_its_schema_is_answered_400(case: Case, schema_break
     assert schema_break is not None
     where, change = schema_break
 
-    def broken(request: Request) -> Request:
+    def break_schema(request: Request) -> Request:
         bad = change(request)
         if not case.runtime.validators.problem(schema, bad.document):
             case.require_case(False, f"{schema} allows that change of {where}")
         return bad
 
-    await case.shared_negative(broken, refusals(case), f"a body that breaks {schema} at {where}", any_refusal=True)
+    await case.shared_negative(
+        break_schema, refusals(case), f"a body that breaks {schema} at {where}", any_refusal=True
+    )
 
 
 _MEDIA_TYPES = {

@@ -28,9 +28,9 @@ _CONTROL_COST: Final = 1.0
 _BURST_COST: Final = 22.0
 """Requests that provoke the limit of one operation, which all its exclusive checks share."""
 _CERTAINTY: Final = 0.95
-"""What one instance that found a known fault finds of it again at most: it may show elsewhere."""
+"""The greatest likelihood: a fault like a known one may show on another operation or in another case."""
 _UNKNOWN: Final = 0.3
-"""The weight of a fault that nobody knows, of each requirement and of each check; a known one has 1."""
+"""The weight of an unknown fault of each requirement and of each check; that of a known fault is 1."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ def known_evidence() -> Evidence:
 
 def sort_by_priority(instances: Iterable[Instance], evidence: Evidence | None = None) -> list[Instance]:
     """The same instances; exclusive ones last, in their given order."""
-    given = list(instances)
-    ordinary = [instance for instance in given if not instance.check.exclusive]
-    return [*_Search(ordinary, evidence or known_evidence()).order(), *(i for i in given if i.check.exclusive)]
+    unsorted = list(instances)
+    ordinary = [instance for instance in unsorted if not instance.check.exclusive]
+    return [*_Search(ordinary, evidence or known_evidence()).order(), *(i for i in unsorted if i.check.exclusive)]
 
 
 def select_within(instances: Iterable[Instance], budget: float, evidence: Evidence | None = None) -> frozenset[str]:
@@ -114,8 +114,8 @@ def select_for_depth(instances: Sequence[Instance], session: Session) -> frozens
 
 def sort_for_depth(session: Session, instances: list[Instance]) -> list[Instance]:
     """The instances that are run in the depth of a session; by priority where requests or seconds are limited."""
-    kept = select_for_depth(instances, session)
-    selected = [instance for instance in instances if instance.id in kept]
+    selected_ids = select_for_depth(instances, session)
+    selected = [instance for instance in instances if instance.id in selected_ids]
     return sort_by_priority(selected) if session.has_budget else selected
 
 
@@ -139,7 +139,7 @@ class _Search:
         self._prepared: set[tuple[str, bool]] = set()
         """Operations whose control is proven, or whose limit was provoked."""
         self._uses: Counter[str] = Counter()
-        """By operation: the requirements that are asked of it first, so that they are spread over all operations."""
+        """By operation: the requirements that are covered of it first, so that they are spread over all operations."""
         self._instances = instances
         self._likelihoods = _likelihoods(instances, evidence, weights or Weights())
         for likelihoods in self._likelihoods:
@@ -149,7 +149,7 @@ class _Search:
     def order(self, budget: float | None = None) -> list[Instance]:
         """All instances, or those that `budget` requests suffice for: each requirement once, then the best first."""
         remaining = float("inf") if budget is None else budget
-        asked: set[str] = set()
+        covered: set[str] = set()
         self._uses.clear()
         chosen: list[int] = []
         later = list(range(len(self._instances)))
@@ -160,10 +160,10 @@ class _Search:
             later = []
             for index in self._best_first(queue):
                 requirement = self._instances[index].check.requirement
-                if is_first and requirement in asked:
+                if is_first and requirement in covered:
                     later.append(index)
                 elif (cost := self._cost(index)) <= remaining:
-                    asked.add(requirement)
+                    covered.add(requirement)
                     remaining -= cost
                     if is_first:
                         self._uses[self._instances[index].operation.id] += 1
