@@ -20,4 +20,5 @@ __all__ = [
     "paths",
     "run_options",
     "strict_json",
+    "traffic",
 ]

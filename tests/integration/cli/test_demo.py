@@ -24,7 +24,7 @@ from tests.support.commands import Desk, Done, checks, journal_lines, run_json, 
 pytestmark = pytest.mark.e2e
 
 REPORTS = {
-    "allure-results", "ctrf-report.json", "exchanges.har", "journal.ndjson", "junit.xml",
+    "allure-results", "allurerc.json", "ctrf-report.json", "exchanges.har", "journal.ndjson", "junit.xml",
     "report.html", "report.sarif", "run.json", "summary.md",
 }  # fmt: skip
 
