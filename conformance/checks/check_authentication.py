@@ -12,6 +12,7 @@ from conformance.checks.support.authorization import INACTIVE, cases, has_catego
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core.key_change import KeyChange
 from conformance.profile.model import Profile
@@ -125,15 +126,19 @@ _SPELLINGS: Mapping[str, Callable[[str], str]] = {
 @check("AUTH-1")
 async def another_spelling_of_the_path_opens_no_way_around_authentication(case: Case) -> None:
     """Other spellings of the operation's path do not succeed without a credential."""
-    request = await case.arrange()
-    for name, spell in _SPELLINGS.items():
-        other_operation = replace(case.operation, path=spell(case.operation.path))
-        # with a `raw_path` the request is no operation of the interface, and the invariants do not judge its answer
-        detour = replace(request.with_authorization(), operation=other_operation, raw_path={"": name}, exact=True)
-        answer = await case.send_with_retry(detour.with_fresh_key(), f"the path with {name}, no credential", request)
-        if answer.ok and isinstance(answer.data, dict):
-            raise case.violation(f"the path with {name} led past authentication", answer, expected="401 or 404")
-    await case.reprove_control(request)
+
+    async def refuse(request: Request) -> Answer:
+        for name, spell in _SPELLINGS.items():
+            operation = replace(case.operation, path=spell(case.operation.path))
+            # with a `raw_path` the request is no operation of the interface: the invariants do not judge its answer
+            detour = replace(request.with_authorization(), operation=operation, raw_path={"": name}, exact=True)
+            purpose = f"the path with {name}, no credential"
+            answer = await case.send_with_retry(detour.with_fresh_key(), purpose, request)
+            if answer.ok and isinstance(answer.data, dict):
+                raise case.violation(f"the path with {name} led past authentication", answer, expected="401 or 404")
+        return answer
+
+    await case.share_control(refuse, "another spelling of the path")
 
 
 def _in_query(request: Request, key: str, _name: str) -> Request:

@@ -20,7 +20,7 @@ _PAUSE_S = 1.5
 _LONGEST_PAUSE_S = 5.0
 _BEFORE_THE_END_S = 0.5
 """Before a key may be forgotten."""
-_TEXTS = 8
+_TEXTS = 4
 """Maximum number of leaves tried in a body."""
 
 
