@@ -1,6 +1,6 @@
 """The order in which checks start: the likeliest and cheapest evidence of a fault first.
 
-`evidence.json` says which instances of checks find each known fault; `python -m tests.matrix.count_kills` writes it.
+`evidence.json` says which instances of checks find each known fault; `python -m tests.matrix.fit_order` writes it.
 What a check has found on one operation and in one case, it may find on any other: operations and cases are
 exchangeable, but for the weight that the evidence gives to its own. An instance counts for what the ones before it may
 have missed, for each request that it costs (`costs.json`). A pure function: it only reorders.
@@ -54,6 +54,8 @@ class Trace:
     operations: Mapping[str, float] = field(default_factory=dict)
 
     def likelihood(self, instance: Instance, weights: Weights, known_case: bool) -> float:
+        if self.anywhere == 1.0:
+            return _CERTAINTY
         in_case = self.cases.get(instance.case, 0.0) if known_case else self.anywhere
         on_operation = self.operations.get(instance.operation.id, 0.0)
         likelihood = (
@@ -77,7 +79,7 @@ class Evidence:
         controls: dict[str, set[str]] = defaultdict(set)
         for fault, found in document["faults"].items():
             for check, share in found["checks"].items():
-                traces[check][fault] = Trace(share["anywhere"], share["cases"], share["operations"])
+                traces[check][fault] = Trace(**share)
             for operation in found["controls"]:
                 controls[operation].add(fault)
         return cls(
@@ -127,6 +129,11 @@ def expected_cost(instance: Instance) -> float:
     if cost is None:  # several checks share one walk, which `costs.json` counts for none of them
         return _CHAIN_COST if instance.check.chain else 1.0
     return max(1.0, (cost.reads + cost.writes) / max(1, cost.instances))
+
+
+def setup_cost(instance: Instance) -> float:
+    """The requests that the first of the instances on an operation costs in addition."""
+    return _BURST_COST if instance.check.exclusive else _CONTROL_COST
 
 
 class _Search:
@@ -188,8 +195,8 @@ class _Search:
         return instance.operation.id, instance.check.exclusive
 
     def _cost(self, index: int) -> float:
-        instance, setup = self._instances[index], self._setup(index)
-        shared = 0.0 if setup in self._prepared else _BURST_COST if instance.check.exclusive else _CONTROL_COST
+        instance = self._instances[index]
+        shared = 0.0 if self._setup(index) in self._prepared else setup_cost(instance)
         return expected_cost(instance) + shared
 
     def _worth(self, index: int) -> float:
