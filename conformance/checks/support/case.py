@@ -282,8 +282,8 @@ class Case:
     async def share_control(self, refuse: Callable[[Request], Awaitable[Answer]], purpose: str) -> Answer:
         """Sends refusals of a good request, which the negatives of this operation share, as their last control.
 
-        `refuse` gets the request with a new key, sends its defects and returns the last answer. It is called again, with
-        a request of its own, where the others' defects or the control leave in doubt why it was refused.
+        `refuse` gets the request with a new key, sends its defects and returns the last answer. It is called again,
+        with a request of its own, where the others' defects or the control leave in doubt why it was refused.
         """
 
         async def refuse_with_new_key(request: Request) -> Answer:
