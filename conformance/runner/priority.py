@@ -29,8 +29,9 @@ _BURST_COST: Final = 22.0
 """Requests that provoke the limit of one operation, which all its exclusive checks share."""
 _CERTAINTY: Final = 0.95
 """The greatest likelihood: a fault like a known one may show on another operation or in another case."""
-_UNKNOWN: Final = 0.3
-"""The weight of an unknown fault of each requirement and of each check; that of a known fault is 1."""
+_WEIGHTS: Final = {"?everywhere": 0.15, "?once": 0.5}
+"""The weights of two unknown faults of each check: one that all its instances find, and one that a single one finds. A
+known fault has 1."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ class _Search:
         self._likelihoods = _likelihoods(instances, evidence, weights or Weights())
         for likelihoods in self._likelihoods:
             for fault in likelihoods:
-                self._doubt[fault] = 1.0 if not fault.startswith("?") else _UNKNOWN
+                self._doubt[fault] = _WEIGHTS.get(fault.partition(" ")[0], 1.0)
 
     def order(self, budget: float | None = None) -> list[Instance]:
         """All instances, or those that `budget` requests suffice for: each requirement once, then the best first."""
@@ -218,11 +219,10 @@ class _Search:
 
 
 def _likelihoods(instances: Sequence[Instance], evidence: Evidence, weights: Weights) -> list[Mapping[str, float]]:
-    """By instance: fault -> the likelihood that it is found. `?NAME` is an unknown fault of a requirement or check."""
+    """By instance: fault -> the likelihood that it is found. `?everywhere CHECK` and `?once CHECK` are unknown faults."""
     sizes: dict[str, int] = defaultdict(int)
     for instance in instances:
         sizes[instance.check.id] += 1
-        sizes[instance.check.requirement] += 1
     found: list[Mapping[str, float]] = []
     for instance in instances:
         known_case = instance.case in evidence.cases.get(instance.check.id, ())
@@ -231,7 +231,7 @@ def _likelihoods(instances: Sequence[Instance], evidence: Evidence, weights: Wei
             for fault, trace in evidence.traces.get(instance.check.id, {}).items()
             if (likelihood := trace.likelihood(instance, weights, known_case))
         }
-        for name in (instance.check.id, instance.check.requirement):
-            likelihoods[f"?{name}"] = max(0.1, 1 / sizes[name])
+        likelihoods[f"?everywhere {instance.check.id}"] = _CERTAINTY
+        likelihoods[f"?once {instance.check.id}"] = 1 / sizes[instance.check.id]
         found.append(likelihoods)
     return found
