@@ -147,7 +147,7 @@ class _Search:
         self._prepared: set[tuple[str, bool]] = set()
         """Operations whose control is proven, or whose limit was provoked."""
         self._uses: Counter[str] = Counter()
-        """By operation: the requirements that are covered of it first, so that they are spread over all operations."""
+        """By operation: the requirements that are covered on it first, so that they are spread over all operations."""
         self._instances = instances
         self._likelihoods = _likelihoods(instances, evidence, weights or Weights())
         for likelihoods in self._likelihoods:
@@ -155,28 +155,27 @@ class _Search:
                 self._doubt[fault] = _WEIGHTS.get(fault.partition(" ")[0], 1.0)
 
     def order(self, budget: float | None = None) -> list[Instance]:
-        """All instances, or those that `budget` requests suffice for: each requirement once, then the best first."""
+        """All instances, or those that `budget` requests suffice for.
+
+        Each requirement comes once before any comes twice, each operation is called, and then the best comes first.
+        """
         remaining = float("inf") if budget is None else budget
-        covered: set[str] = set()
-        self._uses.clear()
         chosen: list[int] = []
         later = list(range(len(self._instances)))
-        for is_first in (True, False):
-            if not is_first:
-                self._uses.clear()
+        covered: set[str] = set()
+        for group_of in (_requirement, _operation, None):
             queue = [(-self._worth(index), index) for index in later]
             later = []
             for index in self._best_first(queue):
-                requirement = self._instances[index].check.requirement
-                if is_first and requirement in covered:
+                instance = self._instances[index]
+                if group_of and group_of(instance) in covered:
                     later.append(index)
                 elif (cost := self._cost(index)) <= remaining:
-                    covered.add(requirement)
                     remaining -= cost
-                    if is_first:
-                        self._uses[self._instances[index].operation.id] += 1
-                    self._note(index)
+                    covered |= {_requirement(instance), _operation(instance)}
+                    self._note(index, is_first=group_of is _requirement)
                     chosen.append(index)
+            self._uses.clear()
         return [self._instances[index] for index in chosen]
 
     def _best_first(self, queue: list[tuple[float, int]]) -> Iterator[int]:
@@ -208,7 +207,9 @@ class _Search:
             found += sum(self._doubt.get(fault, 1.0) for fault in self._evidence.controls.get(operation, ()))
         return found / self._cost(index) / (1 + self._uses[operation])
 
-    def _note(self, index: int) -> None:
+    def _note(self, index: int, *, is_first: bool) -> None:
+        """Notes the choice of an instance. `is_first`: of its requirement; those are spread over all operations."""
+        self._uses[self._instances[index].operation.id] += is_first
         for fault, share in self._likelihoods[index].items():
             self._doubt[fault] *= 1 - share
         operation, exclusive = setup = self._setup(index)
@@ -218,8 +219,16 @@ class _Search:
         self._prepared.add(setup)
 
 
+def _requirement(instance: Instance) -> str:
+    return instance.check.requirement
+
+
+def _operation(instance: Instance) -> str:
+    return instance.operation.id
+
+
 def _likelihoods(instances: Sequence[Instance], evidence: Evidence, weights: Weights) -> list[Mapping[str, float]]:
-    """By instance: fault -> the likelihood that it is found. `?everywhere CHECK` and `?once CHECK` are unknown faults."""
+    """By instance: fault -> the likelihood that it is found. `?everywhere CHECK` and `?once CHECK` name unknown faults."""
     sizes: dict[str, int] = defaultdict(int)
     for instance in instances:
         sizes[instance.check.id] += 1
