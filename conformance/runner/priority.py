@@ -228,7 +228,7 @@ def _operation(instance: Instance) -> str:
 
 
 def _likelihoods(instances: Sequence[Instance], evidence: Evidence, weights: Weights) -> list[Mapping[str, float]]:
-    """By instance: fault -> the likelihood that it is found. `?everywhere CHECK` and `?once CHECK` name unknown faults."""
+    """By instance: fault -> the likelihood that it is found. Names of unknown faults begin with `?`."""
     sizes: dict[str, int] = defaultdict(int)
     for instance in instances:
         sizes[instance.check.id] += 1
