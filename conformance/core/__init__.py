@@ -13,6 +13,7 @@ __all__ = [
     "json_pointer",
     "messages",
     "model",
+    "observed_traffic",
     "option",
     "outcomes",
     "package",

@@ -21,7 +21,7 @@ from markupsafe import Markup, escape
 from conformance.core.model import Run
 from conformance.core.package import cache_directory
 from conformance.reports.page import evidence, view
-from conformance.reports.shaping import counts, grouping, text
+from conformance.reports.shaping import counts, grouping, text, traffic
 from conformance.reports.shaping.marks import pieces
 
 FILE = "report.html"
@@ -88,7 +88,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.globals.update(view=view, counts=counts, grouping=grouping, OUTCOMES=grouping.OUTCOMES)
+    environment.globals.update(view=view, counts=counts, grouping=grouping, traffic=traffic, OUTCOMES=grouping.OUTCOMES)
     environment.filters.update(
         plural=text.plural, marked=_highlight, ms=text.milliseconds, cut=text.cut, one_line=text.one_line
     )
