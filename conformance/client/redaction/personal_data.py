@@ -49,13 +49,49 @@ PERSON_NAMES: Final = re.compile(
     re.IGNORECASE,
 )
 """Members whose object is about a person: every text in it is personal, `name` included."""
-_SUSPECT: Final = re.compile(
-    r"\\u|@|%40|secret|token|passw|passp|authoriz|key|ticket|verif|credential|signature|otp|pin|cv[vc]|session|sid|cookie|jwt"
-    r"|proof|nonce|mail|phone|mobile|name|birth|national|tax|iban|card|account|pan|ssn|dob|street|address|post|zip|customer"
-    r"|buyer|recip|contact|person|payer|shopper|guest|consignee|addressee|user|owner|code|eyJ|BEGIN|bearer|basic|dpop|apikey"
-    r"|[\w~+=-]{24}|\d(?:[ -]?\d){12}|\+\d|://[^/]*@|\b[A-Z]{2}\d{2}|sk_|pk_|rk_|whsec|gh[pousr]_|xox|AKIA|AIza",
-    re.IGNORECASE,
+_SUSPECT_WORDS: Final = (
+    *("\\u", "@", "%40", "&#", "secret", "token", "passw", "passp", "authoriz", "key", "ticket", "verif", "credential"),
+    *("signature", "otp", "pin", "cvv", "cvc", "session", "sid", "cookie", "jwt", "proof", "nonce", "mail", "phone"),
+    *(
+        "mobile",
+        "name",
+        "birth",
+        "national",
+        "tax",
+        "iban",
+        "card",
+        "account",
+        "pan",
+        "ssn",
+        "dob",
+        "street",
+        "address",
+    ),
+    *(
+        "post",
+        "zip",
+        "customer",
+        "buyer",
+        "recip",
+        "contact",
+        "person",
+        "payer",
+        "shopper",
+        "guest",
+        "consignee",
+        "user",
+    ),
+    *("owner", "code", "eyj", "begin", "bearer", "basic", "dpop", "sk_", "pk_", "rk_", "whsec", "ghp_", "gho_", "ghu_"),
+    *("ghs_", "ghr_", "xox", "akia", "aiza", "+", "%2b"),
 )
+"""In lower case: a text without any of them, and without long tokens and numbers, has nothing to redact."""
+_LONG_TOKEN: Final = re.compile(r"[A-Za-z0-9_~+=-]{24}")
+_DIGITS: Final = re.compile(r"\d(?:[ +-]|%20)?\d[\d +%-]{8}")
+_ACCOUNT: Final = re.compile(r"\d\d[\dA-Z ]{9}")
+_SCHEMES: Final = ("bearer", "basic", "dpop", "apikey")
+_PREFIXES: Final = ("sk_", "pk_", "rk_", "whsec_", "gh", "xox", "AKIA", "AIza")
+_MAX_REMEMBERED: Final = 4_096
+_LONGEST_REMEMBERED: Final = 200
 
 
 class Pseudonyms:
@@ -84,7 +120,14 @@ def is_secret_member(name: str) -> bool:
 
 def is_suspect(text: str) -> bool:
     """Whether a text needs a search: most do not."""
-    return _SUSPECT.search(text) is not None
+    lower = text.lower()
+    return (
+        any(word in lower for word in _SUSPECT_WORDS)
+        or "://" in text
+        or _LONG_TOKEN.search(text) is not None
+        or _DIGITS.search(text) is not None
+        or _ACCOUNT.search(text) is not None
+    )
 
 
 def is_card(digits: str) -> bool:
@@ -118,24 +161,18 @@ class PatternRedactor:
 
     def __init__(self, pseudonym: Callable[[str, str], str]) -> None:
         self._pseudonym = pseudonym
-        self._rules: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
-            ("private-key", _PRIVATE_KEY, _accept_any),
-            ("jwt", _JWT, _accept_any),
-            ("user-info", _USER_INFO, _accept_any),
-            ("authorization", _AUTHORIZATION, _accept_any),
-            ("key", _PREFIXED, _accept_any),
-            ("e-mail", _EMAIL, _accept_any),
-            ("card", _CARD, lambda text: is_card(re.sub(r"%20|\D", "", text))),
-            ("iban", _IBAN, is_iban),
-            ("phone", _PHONE, _accept_any),
-            ("token", _TOKEN, _looks_random),
-        )
+        self._remembered: dict[str, str] = {}
 
     def __call__(self, text: str) -> str:
-        for kind, pattern, holds in self._rules:
-            if pattern.search(text):
-                text = _outside_placeholders(pattern, self._replacement(kind, holds), text)
-        return text
+        if (known := self._remembered.get(text)) is not None:
+            return known
+        clean = text
+        for kind, is_possible, pattern, holds in _RULES:
+            if is_possible(clean):
+                clean = _outside_placeholders(pattern, self._replacement(kind, holds), clean)
+        if len(text) <= _LONGEST_REMEMBERED and len(self._remembered) < _MAX_REMEMBERED:
+            self._remembered[text] = clean
+        return clean
 
     def _replacement(self, kind: str, holds: Callable[[str], bool]) -> Callable[[re.Match[str]], str]:
         return lambda match: self._pseudonym(kind, match[0]) if holds(match[0]) else match[0]
@@ -145,6 +182,28 @@ def _accept_any(_: str) -> bool:
     return True
 
 
+def _contains(*words: str) -> Callable[[str], bool]:
+    return lambda text: any(word in text for word in words)
+
+
+def _matches(pattern: re.Pattern[str]) -> Callable[[str], bool]:
+    return lambda text: pattern.search(text) is not None
+
+
+_Test = Callable[[str], bool]
+_RULES: Final[tuple[tuple[str, _Test, re.Pattern[str], _Test], ...]] = (
+    ("private-key", _contains("-----BEGIN"), _PRIVATE_KEY, _accept_any),
+    ("jwt", _contains("eyJ"), _JWT, _accept_any),
+    ("user-info", _contains("://"), _USER_INFO, _accept_any),
+    ("authorization", lambda text: any(word in text.lower() for word in _SCHEMES), _AUTHORIZATION, _accept_any),
+    ("key", _contains(*_PREFIXES), _PREFIXED, _accept_any),
+    ("e-mail", _contains("@", "%40", "\\u0040", "&#64;"), _EMAIL, _accept_any),
+    ("card", _matches(_DIGITS), _CARD, lambda text: is_card(re.sub(r"%20|\D", "", text))),
+    ("iban", _matches(_ACCOUNT), _IBAN, is_iban),
+    ("phone", _contains("+", "%2B"), _PHONE, _accept_any),
+    ("token", _matches(_LONG_TOKEN), _TOKEN, _looks_random),
+)
+"""The kind, a fast test that excludes most texts, the pattern, and whether a match is one."""
 _PLACEHOLDER: Final = re.compile(r"(«[^«»]{1,200}»)")
 
 
@@ -170,6 +229,7 @@ class DocumentRedactor:
         self._patterns = PatternRedactor(pseudonym)
         self._marked = marked
         self._shape = shape
+        self._kinds: dict[str, str] = {}
 
     def redact(self, text: str, replaced: dict[str, str]) -> str | None:
         """A JSON text without them; None where it is no JSON. `replaced` receives each value that was replaced."""
@@ -185,6 +245,14 @@ class DocumentRedactor:
 
     def _kind(self, name: str) -> str:
         """The kind of data that a name marks; empty for other names."""
+        if (known := self._kinds.get(name)) is not None:
+            return known
+        kind = self._kind_of(name)
+        if len(self._kinds) < _MAX_REMEMBERED:
+            self._kinds[name] = kind
+        return kind
+
+    def _kind_of(self, name: str) -> str:
         if name in self._marked:
             return "sensitive"
         if name == "code_verifier" or is_secret_member(name):

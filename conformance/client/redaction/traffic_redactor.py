@@ -39,6 +39,8 @@ _MIN_REPLACED: Final = 4
 _MEMBER: Final = re.compile(r'("((?:[^"\\]|\\.){1,80}+)"\s*+:\s*+")((?:[^"\\]|\\.){1,}+)("|\\?\Z)', re.DOTALL)
 _FORM: Final = re.compile(r"[\w%.\[\]+~*-]{1,100}=[^\s<>{}\"]*")
 _OF_BODY: Final = re.compile(r"^(.*? does not match \w+ at /\S*).*", re.DOTALL)
+_UNUSUAL_SEGMENT: Final = re.compile(r"(?<=[^/]/)(?![\w.:~-]{1,64}(?:/|$))[^/«»]+(?=/|$)", re.ASCII)
+"""A segment of a path that does not look like an id: it may be a name, a text or a password."""
 _MAX_LEARNED: Final = 20_000
 
 
@@ -121,7 +123,7 @@ class TrafficRedactor:
 
     def _url(self, url: str, replaced: dict[str, str]) -> str:
         base, mark, query = url.partition("?")
-        base = self._patterns(base)
+        base = self._patterns(_UNUSUAL_SEGMENT.sub(lambda match: self._pseudonym("segment", unquote(match[0])), base))
         if not mark:
             return base
         pairs = (pair.partition("=") for pair in query.split("&"))
