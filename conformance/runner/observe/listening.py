@@ -6,6 +6,7 @@ import asyncio
 import re
 import signal
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -114,6 +115,26 @@ class BackgroundProxy:
         if self._problem is not None:
             self._traffic.discard()
             raise self._problem
+
+    @property
+    def label(self) -> str:
+        """What the exchanges that are recorded now belong to, such as a test."""
+        return self._traffic.label
+
+    @label.setter
+    def label(self, text: str) -> None:
+        self._proxy.wait_until_judged()
+        self._traffic.label = self._traffic.secrets.clean(text)
+
+    @property
+    def findings(self) -> Mapping[str, Sequence[str]]:
+        """Label -> findings, each with its requirement and operation."""
+        return self._traffic.findings_by_label
+
+    def findings_of(self, label: str) -> Sequence[str]:
+        """What was found in the exchanges with this label, once all of them are judged."""
+        self._proxy.wait_until_judged()
+        return self.findings.get(self._traffic.secrets.clean(label), ())
 
     def stop(self) -> tuple[Run, Path, int]:
         """Ends the proxy and writes the reports."""

@@ -134,6 +134,12 @@ class Proxy:
             self._has_room.clear()
             await self._has_room.wait()
 
+    def wait_until_judged(self, patience_s: float = 5.0) -> None:
+        """Waits, in another thread than the proxy's, until every exchange that has ended is judged."""
+        deadline = time.monotonic() + patience_s
+        while (self._queue or any(c.is_busy for c in list(self._connections))) and time.monotonic() < deadline:
+            time.sleep(0.002)
+
     async def _judge_all(self) -> None:
         while True:
             await self._has_work.wait()
@@ -143,7 +149,8 @@ class Proxy:
             self._has_work.clear()
 
     def _judge_next(self) -> None:
-        self.judge(self._queue.popleft())
+        self.judge(self._queue[0])
+        self._queue.popleft()
         if len(self._queue) < _MAX_WAITING // 2:
             self._has_room.set()
 

@@ -31,6 +31,7 @@ from conformance.journal.lines import JOURNAL_VERSION, RunStarted, SegmentEnded,
 from conformance.journal.run_directory import claim_directory, remove_empty
 from conformance.judge.assemble import load
 from conformance.judge.coverage import unreachable
+from conformance.judge.invariant_results import is_binding
 from conformance.judge.invariants import Invariants
 from conformance.judge.validators import Validators
 from conformance.profile.loader import load_profile
@@ -83,6 +84,9 @@ class TrafficRun:
         self.operations: Counter[str] = Counter()
         self.findings: Counter[str] = Counter()
         """Requirement -> number of exchanges that violate it."""
+        self.label = ""
+        """What the exchanges that are recorded now belong to, such as a test."""
+        self.findings_by_label: dict[str, list[str]] = {}
         self.count = 0
         self.left_out = 0
         self._sources = tuple(self.secrets.clean(name) for name in sources)
@@ -170,7 +174,7 @@ class TrafficRun:
         return self.redactor.text(f"{method[:20]} {plain or '/'}")
 
     def _redact(self, exchange: Exchange, answer: Answer) -> Exchange:
-        exchange = self.redactor.redact(exchange, answer)
+        exchange = replace(self.redactor.redact(exchange, answer), check=self.label)
         if self._is_request_cut:
             exchange = replace(exchange, request=replace(exchange.request, truncated=True))
         return exchange
@@ -179,7 +183,11 @@ class TrafficRun:
         self.count += 1
         self.operations[exchange.operation] += 1
         self._last_s = max(self._last_s, exchange.at + exchange.duration_ms / 1000)
-        self.findings.update({finding.requirement for finding in exchange.findings if finding.level in _BINDING})
+        binding = [finding for finding in exchange.findings if is_binding(finding)]
+        self.findings.update({finding.requirement for finding in binding})
+        if binding and self.label:
+            texts = self.findings_by_label.setdefault(self.label, [])
+            texts += [f"{f.requirement} on {exchange.operation}: {f.message}" for f in binding]
         if self.count % _COUNT_EVERY == 0:
             self._write_counts()
 
@@ -209,9 +217,6 @@ class TrafficRun:
         self._journal.close()
         self._journal.path.unlink()
         remove_empty(self._new_directories)
-
-
-_BINDING: Final = ("required", "declared")
 
 
 class _Counts:
