@@ -11,6 +11,7 @@ import json
 import re
 import secrets as random_source
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 _EMAIL: Final = re.compile(r"[A-Za-z0-9._+-]{1,64}(?:@|%40|\\u0040|&#64;)(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}")
@@ -49,13 +50,23 @@ PERSON_NAMES: Final = re.compile(
     re.IGNORECASE,
 )
 """Members whose object is about a person: every text in it is personal, `name` included."""
-_SUSPECT_WORDS: Final = (
-    *("\\u", "@", "%40", "&#", "secret", "token", "passw", "passp", "authoriz", "key", "ticket", "verif", "credential"),
-    *("signature", "otp", "pin", "cvv", "cvc", "session", "sid", "cookie", "jwt", "proof", "nonce", "mail", "phone"),
+_SUSPECT_PARTS: Final = (
     *(
-        "mobile",
-        "name",
-        "birth",
+        "secret",
+        "token",
+        "passw",
+        "passp",
+        "authoriz",
+        "key",
+        "ticket",
+        "verif",
+        "credential",
+        "signature",
+        "otp",
+        "pin",
+    ),
+    *("cvv", "cvc", "session", "sid", "cookie", "jwt", "proof", "nonce", "mail", "phone", "mobile", "name", "birth"),
+    *(
         "national",
         "tax",
         "iban",
@@ -66,30 +77,26 @@ _SUSPECT_WORDS: Final = (
         "dob",
         "street",
         "address",
-    ),
-    *(
         "post",
         "zip",
         "customer",
-        "buyer",
-        "recip",
-        "contact",
-        "person",
-        "payer",
-        "shopper",
-        "guest",
-        "consignee",
-        "user",
     ),
-    *("owner", "code", "eyj", "begin", "bearer", "basic", "dpop", "sk_", "pk_", "rk_", "whsec", "ghp_", "gho_", "ghu_"),
-    *("ghs_", "ghr_", "xox", "akia", "aiza", "+", "%2b"),
+    *("buyer", "recip", "contact", "person", "payer", "shopper", "guest", "consignee", "user", "owner", "code", "eyj"),
+    *("begin", "bearer", "basic", "dpop", "sk_", "pk_", "rk_", "whsec", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "xox"),
+    *("akia", "aiza"),
 )
-"""In lower case: a text without any of them, and without long tokens and numbers, has nothing to redact."""
+"""Parts of words, in lower case: a text without them, without these signs, long tokens and numbers, is harmless."""
+_SUSPECT_SIGNS: Final = ("\\u", "@", "%40", "&#", "+", "%2b", "://")
+_WORD: Final = re.compile(r"[a-z_]{3,}")
+_HARMLESS_WORDS: Final[set[str]] = set()
+_MAX_WORDS: Final = 20_000
 _LONG_TOKEN: Final = re.compile(r"[A-Za-z0-9_~+=-]{24}")
 _DIGITS: Final = re.compile(r"\d(?:[ +-]|%20)?\d[\d +%-]{8}")
 _ACCOUNT: Final = re.compile(r"\d\d[\dA-Z ]{9}")
 _SCHEMES: Final = ("bearer", "basic", "dpop", "apikey")
 _PREFIXES: Final = ("sk_", "pk_", "rk_", "whsec_", "gh", "xox", "AKIA", "AIza")
+_SHORTEST: Final = 10
+"""Shorter texts are only searched for addresses and phone numbers."""
 _MAX_REMEMBERED: Final = 4_096
 _LONGEST_REMEMBERED: Final = 200
 
@@ -118,16 +125,27 @@ def is_secret_member(name: str) -> bool:
     return bool(SECRET_NAMES.search(name)) and not _HARMLESS_NAMES.search(name)
 
 
+@lru_cache(maxsize=16)
 def is_suspect(text: str) -> bool:
-    """Whether a text needs a search: most do not."""
+    """Whether a text needs a search: most do not. Cached, since a body is looked at twice."""
     lower = text.lower()
     return (
-        any(word in lower for word in _SUSPECT_WORDS)
-        or "://" in text
+        any(sign in lower for sign in _SUSPECT_SIGNS)
+        or (not _HARMLESS_WORDS.issuperset(words := set(_WORD.findall(lower))) and any(map(_is_suspect_word, words)))
         or _LONG_TOKEN.search(text) is not None
         or _DIGITS.search(text) is not None
         or _ACCOUNT.search(text) is not None
     )
+
+
+def _is_suspect_word(word: str) -> bool:
+    if word in _HARMLESS_WORDS:
+        return False
+    if any(part in word for part in _SUSPECT_PARTS):
+        return True
+    if len(_HARMLESS_WORDS) < _MAX_WORDS:
+        _HARMLESS_WORDS.add(word)
+    return False
 
 
 def is_card(digits: str) -> bool:
@@ -164,6 +182,8 @@ class PatternRedactor:
         self._remembered: dict[str, str] = {}
 
     def __call__(self, text: str) -> str:
+        if len(text) < _SHORTEST and "@" not in text and "+" not in text:
+            return text
         if (known := self._remembered.get(text)) is not None:
             return known
         clean = text

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import parse_qsl, unquote, unquote_plus, urlsplit
+from urllib.parse import parse_qsl, unquote, unquote_plus
 
 from conformance.client.redaction.header_credentials import AuthorizationForm
 from conformance.client.redaction.personal_data import (
@@ -73,7 +73,8 @@ class TrafficRedactor:
                 found += [("cookie", part.partition("=")[2].strip(' "')) for part in parts]
             elif lower in WHOLE_HEADERS or is_secret_member(name):
                 found.append(("header", value.strip()))
-        found += [("parameter", value) for name, value in _query(answer.url) if is_secret_member(name)]
+        if is_suspect(query := answer.url.partition("?")[2]):
+            found += [("parameter", value) for name, value in _query(query) if is_secret_member(name)]
         for body in (answer.sent_body, answer.body):
             found += self._members(body, answer.request.operation.auth)
         for kind, value in found:
@@ -228,9 +229,9 @@ _PARAMETERS: Final = frozenset({"q", "locale", "market", "category", "merchant",
 _NOT_RECORDED: Final = "«not recorded»"
 
 
-def _query(url: str) -> list[tuple[str, str]]:
+def _query(query: str) -> list[tuple[str, str]]:
     try:
-        return parse_qsl(urlsplit(url).query, keep_blank_values=True)
+        return parse_qsl(query, keep_blank_values=True)
     except ValueError:
         return []
 

@@ -32,24 +32,23 @@ class OperationIndex:
         base = urlsplit(base_url)
         self._origin = _origin(base)
         self._prefix = base.path.rstrip("/")
+        self._start = base_url.rstrip("/") + "/"
         self._templates: dict[tuple[str, int], list[tuple[re.Pattern[str], Operation]]] = defaultdict(list)
         for operation in contract.all:
             pattern = re.compile(_PARAMETER.sub(r"(?P<\1>[^/]+)", re.escape(operation.path)))
             self._templates[operation.method, operation.path.count("/")].append((pattern, operation))
 
-    def split(self, url: str) -> SplitResult | None:
-        """The parts of a URL of the target; None for another host, another port, or no URL."""
+    def path_of(self, url: str) -> str | None:
+        """The path below the base URL; None for another host, another port or prefix, or no URL."""
+        if url.startswith(self._start):
+            return url[len(self._start) - 1 :].partition("?")[0]
         try:
             parts = urlsplit(url)
             is_target = _origin(parts) == self._origin
         except ValueError:
             return None
         is_below = not self._prefix or parts.path == self._prefix or parts.path.startswith(self._prefix + "/")
-        return parts if is_target and is_below else None
-
-    def path_of(self, parts: SplitResult) -> str:
-        """The path without the prefix of the base URL."""
-        return parts.path[len(self._prefix) :]
+        return parts.path[len(self._prefix) :] if is_target and is_below else None
 
     def find(self, method: str, path: str) -> Call | None:
         """The operation that a method and a path below the base URL call."""

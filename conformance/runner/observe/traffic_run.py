@@ -143,13 +143,12 @@ class TrafficRun:
 
         `source`: the index of its source.
         """
-        parts = self.index.split(observation.url)
+        path = self.index.path_of(observation.url)
         counts = self._counts[self._sources[source]]
-        if parts is None:
+        if path is None:
             counts.foreign += 1
             self.left_out += 1
             return None
-        path = self.index.path_of(parts)
         call = self.index.find(observation.method, path)
         if call is None:
             counts.add_unknown(self._name_of(observation.method, path))

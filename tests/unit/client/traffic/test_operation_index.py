@@ -12,10 +12,10 @@ INDEX = OperationIndex(load_contract(), "https://shop.example/commerce")
 
 def called(method: str, url: str) -> str | None:
     """The operationId; `foreign` for another host."""
-    parts = INDEX.split(url)
-    if parts is None:
+    path = INDEX.path_of(url)
+    if path is None:
         return "foreign"
-    call = INDEX.find(method, INDEX.path_of(parts))
+    call = INDEX.find(method, path)
     return call.operation.id if call else None
 
 
