@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from conformance.client.traffic.har import read_har
 from conformance.client.traffic.observation import Observation
 from conformance.core import interrupts
-from conformance.core.errors import ConformanceError, JournalError, UsageError
+from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.exit_codes import EXIT_CODES, EXIT_INTERRUPTED
 from conformance.core.files import open_regular
 from conformance.core.gc_tuning import reduce_collections
@@ -39,20 +39,23 @@ def observe_files(files: Sequence[Path], options: TrafficOptions, line: LiveLine
 
 
 def finish_run(traffic: TrafficRun, problem: BaseException | None) -> tuple[Run, Path, int]:
-    """Writes the reports, and returns the run, its folder and the exit code. Raises the problem without a run."""
+    """Writes the reports, and returns the run, its folder and the exit code.
+
+    Raises the problem where nothing was judged; after the reports, where the journal could not be written.
+    """
     if not traffic.count and isinstance(problem, ConformanceError):
         traffic.discard()
         raise problem
     reason = str(problem) or "SIGINT" if problem is not None else ""
     run = traffic.finish(reason)
-    code = EXIT_CODES[run.verdict]
     if isinstance(problem, KeyboardInterrupt):
-        code = EXIT_INTERRUPTED
-    elif isinstance(problem, JournalError):
-        code = ConformanceError.exit_code
-    elif isinstance(problem, ConformanceError):
-        code = problem.exit_code
-    return run, traffic.directory, code
+        return run, traffic.directory, EXIT_INTERRUPTED
+    if isinstance(problem, UsageError):
+        return run, traffic.directory, problem.exit_code
+    if problem is not None:
+        hint = f"what was judged before is in {traffic.directory}"
+        raise ConformanceError(f"the observation ended early: {reason}", hint=hint) from problem
+    return run, traffic.directory, EXIT_CODES[run.verdict]
 
 
 def _record_all(traffic: TrafficRun, files: Sequence[Path], line: LiveLine) -> BaseException | None:

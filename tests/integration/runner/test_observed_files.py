@@ -10,6 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conformance.cli import main
+from conformance.core.errors import JournalError
+from conformance.journal.journal import Journal
+from conformance.journal.lines import Line
 from tests.support.recordings import BASE, GOOD, JSON, entry, har, profile
 
 NOT_FOUND = '{"error":{"code":"not_found","message":"no such thing"}}'
@@ -163,3 +166,22 @@ def test_base_url_and_headers_of_recordings(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     assert run["traffic"]["requests"] == 1
     assert BASE not in json.dumps(run) and JSON
+
+
+def test_a_full_disk_keeps_what_was_judged_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit 5 with one line that names the folder; its reports hold the exchanges before that."""
+    written: list[Line] = []
+    append = Journal.append
+
+    def full_after_three(self: Journal, line: Line) -> None:
+        if len(written) == 3:
+            raise JournalError("No space left on device", where=str(self.path))
+        written.append(line)
+        append(self, line)
+
+    monkeypatch.setattr(Journal, "append", full_after_three)
+    done = observe(tmp_path, har([entry(at=number) for number in range(9)]), "-q")
+    assert done.exit_code == 5
+    assert "No space left on device" in done.output and str(tmp_path / "out") in done.output
+    assert len(done.output.strip().splitlines()) == 1
+    assert run_of(tmp_path)["traffic"]["requests"] == 2

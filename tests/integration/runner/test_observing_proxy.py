@@ -13,8 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
+from conformance.core.errors import ConformanceError, JournalError
 from conformance.core.model import Run
 from conformance.core.outcomes import Outcome, Verdict
+from conformance.journal.journal import Journal
 from conformance.runner.observe import proxy as proxy_module
 from conformance.runner.observe.listening import BackgroundProxy
 from conformance.runner.observe.traffic_run import TrafficOptions
@@ -311,3 +313,51 @@ def test_the_reference_through_the_proxy(tmp_path: Path, prefix: str, failed: se
     assert [e.credential for e in run.exchanges] == ["full", "full", "full", ""]
     text = (tmp_path / "out" / "journal.ndjson").read_text()
     assert key not in text and "nobody-knows-this-key" not in text
+
+
+@pytest.mark.slow
+def test_ten_thousand_connections_are_refused_politely(tmp_path: Path) -> None:
+    """In waves that the system allows: each is served or gets 503, and the proxy answers afterwards."""
+    head = b"GET /api/v1/runtime-config HTTP/1.1\r\nHost: me\r\n\r\n"
+    with target(OK) as (url, _), proxied(tmp_path, url) as proxy:
+        statuses: dict[bytes, int] = {}
+        for _ in range(20):
+            wave = [connect(proxy) for _ in range(500)]
+            for connection in wave:
+                connection.sendall(head)
+            for connection in wave:
+                status = connection.recv(12)
+                statuses[status] = statuses.get(status, 0) + 1
+                connection.close()
+        assert set(statuses) <= {b"HTTP/1.1 200", b"HTTP/1.1 503"} and sum(statuses.values()) == 10_000
+        with connect(proxy) as connection:
+            assert ask(connection, head) == OK
+
+
+def test_a_full_disk_ends_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client has its answer; what was judged before is reported, and the error names the folder."""
+    with target(OK) as (url, _), proxied_without_end(tmp_path, url) as proxy:
+        with httpx.Client(base_url=proxy.base_url, trust_env=False) as client:
+            assert client.get(CONFIG).status_code == 200
+            proxy.findings_of("")
+            monkeypatch.setattr(Journal, "append", _full)
+            assert client.get(CONFIG).status_code == 200
+        with pytest.raises(ConformanceError, match="No space left on device") as raised:
+            proxy.stop()
+        assert str(tmp_path / "out") in str(raised.value)
+    run = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert run["traffic"]["requests"] == 1
+
+
+def _full(self: Journal, _: object) -> None:
+    raise JournalError("No space left on device", where=str(self.path))
+
+
+@contextmanager
+def proxied_without_end(folder: Path, base_url: str) -> Iterator[BackgroundProxy]:
+    """A proxy that the test itself stops."""
+    path = folder / "p.toml"
+    path.write_text(f'name = "p"\nbase_url = "{base_url}"\n[authorization]\nformat = "Bearer {{key}}"\n')
+    proxy = BackgroundProxy(TrafficOptions(path, report_dir=folder / "out"))
+    proxy.start()
+    yield proxy
