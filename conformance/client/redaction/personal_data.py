@@ -30,7 +30,7 @@ _PREFIXED: Final = re.compile(
 )
 _TOKEN: Final = re.compile(r"[\w~+=-]{24,}", re.ASCII)
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_MIN_DISTINCT: Final = 12
+_MIN_DISTINCT: Final = 8
 SECRET_NAMES: Final = re.compile(
     r"secret|token|passw|passphrase|authorization|api[_-]?key|private[_-]?key|ticket|verifier|credential|signature"
     r"|(?<![a-z])(?:otp|pin|cvv|cvc|cvc2|session|sid|cookie|jwt|proof|nonce)(?![a-z])",
