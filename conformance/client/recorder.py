@@ -35,12 +35,15 @@ class Recorder:
         judge: Judge,
         on_answer: Callable[[Answer], None] = lambda _: None,
         on_exchange: Callable[[Exchange], None] = lambda _: None,
+        finish: Callable[[Exchange, Answer], Exchange] = lambda exchange, _: exchange,
     ) -> None:
+        """`finish` changes an exchange that was cleaned of known secrets before it is written."""
         self._journal = journal
         self._secrets = secrets
         self._judge = judge
         self._on_answer = on_answer
         self._on_exchange = on_exchange
+        self._finish = finish
         self.count = 0
 
     def record(self, answer: Answer, retry_of: str = "") -> Exchange:
@@ -73,6 +76,7 @@ class Recorder:
             ),
             retry_of=retry_of,
         )
+        exchange = self._finish(exchange, answer)
         self._journal.append(ExchangeRecorded(exchange))
         self.count += 1
         self._on_answer(answer)

@@ -64,7 +64,7 @@ class Transport:
         parts = urlsplit(base_url)
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self.prefix = quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
-        self._verify = _ssl_context(tls) if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._verify = ssl_context(tls) if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._timeout_s = timeout_s
         self._proxy = proxy or None
         self._target_prefix = self.origin if proxy and parts.scheme == "http" else ""
@@ -222,7 +222,7 @@ class Inflater:
         return output
 
 
-def _ssl_context(tls: Tls) -> ssl.SSLContext:
+def ssl_context(tls: Tls) -> ssl.SSLContext:
     """Created once: reading the certificate store takes longer than a request."""
     context = ssl.create_default_context(cafile=str(tls.ca_file) if tls.ca_file else None)
     if not tls.verify:

@@ -14,6 +14,7 @@ __all__ = [
     "key_change",
     "messages",
     "model",
+    "observed_traffic",
     "option",
     "outcomes",
     "package",

@@ -52,6 +52,16 @@ class Shard(msgspec.Struct, frozen=True):
     """The selection of checks, as text."""
 
 
+class TrafficSource(msgspec.Struct, frozen=True):
+    """Where the exchanges of an observed run come from."""
+
+    sources: tuple[str, ...]
+    bodies: str = "redacted"
+    """`redacted` or `shape`."""
+    facts: Mapping[str, Any] = {}
+    """The facts by which `judge.traffic_results.law_results` judges several exchanges."""
+
+
 class RunStarted(_Line, frozen=True, tag="run"):
     """The first line: the identity of the run, and everything that it will judge."""
 
@@ -88,12 +98,25 @@ class RunStarted(_Line, frozen=True, tag="run"):
     shard: Shard | None = None
     shards: int = 0
     """The number of shards that were merged into this journal; 0 where it was not merged."""
+    observed: TrafficSource | None = None
+    """Of a run that sends nothing and judges the traffic of others."""
 
 
 class ExchangeRecorded(_Line, frozen=True, tag="exchange"):
     """A request was sent: the exchange."""
 
     exchange: Exchange
+
+
+class TrafficCounted(_Line, frozen=True, tag="traffic"):
+    """How much of an observed source was left out so far. The last line about a source counts."""
+
+    source: str
+    foreign: int = 0
+    unknown: Mapping[str, int] = {}
+    """Requests to the target that are no operation of the interface."""
+    skipped: Mapping[str, int] = {}
+    """Reason -> number of exchanges."""
 
 
 class CheckConcluded(_Line, frozen=True, tag="result"):
@@ -163,6 +186,7 @@ class SegmentEnded(_Line, frozen=True, tag="end"):
 Line: TypeAlias = (
     RunStarted
     | ExchangeRecorded
+    | TrafficCounted
     | CheckConcluded
     | ResourceCreated
     | ResourceRemoved
