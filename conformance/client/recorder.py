@@ -48,9 +48,9 @@ class Recorder:
         if self._journal.evidence:
             url = answer.url
             request = self._draft_message(answer.sent_headers, answer.sent_body, answer.request.credential)
-            response = self._draft_message(_redact_headers(answer.headers), answer.body, truncated=answer.truncated)
-        plain_texts = [url, *(finding.message for finding in findings)]
-        clean = self._secrets.cleaner([*filter(None, plain_texts), *request.texts(), *response.texts()])
+            response = self._draft_message(self._redact(answer.headers), answer.body, truncated=answer.truncated)
+        texts = [url] if url else []
+        clean = self._secrets.cleaner([*texts, *request.texts(), *response.texts()], self._secrets.marks)
         exchange = Exchange(
             id=answer.id,
             operation=answer.request.operation.id,
@@ -67,7 +67,7 @@ class Recorder:
             purpose=answer.purpose,
             judged=judged,
             findings=tuple(
-                Finding(f.requirement, f.code, self._secrets.excerpt(f.message, HEADER_LIMIT, clean), f.level)
+                Finding(f.requirement, f.code, self._secrets.excerpt(f.message, HEADER_LIMIT), f.level)
                 for f in findings
             ),
             retry_of=retry_of,
@@ -85,7 +85,7 @@ class Recorder:
         margin = self._secrets.margin
         return _Draft(
             headers=tuple(
-                (name, _header_placeholder(name, credential) or value, name.lower() in WHOLE_HEADERS)
+                (name, self._placeholder(name, value, credential) or value, name.lower() in WHOLE_HEADERS)
                 for name, value in headers[:HEADER_COUNT]
             ),
             body=body[: BODY_LIMIT + margin].decode("utf-8", "backslashreplace"),
@@ -93,6 +93,20 @@ class Recorder:
             margin=margin if truncated or len(body) > BODY_LIMIT + margin else 0,
             truncated=truncated or len(body) > BODY_LIMIT,
         )
+
+    def _placeholder(self, name: str, value: str, credential: str) -> str:
+        """The placeholder for a header value that is never written; empty for other headers, and for an empty value."""
+        if name.lower() not in WHOLE_HEADERS or not value.strip():
+            return ""
+        return f"«credential:{credential}»" if credential and name.lower() == "authorization" else self._mark(value)
+
+    def _redact(self, headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        """A target's headers without the values that are secrets by their name, such as X-Auth-Token."""
+        return tuple((name, self._mark(value) if is_secret_name(name) else value) for name, value in headers)
+
+    def _mark(self, value: str) -> str:
+        marks = self._secrets.marks
+        return marks.label("«redacted»", value) if marks else "«redacted»"
 
 
 class _Draft(NamedTuple):
@@ -138,15 +152,3 @@ def redact_exchange(exchange: Exchange, clean: Callable[[str], str]) -> Exchange
     return replace(
         exchange, url=clean(exchange.url), request=request, response=response, trouble=clean(exchange.trouble)
     )
-
-
-def _header_placeholder(name: str, credential: str) -> str:
-    """The placeholder for a header value that is never written; empty for other headers."""
-    if name.lower() not in WHOLE_HEADERS:
-        return ""
-    return f"«credential:{credential}»" if credential and name.lower() == "authorization" else "«redacted»"
-
-
-def _redact_headers(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """A target's headers without the values that are secrets by their name, such as X-Auth-Token."""
-    return tuple((name, "«redacted»" if is_secret_name(name) else value) for name, value in headers)

@@ -11,7 +11,7 @@ import shlex
 
 from conformance.core.model import Exchange
 
-_PLACEHOLDER = re.compile("«(credential|redacted)(?::([^»]*))?»")
+_PLACEHOLDER = re.compile("«(credential|redacted)(?::([^»]*?))?(?:#[0-9a-f]{16})?»")
 _PLAIN = re.compile(r"[^\"\\$`!\x00-\x1f\x7f]*")
 _PRINTABLE = re.compile(r"[\n\t -~¡-¬®-\u05ff]*")
 _FRAMING = frozenset({"host", "content-length", "accept-encoding", "connection", "transfer-encoding", "user-agent"})

@@ -1,0 +1,263 @@
+"""All laws. Another one is a function in this folder and a row here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from conformance.core.law_facts import LawFacts, OperationRule
+from conformance.core.outcomes import Level
+from conformance.judge.laws import access, answers, bodies, limits, repeats, resources, reused_keys, searches
+from conformance.judge.laws.judgement import Law
+
+_Applies = Callable[[OperationRule], bool]
+
+
+def _idempotent(rule: OperationRule) -> bool:
+    return rule.idempotent and rule.auth != "oauth"
+
+
+def _api_key(rule: OperationRule) -> bool:
+    return rule.auth == "api_key"
+
+
+def _scoped(rule: OperationRule) -> bool:
+    return bool(rule.scope)
+
+
+def _body(rule: OperationRule) -> bool:
+    return rule.has_body
+
+
+def _search(rule: OperationRule) -> bool:
+    return rule.path.endswith("/search")
+
+
+def _stated(key: str, is_stated: Callable[[LawFacts], object]) -> Callable[[LawFacts], str]:
+    return lambda facts: "" if is_stated(facts) else key
+
+
+_KEYS = _stated("idempotency", lambda facts: facts.idempotency)
+_CREDENTIALS = _stated("credentials", lambda facts: facts.credentials)
+
+
+def _answer(requirement: str) -> Callable[[LawFacts], object]:
+    return lambda facts: any(rule.requirement == requirement for rule in facts.answers)
+
+
+LAWS: Final = (
+    Law(
+        "IDEM-1",
+        repeats.same_call_same_answer,
+        _idempotent,
+        "send a call that was answered 200 again, byte for byte, with its idempotency key",
+        needs=_KEYS,
+    ),
+    Law(
+        "IDEM-4",
+        repeats.other_payload_conflicts,
+        _idempotent,
+        "send another value of a member of the body with an idempotency key that was answered 200",
+        needs=_KEYS,
+    ),
+    Law(
+        "IDEM-5",
+        reused_keys.a_key_elsewhere_is_another_call,
+        _idempotent,
+        "send an idempotency key that was answered 200 to another resource or operation",
+        needs=_KEYS,
+    ),
+    Law(
+        "IDEM-7",
+        repeats.calls_at_once_settle,
+        _idempotent,
+        "send the same call with one idempotency key several times at once",
+        needs=_KEYS,
+    ),
+    Law(
+        "IDEM-9",
+        reused_keys.a_known_key_gives_no_access,
+        lambda rule: rule.idempotent and bool(rule.scope),
+        "send a call that was answered 200 again without credential, or with a key that has not the scope",
+        needs=_KEYS,
+    ),
+    Law(
+        "IDEM-14",
+        reused_keys.a_key_belongs_to_what_is_stated,
+        _idempotent,
+        "send a used idempotency key under another credential, operation or path",
+        Level.DECLARED,
+        _stated("idempotency.namespace", lambda f: f.idempotency and f.idempotency.namespace is not None),
+    ),
+    Law(
+        "IDEM-3",
+        bodies.a_missing_key_is_refused,
+        lambda rule: rule.idempotent,
+        "send a call without idempotency key",
+        Level.RECOMMENDED,
+        _stated("idempotency.missing_key", lambda f: f.idempotency and f.idempotency.missing_is_refused),
+        violation=Level.DECLARED,
+    ),
+    Law(
+        "IDEM-13",
+        bodies.a_key_of_another_format_is_refused,
+        lambda rule: rule.idempotent,
+        "send an idempotency key of another format",
+        Level.DECLARED,
+        _stated("idempotency.other_format", lambda f: f.idempotency and f.idempotency.format),
+    ),
+    Law("AUTH-1", access.no_credential_no_answer, _api_key, "send a call without Authorization header"),
+    Law(
+        "AUTH-2",
+        access.a_key_counts_in_its_header_only,
+        _api_key,
+        "send a key in the query or in another header only",
+        Level.RECOMMENDED,
+        _CREDENTIALS,
+    ),
+    Law(
+        "AUTH-4",
+        access.a_revoked_key_is_refused,
+        _api_key,
+        "send a call with a key that the profile states as revoked",
+        Level.DECLARED,
+        _stated("credentials", lambda f: any(c.status != "active" for c in f.credentials.values())),
+    ),
+    Law(
+        "AUTH-5",
+        access.a_public_read_ignores_keys,
+        lambda rule: rule.is_catalog,
+        "send a public call with an Authorization header",
+        Level.DECLARED,
+        _stated("authorization.public", lambda f: f.public_ignores_keys),
+    ),
+    Law("PUB-1", access.a_public_read_needs_no_key, lambda rule: rule.is_catalog, "send a call without a key"),
+    Law("SCO-1", access.a_key_needs_the_scope, _scoped, "send a call with a key without the scope", needs=_CREDENTIALS),
+    Law("SCO-2", access.a_scope_is_sufficient, _scoped, "send a call with a key with the scope", needs=_CREDENTIALS),
+    Law(
+        "SCO-3",
+        access.identity_needs_no_scope,
+        lambda rule: _api_key(rule) and not rule.scope,
+        "send a call with a key without scopes",
+        needs=_CREDENTIALS,
+    ),
+    Law(
+        "TEN-1",
+        access.installations_are_separate,
+        lambda rule: _api_key(rule) and "{" in rule.path,
+        "send the id of an object with keys of two installations",
+        Level.DECLARED,
+        _stated("credentials", lambda f: len({c.installation for c in f.credentials.values()} - {""}) > 1),
+    ),
+    Law(
+        "TEN-2",
+        answers.an_installation_is_that_of_the_key,
+        lambda rule: _api_key(rule) and not rule.scope,
+        "send a call with keys of one installation, and of two",
+        Level.DECLARED,
+        _stated("tenancy.installation_in_identity", lambda f: any(rule.kind == "installation" for rule in f.answers)),
+    ),
+    Law(
+        "IDN-1",
+        answers.identity_shows_the_scopes,
+        lambda rule: rule.path.endswith("/identity"),
+        "read the identity of a key",
+        needs=_stated("identity.scopes", _answer("IDN-1")),
+    ),
+    Law("BODY-1", bodies.a_body_is_sent, _body, "send a call without its body"),
+    Law("BODY-2", bodies.a_body_is_json, _body, "send a body that is no JSON"),
+    Law(
+        "BODY-9",
+        bodies.a_body_is_as_stated,
+        _body,
+        "send a body of another media type, or a larger or deeper one than stated",
+        Level.DECLARED,
+        _stated(
+            "bodies",
+            lambda f: (
+                f.bodies.media_types
+                or f.bodies.absent_media_type_is_refused
+                or f.bodies.max_bytes
+                or f.bodies.max_depth
+            ),
+        ),
+    ),
+    Law(
+        "CONF-1",
+        resources.a_conflicting_transition_is_refused,
+        lambda rule: rule.idempotent and "{" in rule.path,
+        "send what conflicts with the state that a call has led to",
+        Level.DECLARED,
+        _stated("transitions", lambda f: f.conflicts),
+    ),
+    Law(
+        "OA-4",
+        resources.a_code_is_exchanged_once,
+        lambda rule: rule.auth == "oauth",
+        "exchange a code twice, with two idempotency keys",
+        Level.DECLARED,
+        _stated(
+            "oauth.codes_single_use", lambda f: any(r.single_use and r.auth == "oauth" for r in f.operations.values())
+        ),
+    ),
+    Law("OA-6", bodies.an_exchange_has_a_proof, lambda rule: rule.auth == "oauth", "exchange a code without a proof"),
+    Law(
+        "OA-17",
+        answers.a_token_is_as_stated,
+        lambda rule: rule.auth == "oauth",
+        "exchange a code",
+        Level.DECLARED,
+        _stated("oauth.token_lifetime_s", _answer("OA-17")),
+    ),
+    Law(
+        "HO-2",
+        resources.a_ticket_is_consumed_once,
+        lambda rule: rule.path.endswith("/ticket"),
+        "consume a ticket twice, with two idempotency keys",
+        Level.DECLARED,
+        _stated(
+            "hosted.tickets_single_use", lambda f: any(r.single_use and r.auth == "none" for r in f.operations.values())
+        ),
+    ),
+    Law(
+        "RATE-3",
+        limits.a_limit_ends,
+        lambda _: True,
+        "after a 429, send nothing for the stated recovery time, and then the same call",
+        Level.DECLARED,
+        _stated("rate_limit.recovery_s", lambda f: f.recovery_s is not None),
+    ),
+    Law("SRCH-1", searches.a_required_parameter_is_not_left_out, _search, "leave a required parameter out"),
+    Law("SRCH-3", searches.a_page_is_an_integer, _search, "send a page or pageSize that is no integer"),
+    Law(
+        "SRCH-4",
+        searches.a_page_is_no_longer_than_asked,
+        _search,
+        "read a page of a small pageSize",
+        Level.RECOMMENDED,
+    ),
+    Law(
+        "SRCH-5",
+        searches.a_filter_holds,
+        _search,
+        "search with a category or merchant",
+        Level.DECLARED,
+        _stated("search.item_category", lambda f: f.search.item_category or f.search.item_merchant),
+    ),
+    Law(
+        "SRCH-8",
+        searches.stated_values_are_treated_as_stated,
+        _search,
+        "search with the values that the profile states as refused or accepted",
+        Level.DECLARED,
+        _stated("search.unlisted", lambda f: f.search.unlisted or f.search.page_size_above or f.search.empty_q),
+    ),
+    Law(
+        "SRCH-9",
+        searches.an_order_holds,
+        _search,
+        "search with a sort whose order is stated",
+        Level.DECLARED,
+        _stated("search.sorts", lambda f: any(place for place, _ in f.search.sorts.values())),
+    ),
+)
