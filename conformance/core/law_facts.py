@@ -87,6 +87,7 @@ class SearchRule:
     item_category: str = ""
     item_merchant: str = ""
     item_id: str = ""
+    stable_sort: bool = False
     cursor_parameter: str = ""
 
 
@@ -134,12 +135,18 @@ class LawFacts:
     bodies: BodyRule = BodyRule()
     answers: tuple[AnswerRule, ...] = ()
     conflicts: tuple[ConflictRule, ...] = ()
+    foreign_status: int | None = None
+    """The stated status for an object of another installation."""
     public_ignores_keys: bool = False
     """The profile states that public operations ignore the Authorization header."""
     propagation_s: float = 0.0
     """How long a revoked key may still be accepted after the traffic began."""
     recovery_s: float | None = None
     """How long a rate limit lasts at most; None where not stated."""
+    verifier: str = ""
+    """The JSON pointer of the PKCE verifier in the body of a token exchange."""
+    clock_s: float = 0.0001
+    """How inexact the recorded moments are: a HAR has milliseconds."""
     is_current: bool = True
     """The facts held while the traffic was recorded. False for a recording that may be older than the profile."""
     is_all_traffic: bool = False

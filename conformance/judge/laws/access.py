@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
 from conformance.core.law_facts import CredentialRule, OperationRule
 from conformance.judge.laws.judgement import Judgements, broken, kept
-from conformance.judge.laws.reused_keys import repetitions_without_access
+from conformance.judge.laws.reused_keys import is_unique, repetitions_without_access
 from conformance.judge.laws.traffic import Call, Traffic
 
 _PLAIN_QUERY: Final = re.compile(r"[\w.,:&=+-]{0,400}", re.ASCII)
 """A query that nothing in front of the service refuses."""
-_LONG_RUN: Final = re.compile(r"[0-9A-Za-z]{16,}|[0-9a-fA-F-]{36}")
 
 
 def _repetitions(traffic: Traffic) -> set[int]:
@@ -43,6 +41,8 @@ def no_credential_no_answer(traffic: Traffic) -> Judgements:
             continue
         if call.ok:
             yield broken("a call without API key was answered 200", call, expected="401")
+        elif call.status == 403 and traffic.is_accepted(call):
+            yield broken("a call was answered 403 for want of a key alone", call, expected="401")
         elif call.status == 401:
             yield kept(call)
 
@@ -95,6 +95,19 @@ def a_key_needs_the_scope(traffic: Traffic) -> Judgements:
             yield broken(message, call, expected="403")
         elif call.status == 403:
             yield kept(call)
+        elif call.status in (401, 404) and traffic.is_accepted(call, before=True) and _is_served(traffic, call):
+            message = f"a key without the scope {rule.scope} was answered {call.status}"
+            yield broken(message, call, expected="403")
+
+
+def _is_served(traffic: Traffic, call: Call) -> bool:
+    """Whether the key and the object were good after the call: both were served."""
+    of_key = (other for other in traffic.calls if other.caller == call.caller and other.status in (200, 403))
+    is_valid = any(other.at >= call.end for other in of_key)
+    return is_valid and (
+        call.status == 401
+        or any(other.ok and other.path == call.path and other.at >= call.end for other in traffic.of(call.operation))
+    )
 
 
 def _first_refusals(traffic: Traffic, status: int) -> dict[tuple[str, str], float]:
@@ -109,25 +122,18 @@ def _first_refusals(traffic: Traffic, status: int) -> dict[tuple[str, str], floa
 def a_scope_is_sufficient(traffic: Traffic) -> Judgements:
     """SCO-2. An active key with the scope is not answered 403.
 
-    Sure where the operation names no resource, and the very body was answered 200 to another key.
+    Sure where the very request was answered 200 to another key, and it names no object of another installation.
     """
-    accepted = _accepted_payloads(traffic)
+    is_told_apart = traffic.facts.foreign_status not in (None, 403)
     for call, rule, credential in _named(traffic):
-        if credential.status != "active" or not rule.scope or rule.scope not in credential.scopes or call.path:
+        if credential.status != "active" or not rule.scope or rule.scope not in credential.scopes:
             continue
-        if call.status == 403 and call.payload in accepted[call.operation] and not call.shows_secret:
+        is_good = traffic.is_accepted(call, anywhere=True) and (is_told_apart or not call.path)
+        if call.status == 403 and is_good and not call.shows_secret and traffic.facts.is_current:
             message = f"the key {call.caller!r}, which has the scope {rule.scope}, was answered 403"
             yield broken(message, call, expected="200")
         elif call.ok:
             yield kept(call)
-
-
-def _accepted_payloads(traffic: Traffic) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = defaultdict(set)
-    for call in traffic.calls:
-        if call.ok and call.payload:
-            found[call.operation].add(call.payload)
-    return found
 
 
 def identity_needs_no_scope(traffic: Traffic) -> Judgements:
@@ -180,6 +186,8 @@ def installations_are_separate(traffic: Traffic) -> Judgements:
     for call, rule, credential in _named(traffic):
         if not call.path or not credential.installation or not is_unique(call.path[0]):
             continue
+        if any(other.ok and other.caller != call.caller for other in traffic.by_key.get(call.key, ())):
+            continue  # what a key of another caller brings back is the question of IDEM-6
         place = (rule.path.partition("{")[0], call.path[0])
         if call.ok:
             installation, first = owners.setdefault(place, (credential.installation, call))
@@ -188,11 +196,3 @@ def installations_are_separate(traffic: Traffic) -> Judgements:
                 yield broken(message, first, call, expected="401, 403 or 404 for one of them")
         elif place in owners and owners[place][0] != credential.installation and call.status in (401, 403, 404):
             yield kept(owners[place][1], call)
-
-
-def is_unique(text: str) -> bool:
-    """Whether an id cannot have been given out twice."""
-    return any(
-        len(set(run)) >= 8 and sum(c.isdigit() for c in run) >= 3 and sum(c.isalpha() for c in run) >= 3
-        for run in _LONG_RUN.findall(text)
-    )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.law_facts import OperationRule
 from conformance.judge.laws import comparison
@@ -127,6 +128,32 @@ def a_key_of_another_format_is_refused(traffic: Traffic) -> Judgements:
             yield broken("an idempotency key of another format was answered 200", call, expected="400")
         elif call.status == 400:
             yield kept(call)
+
+
+def an_exchange_has_a_verifier(traffic: Traffic) -> Judgements:
+    """OA-2. A token exchange whose body has no verifier is not answered 200."""
+    where = traffic.facts.verifier
+    for call, _ in traffic.on(auth="oauth") if where else ():
+        value = traffic.request_value(call)
+        if not isinstance(value, dict) or pointer.has(value, where):
+            continue
+        if call.ok:
+            yield broken("a token was given without a PKCE verifier", call, expected="400 or 401")
+        elif call.status in (400, 401):
+            yield kept(call)
+
+
+def a_token_is_not_cached(traffic: Traffic) -> Judgements:
+    """OA-10. A token answer forbids caching (RFC 6749 section 5.1). Silent where the answer's headers are missing."""
+    for call, _ in traffic.on(auth="oauth"):
+        headers = traffic.exchange(call.number).response.headers
+        if not call.ok or not headers:
+            continue
+        stated = ",".join(value for name, value in headers if name.lower() == "cache-control").lower()
+        if "no-store" in stated:
+            yield kept(call)
+        else:
+            yield broken("a token answer does not forbid caching", call, expected="Cache-Control: no-store")
 
 
 def an_exchange_has_a_proof(traffic: Traffic) -> Judgements:

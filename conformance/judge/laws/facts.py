@@ -46,6 +46,8 @@ def law_facts(profile: Profile, contract: Contract) -> LawFacts:
         ),
         answers=tuple(_answers(profile)),
         conflicts=tuple(_conflicts(profile)),
+        verifier=profile.oauth.code_verifier if profile.oauth else "",
+        foreign_status=profile.tenancy.status,
         public_ignores_keys=profile.authorization.public == "ignored",
         propagation_s=profile.revocation_propagation_s,
         recovery_s=profile.rate_limit.longest_recovery_s,
@@ -142,6 +144,7 @@ def _search(profile: Profile, contract: Contract) -> SearchRule:
         item_category=stated.item_category,
         item_merchant=stated.item_merchant,
         item_id=stated.item_id,
+        stable_sort=stated.stable_sort,
         cursor_parameter=stated.cursor_parameter,
     )
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from conformance.core.law_facts import LawFacts, OperationRule
 from conformance.core.outcomes import Level
 from conformance.judge.laws.traffic import Call, Traffic
-
-CLOCK_S: Final = 0.003
-"""Recorded moments are this inexact: HAR has milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +54,4 @@ def broken(message: str, *calls: Call, expected: str, observed: str = "") -> Jud
 
 def is_after(second: Call, first: Call) -> bool:
     """Whether a call began when another one had been answered."""
-    return second.at >= first.end + CLOCK_S
+    return second.at >= first.end

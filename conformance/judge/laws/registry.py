@@ -68,6 +68,14 @@ LAWS: Final = (
         needs=_KEYS,
     ),
     Law(
+        "IDEM-6",
+        reused_keys.a_key_of_another_installation_is_another_call,
+        lambda rule: rule.idempotent and bool(rule.scope),
+        "send a call with a used idempotency key, and with a key of another installation",
+        Level.DECLARED,
+        _stated("credentials", lambda f: len({c.installation for c in f.credentials.values()} - {""}) > 1),
+    ),
+    Law(
         "IDEM-7",
         repeats.calls_at_once_settle,
         _idempotent,
@@ -200,6 +208,20 @@ LAWS: Final = (
             "oauth.codes_single_use", lambda f: any(r.single_use and r.auth == "oauth" for r in f.operations.values())
         ),
     ),
+    Law(
+        "OA-2",
+        bodies.an_exchange_has_a_verifier,
+        lambda rule: rule.auth == "oauth",
+        "exchange a code without its verifier",
+        needs=_stated("oauth.code_verifier", lambda f: f.verifier),
+    ),
+    Law(
+        "OA-10",
+        bodies.a_token_is_not_cached,
+        lambda rule: rule.auth == "oauth",
+        "exchange a code",
+        Level.RECOMMENDED,
+    ),
     Law("OA-6", bodies.an_exchange_has_a_proof, lambda rule: rule.auth == "oauth", "exchange a code without a proof"),
     Law(
         "OA-17",
@@ -243,6 +265,14 @@ LAWS: Final = (
         "search with a category or merchant",
         Level.DECLARED,
         _stated("search.item_category", lambda f: f.search.item_category or f.search.item_merchant),
+    ),
+    Law(
+        "SRCH-6",
+        searches.pages_differ,
+        _search,
+        "read two pages of one search",
+        Level.DECLARED,
+        _stated("search.stable_sort", lambda f: f.search.stable_sort and f.search.item_id),
     ),
     Law(
         "SRCH-8",

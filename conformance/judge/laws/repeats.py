@@ -42,6 +42,11 @@ def answers_differ(traffic: Traffic, first: Call, second: Call) -> str | None:
     return comparison.difference(*values, volatile(traffic))
 
 
+def answers_are_known(traffic: Traffic, *calls: Call) -> bool:
+    """Whether the answers can be compared: they are whole, and JSON."""
+    return all(call.answer and traffic.answer_value(call) is not comparison.NO_VALUE for call in calls)
+
+
 def stored_pairs(traffic: Traffic, calls: Sequence[Call]) -> Iterator[tuple[Call, Call]]:
     """The first 200 under a key with each later call that began after it, while the key is certainly stored."""
     rule = traffic.facts.idempotency
@@ -86,6 +91,8 @@ def _judge_repetition(traffic: Traffic, first: Call, again: Call) -> Judgements:
         message = "the same call with the same idempotency key has another status"
         yield broken(message, first, again, expected=str(first.status))
         return
+    if not answers_are_known(traffic, first, again):
+        return
     where = answers_differ(traffic, first, again)
     if where is None:
         yield kept(first, again)
@@ -106,6 +113,8 @@ def calls_at_once_settle(traffic: Traffic) -> Judgements:
         answered = [call for call in group if call.ok and call.payload]
         for first, second in combinations(answered[:20], 2):
             if first.payload != second.payload or is_after(second, first) or is_after(first, second):
+                continue
+            if not answers_are_known(traffic, first, second):
                 continue
             where = answers_differ(traffic, first, second)
             if where is None:

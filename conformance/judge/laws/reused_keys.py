@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from conformance.core import json_pointer as pointer
 from conformance.judge.laws import comparison
 from conformance.judge.laws.judgement import Judgements, broken, is_after, kept
 from conformance.judge.laws.repeats import answers_differ, meaningful_difference, retention_s
 from conformance.judge.laws.traffic import UNKNOWN, Call, Traffic
+
+_LONG_RUN: Final = re.compile(r"[0-9A-Za-z]{16,}|[0-9a-fA-F-]{36}")
 
 
 def _used_keys(traffic: Traffic) -> Iterator[tuple[Call, Call]]:
@@ -77,6 +80,35 @@ def _members(traffic: Traffic, call: Call) -> frozenset[str]:
     value = traffic.answer_value(call)
     leaves = [] if value is comparison.NO_VALUE else pointer.leaves(value)
     return frozenset(name for where, _ in leaves for name in where.split("/") if not name.isdecimal())
+
+
+def a_key_of_another_installation_is_another_call(traffic: Traffic) -> Judgements:
+    """IDEM-6. A used key never brings back the first answer for a key of another installation.
+
+    Sure where the answers are equal, and hold an id that cannot have been given out twice.
+    """
+    for first, other in _used_keys(traffic):
+        if first.operation != other.operation or not other.ok or len(_installations(traffic, first, other)) < 2:
+            continue
+        if answers_differ(traffic, first, other) is not None:
+            yield kept(first, other)
+        elif any(map(is_unique, _texts(traffic.answer_value(other)))):
+            message = "the answer of an idempotency key was repeated for a key of another installation"
+            yield broken(message, first, other, expected="an answer of its own, 404 or 409")
+
+
+def _installations(traffic: Traffic, *calls: Call) -> set[str]:
+    """The stated installations of the callers."""
+    found = (traffic.facts.credentials.get(call.caller) for call in calls if call.is_named)
+    return {credential.installation for credential in found if credential and credential.installation}
+
+
+def is_unique(text: str) -> bool:
+    """Whether an id cannot have been given out twice: letters and digits in a run that nobody counts."""
+    return any(
+        len(set(run)) >= 8 and sum(c.isdigit() for c in run) >= 3 and sum(c.isalpha() for c in run) >= 3
+        for run in _LONG_RUN.findall(text)
+    )
 
 
 def bypasses(traffic: Traffic, other: Call, first: Call) -> str:

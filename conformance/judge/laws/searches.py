@@ -16,6 +16,10 @@ from conformance.judge.laws.traffic import Call, Traffic
 SEARCH: Final = "searchPublicProducts"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?")
 _PLAIN_INTEGER: Final = re.compile(r"0|[1-9][0-9]{0,8}")
+_PLAIN_QUERY: Final = re.compile(r"[\w.,:&=+-]*", re.ASCII)
+_BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
+_SOON_S: Final = 5.0
+"""In this time a catalogue is taken not to change by a page."""
 _NO_INTEGER: Final = re.compile(r"[a-zA-Z]+|[+-]?[0-9]+\.[0-9]*[1-9][0-9]*|[0-9]+[a-df-wyzA-DF-WYZ]+")
 """What no reading takes for an integer: words, fractions, digits with letters behind them."""
 
@@ -33,9 +37,7 @@ def searches(traffic: Traffic) -> Iterator[Search]:
     for call in traffic.of(SEARCH):
         pairs = call.parameters
         values = dict(pairs)
-        is_plain = (
-            len(pairs) == len(values) and not call.shows_secret and not re.search(r"%(?![0-9a-fA-F]{2})", call.query)
-        )
+        is_plain = len(pairs) == len(values) and not call.shows_secret and not _BROKEN_ESCAPE.search(call.query)
         if is_plain and not (cursor and cursor in values) and not any("\ufffd" in value for value in values.values()):
             yield Search(call, values)
 
@@ -143,6 +145,27 @@ def an_item_comes_once(traffic: Traffic) -> Judgements:
             yield kept(search.call)
 
 
+def pages_differ(traffic: Traffic) -> Judgements:
+    """SRCH-6. Two pages of one search in a stable order do not hold the same items; only if read soon after another."""
+    rule = traffic.facts.search
+    pages: dict[tuple[tuple[str, str], ...], list[tuple[Search, list[str]]]] = {}
+    for search in searches(traffic) if rule.stable_sort and rule.item_id and rule.page_base is not None else ():
+        page, items = search.values.get("page", ""), items_of(traffic, search.call)
+        if not items or not _PLAIN_INTEGER.fullmatch(page) or int(page) < (rule.page_base or 0):
+            continue
+        ids = [str(pointer.get(item, rule.item_id)) for item in items if pointer.has(item, rule.item_id)]
+        others = tuple(sorted((name, value) for name, value in search.values.items() if name != "page"))
+        for first, first_ids in pages.get(others, ()):
+            is_soon = search.call.at - first.call.end < _SOON_S and first.values["page"] != page
+            if is_soon and ids == first_ids:
+                message = f"the pages {first.values['page']} and {page} of one search hold the same items"
+                yield broken(message, first.call, search.call, expected="other items", observed=str(ids[:5])[:200])
+            elif is_soon:
+                yield kept(first.call, search.call)
+        pages.setdefault(others, []).append((search, ids))
+        del pages[others][:-5]
+
+
 def stated_values_are_treated_as_stated(traffic: Traffic) -> Judgements:
     """SRCH-8. What the profile states as refused is not answered 200, and what it states as accepted is not refused.
 
@@ -155,15 +178,15 @@ def stated_values_are_treated_as_stated(traffic: Traffic) -> Judgements:
             not _INTEGER.fullmatch(values[name]) for name in ("page", "pageSize") if name in values
         ):
             continue
-        refusals = list(_refusals(rule, values))
+        refusals, is_plain = list(_refusals(rule, values)), bool(_PLAIN_QUERY.fullmatch(call.query))
         if call.ok and refusals:
             text, status = refusals[0]
             yield broken(f"a search with {text} was answered 200, and is stated as refused", call, expected=str(status))
         elif call.ok:
             yield from _judge_items(traffic, search)
-        elif not refusals and call.status in (400, 404, 409) and _is_accepted(rule, values):
+        elif not refusals and is_plain and call.status in (400, 404, 409) and _is_accepted(rule, values):
             yield broken("a search was refused that the profile's facts allow", call, expected="200")
-        elif len(refusals) == 1 and call.status in (400, 404) and _is_near(rule, values):
+        elif len(refusals) == 1 and is_plain and call.status in (400, 404) and _is_near(rule, values):
             text, status = refusals[0]
             if call.status == status:
                 yield kept(call)

@@ -38,7 +38,7 @@ class Call:
     operation: str
     at: float
     end: float
-    """In seconds since the recording began."""
+    """In seconds since the recording began; `end` at the latest."""
     status: int
     """0 where no answer was read: whether the call had an effect is not known."""
     caller: str
@@ -87,7 +87,7 @@ class Traffic:
             )
             if (call := self._reader.call(number, exchange)) is not None:
                 calls.append(call)
-        self.moments.sort()
+        self.moments.sort(key=lambda moment: moment[:2])
         self.calls: tuple[Call, ...] = tuple(sorted(calls, key=lambda call: (call.at, call.number)))
         self.exchange = lru_cache(maxsize=512)(lambda number: exchanges[number])
         self._request = lru_cache(maxsize=512)(lambda number: _value(self.exchange(number).request))
@@ -123,6 +123,26 @@ class Traffic:
         for call in self.calls:
             if (rule := self.facts.operations[call.operation]).auth == auth:
                 yield call, rule
+
+    @cached_property
+    def _accepted(self) -> Mapping[tuple[object, ...], float]:
+        """What was asked for, with and without the resource -> when it was first answered 200."""
+        found: dict[tuple[object, ...], float] = {}
+        for call in self.calls:
+            if call.ok and call.payload:
+                for place in (call.path, None):
+                    key = (call.operation, place, call.query, call.payload)
+                    found[key] = min(call.end, found.get(key, call.end))
+        return found
+
+    def is_accepted(self, call: Call, *, before: bool = False, anywhere: bool = False) -> bool:
+        """Whether the very request was answered 200 to somebody: on its resource, or with `anywhere` on another one.
+
+        `before`: when it was sent.
+        """
+        place = None if anywhere else call.path
+        first = self._accepted.get((call.operation, place, call.query, call.payload))
+        return first is not None and (not before or first <= call.at)
 
     @cached_property
     def sees_authorization(self) -> bool:
@@ -179,7 +199,7 @@ class _Reader:
             id=exchange.id,
             operation=intern(exchange.operation),
             at=exchange.at,
-            end=exchange.at + exchange.duration_ms / 1000,
+            end=exchange.at + exchange.duration_ms / 1000 + self._facts.clock_s,
             status=exchange.status or 0,
             caller=intern(caller),
             is_named=is_named,
