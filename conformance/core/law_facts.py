@@ -53,9 +53,14 @@ class KeyRule:
     """False where the profile states that a 200 is not stored."""
     namespace: tuple[str, ...] | None = None
     """None where not stated."""
+    in_flight: str = ""
+    """`waits` or `conflict`: what becomes of a duplicate of a call in progress; empty where not stated."""
+    is_case_insensitive: bool = False
     missing_is_refused: bool = False
     format: str = ""
     """A regular expression that a whole key must match; empty unless a key of another format is stated as refused."""
+    accepted: str = ""
+    """A regular expression of keys that are certainly accepted; empty where no format is stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ class AnswerRule:
 
 @dataclass(frozen=True, slots=True)
 class ConflictRule:
-    """After a 200 to `after` on a resource, `operation` on the same one is refused with `status`."""
+    """After a 200 to `after` on a resource, `operation` on the same one is answered `status`."""
 
     operation: str
     after: str
@@ -141,6 +146,8 @@ class LawFacts:
     """The profile states that public operations ignore the Authorization header."""
     propagation_s: float = 0.0
     """How long a revoked key may still be accepted after the traffic began."""
+    retry_after: bool | None = None
+    """Whether a 429 has a Retry-After header; None where not stated."""
     recovery_s: float | None = None
     """How long a rate limit lasts at most; None where not stated."""
     verifier: str = ""

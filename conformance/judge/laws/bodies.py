@@ -11,6 +11,7 @@ from conformance.core import strict_json as strictjson
 from conformance.core.law_facts import OperationRule
 from conformance.judge.laws import comparison
 from conformance.judge.laws.judgement import Judgements, broken, kept
+from conformance.judge.laws.repeats import answers_are_known, answers_differ, retention_s
 from conformance.judge.laws.traffic import Call, Traffic, only_header
 
 _ESCAPED_BYTE: Final = "\\x"
@@ -114,6 +115,12 @@ def a_missing_key_is_refused(traffic: Traffic) -> Judgements:
             yield kept(call)
 
 
+def keys_are_as_stated(traffic: Traffic) -> Judgements:
+    """IDEM-13. Keys of another format are refused, and keys in capitals are the same keys, where that is stated."""
+    yield from a_key_of_another_format_is_refused(traffic)
+    yield from keys_in_capitals_are_the_same(traffic)
+
+
 def a_key_of_another_format_is_refused(traffic: Traffic) -> Judgements:
     """IDEM-13. A key of another format is not answered 200, where the profile states that it is refused."""
     rule = traffic.facts.idempotency
@@ -128,6 +135,48 @@ def a_key_of_another_format_is_refused(traffic: Traffic) -> Judgements:
             yield broken("an idempotency key of another format was answered 200", call, expected="400")
         elif call.status == 400:
             yield kept(call)
+
+
+def a_key_of_the_format_is_accepted(traffic: Traffic) -> Judgements:
+    """IDEM-10. A key of the stated format is not refused.
+
+    Sure where the very request was answered 200 with another key, and no resource has a state that may have changed.
+    """
+    rule = traffic.facts.idempotency
+    form = re.compile(rule.accepted, re.DOTALL) if rule and rule.accepted else None
+    for call in traffic.calls if form else ():
+        stated = traffic.facts.operations[call.operation]
+        if not stated.idempotent or stated.auth == "oauth" or "«" in call.key or call.shows_secret:
+            continue
+        assert form is not None
+        if not form.fullmatch(call.key):
+            continue
+        if call.ok:
+            yield kept(call)
+        elif call.status == 400 and not call.path and call.payload and traffic.is_accepted(call):
+            yield broken("a call with an idempotency key of the stated format was refused", call, expected="200")
+
+
+def keys_in_capitals_are_the_same(traffic: Traffic) -> Judgements:
+    """IDEM-13. Keys that differ in case only are one key, where the profile states that."""
+    rule = traffic.facts.idempotency
+    first_uses: dict[tuple[object, ...], Call] = {}
+    for call in traffic.calls if rule and rule.is_case_insensitive else ():
+        stated = traffic.facts.operations[call.operation]
+        is_known = call.key not in ("", "?") and "«" not in call.key and call.caller != "?" and call.payload
+        if not (is_known and call.ok and stated.idempotent and stated.auth != "oauth"):
+            continue
+        place = (call.operation, call.caller, call.path, call.query, call.payload, call.key.casefold())
+        first = first_uses.setdefault(place, call)
+        if first.key == call.key or call.at < first.end or call.end - first.at >= retention_s(traffic):
+            continue
+        if not answers_are_known(traffic, first, call):
+            continue
+        if (where := answers_differ(traffic, first, call)) is None:
+            yield kept(first, call)
+        else:
+            message = "an idempotency key in other letters of case was taken for another key"
+            yield broken(message, first, call, expected="the first answer", observed=f"another value at {where or '/'}")
 
 
 def an_exchange_has_a_verifier(traffic: Traffic) -> Judgements:

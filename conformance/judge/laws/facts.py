@@ -26,6 +26,8 @@ from conformance.profile.resources import OperationFacts
 _TICKET: Final = "consumeHostedCheckoutBrowserTicket"
 _UUID: Final = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 """Of any version and variant: whether others than those of RFC 4122 are of the format is debatable."""
+_RFC_UUID: Final = "[0-9a-f]{8}-[0-9a-f]{4}-[1345][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+"""Of the versions of RFC 4122, in lower case."""
 
 
 def law_facts(profile: Profile, contract: Contract) -> LawFacts:
@@ -50,6 +52,7 @@ def law_facts(profile: Profile, contract: Contract) -> LawFacts:
         foreign_status=profile.tenancy.status,
         public_ignores_keys=profile.authorization.public == "ignored",
         propagation_s=profile.revocation_propagation_s,
+        retry_after=profile.rate_limit.retry_after,
         recovery_s=profile.rate_limit.longest_recovery_s,
     )
 
@@ -105,8 +108,11 @@ def _keys(stated: Idempotency) -> KeyRule:
         retention_s=stated.retention_s,
         stores_success=stated.kept is None or 200 in stated.kept,
         namespace=stated.namespace,
+        in_flight=stated.in_flight,
+        is_case_insensitive=stated.case == "insensitive",
         missing_is_refused=stated.missing_key == "refused",
         format=_key_format(stated),
+        accepted=_accepted_keys(stated),
     )
 
 
@@ -116,6 +122,12 @@ def _key_format(stated: Idempotency) -> str:
     if not form or stated.other_format != "refused" or stated.written != "{key}":
         return ""
     return f"(?i:{form})" if stated.case != "sensitive" else form
+
+
+def _accepted_keys(stated: Idempotency) -> str:
+    if stated.written != "{key}" or stated.format not in ("pattern", "uuid"):
+        return ""
+    return stated.pattern if stated.format == "pattern" else _RFC_UUID
 
 
 def _search(profile: Profile, contract: Contract) -> SearchRule:
@@ -176,5 +188,5 @@ def _conflicts(profile: Profile) -> Iterator[ConflictRule]:
             begins = {t.fixture for t in stated if t.operation == after and t.leads_to}
             is_there = transition.fixture == state and not transition.after
             is_reached = transition.after == (after,) and transition.fixture in begins
-            if not transition.leads_to and (is_there or is_reached):
-                yield ConflictRule(transition.operation, after, transition.status)
+            if is_there or is_reached:
+                yield ConflictRule(transition.operation, after, 200 if transition.leads_to else transition.status)

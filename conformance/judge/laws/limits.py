@@ -28,6 +28,22 @@ def a_limit_ends(traffic: Traffic) -> Judgements:
             last_end, last_call = end, call
 
 
+def a_limit_says_when_it_ends(traffic: Traffic) -> Judgements:
+    """RATE-7. A 429 has the header Retry-After, or has not, as the profile states."""
+    stated = traffic.facts.retry_after
+    for call in traffic.calls if stated is not None else ():
+        headers = traffic.exchange(call.number).response.headers if call.status == 429 else ()
+        if not headers:
+            continue
+        is_there = any(name.lower() == "retry-after" for name, _ in headers)
+        if is_there == stated:
+            yield kept(call)
+        else:
+            expected = f"{'a' if stated else 'no'} Retry-After header"
+            observed = "one" if is_there else "none"
+            yield broken("a 429 is not as rate_limit.retry_after states", call, expected=expected, observed=observed)
+
+
 def _judge(limited: Call, call: Call, pause_s: float) -> Judgements:
     if limited.status != 429 or (limited.operation, limited.caller) != (call.operation, call.caller):
         return

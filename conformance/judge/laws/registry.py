@@ -90,6 +90,22 @@ LAWS: Final = (
         needs=_KEYS,
     ),
     Law(
+        "IDEM-15",
+        repeats.a_duplicate_in_flight_waits,
+        _idempotent,
+        "send the same call with one idempotency key several times at once",
+        Level.DECLARED,
+        _stated("idempotency.in_flight", lambda f: f.idempotency and f.idempotency.in_flight),
+    ),
+    Law(
+        "IDEM-10",
+        bodies.a_key_of_the_format_is_accepted,
+        _idempotent,
+        "send a call with an idempotency key",
+        Level.DECLARED,
+        _stated("idempotency.format", lambda f: f.idempotency and f.idempotency.accepted),
+    ),
+    Law(
         "IDEM-14",
         reused_keys.a_key_belongs_to_what_is_stated,
         _idempotent,
@@ -108,11 +124,14 @@ LAWS: Final = (
     ),
     Law(
         "IDEM-13",
-        bodies.a_key_of_another_format_is_refused,
+        bodies.keys_are_as_stated,
         lambda rule: rule.idempotent,
-        "send an idempotency key of another format",
+        "send an idempotency key of another format, or one in capitals that was used in small letters",
         Level.DECLARED,
-        _stated("idempotency.other_format", lambda f: f.idempotency and f.idempotency.format),
+        _stated(
+            "idempotency.other_format",
+            lambda f: f.idempotency and (f.idempotency.format or f.idempotency.is_case_insensitive),
+        ),
     ),
     Law("AUTH-1", access.no_credential_no_answer, _api_key, "send a call without Authorization header"),
     Law(
@@ -242,6 +261,22 @@ LAWS: Final = (
         ),
     ),
     Law(
+        "CONF-4",
+        resources.a_stated_transition_is_made,
+        lambda rule: rule.idempotent and "{" in rule.path,
+        "send what the state allows that a call has led to",
+        Level.DECLARED,
+        _stated("transitions", lambda f: f.conflicts),
+    ),
+    Law(
+        "RATE-7",
+        limits.a_limit_says_when_it_ends,
+        lambda _: True,
+        "send requests until one is answered 429",
+        Level.DECLARED,
+        _stated("rate_limit.retry_after", lambda f: f.retry_after is not None),
+    ),
+    Law(
         "RATE-3",
         limits.a_limit_ends,
         lambda _: True,
@@ -284,7 +319,7 @@ LAWS: Final = (
     ),
     Law(
         "SRCH-9",
-        searches.an_order_holds,
+        searches.pages_are_in_order,
         _search,
         "search with a sort whose order is stated",
         Level.DECLARED,

@@ -124,6 +124,24 @@ def calls_at_once_settle(traffic: Traffic) -> Judgements:
                 yield broken(message, first, second, expected="one answer", observed=f"another value at {where or '/'}")
 
 
+def a_duplicate_in_flight_waits(traffic: Traffic) -> Judgements:
+    """IDEM-15. A duplicate of a call in progress is answered as that call, where the profile states that it waits."""
+    rule = traffic.facts.idempotency
+    for group in groups(traffic) if rule and rule.in_flight == "waits" else ():
+        if not group[0].payload or len({call.payload for call in group}) > 1:
+            continue
+        answered = [call for call in group if call.ok]
+        for call in group:
+            first = next((other for other in answered if other.at <= call.at < other.end), None)
+            if first is None or first is call:
+                continue
+            if call.status == 409:
+                message = "a duplicate of a call in progress was answered 409, and is stated to wait"
+                yield broken(message, first, call, expected="200")
+            elif call.ok:
+                yield kept(first, call)
+
+
 def other_payload_conflicts(traffic: Traffic) -> Judgements:
     """IDEM-4. Another payload under a key that was answered 200 is answered 409.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from conformance.judge.laws.judgement import Judgements, broken, is_after, kept
 from conformance.judge.laws.traffic import UNKNOWN, Call, Traffic
@@ -42,6 +42,29 @@ def a_conflicting_transition_is_refused(traffic: Traffic) -> Judgements:
 
     Sure where nothing else was sent to the resource in between that may have changed it.
     """
+    for first, call, status in _transitions(traffic):
+        if status != 200 and call.ok:
+            message = f"{call.operation} was answered 200 after {first.operation}, with which it conflicts"
+            yield broken(message, first, call, expected=str(status))
+        elif call.status == status != 200:
+            yield kept(first, call)
+
+
+def a_stated_transition_is_made(traffic: Traffic) -> Judgements:
+    """CONF-4. After a 200 that leads to a state, what that state allows is not a conflict.
+
+    Sure where the very request was answered 200 on another resource, and all traffic was recorded.
+    """
+    for first, call, status in _transitions(traffic) if traffic.facts.is_all_traffic else ():
+        if status == 200 and call.ok:
+            yield kept(first, call)
+        elif status == 200 and call.status == 409 and call.payload and traffic.is_accepted(call, anywhere=True):
+            message = f"{call.operation} was answered 409 after {first.operation}, which allows it"
+            yield broken(message, first, call, expected="200")
+
+
+def _transitions(traffic: Traffic) -> Iterator[tuple[Call, Call, int]]:
+    """The call that led to the state of a resource, the next one to it, and the stated status of that."""
     rules = {(rule.after, rule.operation): rule.status for rule in traffic.facts.conflicts}
     resources: dict[tuple[str, str], list[Call]] = defaultdict(list)
     for call in traffic.calls:
@@ -54,11 +77,7 @@ def a_conflicting_transition_is_refused(traffic: Traffic) -> Judgements:
             status = rules.get((first.operation, call.operation)) if first else None
             if first is None or status is None:
                 continue
-            if call.ok:
-                message = f"{call.operation} was answered 200 after {first.operation}, with which it conflicts"
-                yield broken(message, first, call, expected=str(status))
-            elif call.status == status:
-                yield kept(first, call)
+            yield first, call, status
 
 
 def _last_change(calls: Sequence[Call], index: int) -> Call | None:

@@ -153,7 +153,12 @@ def a_key_belongs_to_what_is_stated(traffic: Traffic) -> Judgements:
     namespace = set(rule.namespace or ()) if rule else set()
     for first, other in _used_keys(traffic):
         parts = _differing_parts(traffic, first, other)
-        if not parts or namespace & parts or other.status not in (200, 409):
+        if not parts or other.status not in (200, 409) or rule is None or rule.namespace is None:
+            continue
+        if namespace & parts:
+            yield from _judge_separate(traffic, first, other)
+            continue
+        if parts <= {"credential", "installation"} and meaningful_difference(traffic, first, other) is None:
             continue
         if other.ok and answers_differ(traffic, first, other) is not None:
             named = " and ".join(sorted(parts))
@@ -161,6 +166,15 @@ def a_key_belongs_to_what_is_stated(traffic: Traffic) -> Judgements:
             yield broken(message, first, other, expected="409")
         elif not other.ok:
             yield kept(first, other)
+
+
+def _judge_separate(traffic: Traffic, first: Call, other: Call) -> Judgements:
+    """A key of its own: no conflict with the first call. Sure where no resource can conflict, and the body is good."""
+    if other.ok:
+        yield kept(first, other)
+    elif not other.path and other.payload and traffic.is_accepted(other):
+        message = "the key belongs to its caller, operation or path, and was answered 409 under another one"
+        yield broken(message, first, other, expected="200")
 
 
 def _differing_parts(traffic: Traffic, first: Call, other: Call) -> set[str]:
@@ -175,7 +189,5 @@ def _differing_parts(traffic: Traffic, first: Call, other: Call) -> set[str]:
     credentials = [traffic.facts.credentials.get(call.caller) for call in (first, other) if call.is_named]
     installations = [credential.installation for credential in credentials if credential]
     if len(installations) < 2 or not all(installations):
-        return set()
-    if not parts and meaningful_difference(traffic, first, other) is None:
         return set()
     return parts | {"credential"} | ({"installation"} if len(set(installations)) > 1 else set())

@@ -113,6 +113,12 @@ def a_filter_holds(traffic: Traffic) -> Judgements:
                     yield kept(search.call)
 
 
+def pages_are_in_order(traffic: Traffic) -> Judgements:
+    """SRCH-9. The items of a page are in the order of its sort, and each is there once."""
+    yield from an_order_holds(traffic)
+    yield from an_item_comes_once(traffic)
+
+
 def an_order_holds(traffic: Traffic) -> Judgements:
     """SRCH-9. The items of a page are in the order that the profile states of its sort; numbers only."""
     sorts = traffic.facts.search.sorts
@@ -221,7 +227,9 @@ def _is_near(rule: SearchRule, values: dict[str, str]) -> bool:
 
 
 def _is_accepted(rule: SearchRule, values: dict[str, str]) -> bool:
-    """Whether every parameter of a query is stated as accepted."""
+    """Whether every parameter of a query is stated as accepted. An empty one may count as one that is left out."""
+    if not all(value for name, value in values.items() if name != "q"):
+        return False
     page, size, first = values["page"], values["pageSize"], rule.page_base
     if not _is_near(rule, values) or first is None or None in (rule.page_size_min, rule.page_size_max):
         return False
@@ -273,9 +281,9 @@ def _judge_items(traffic: Traffic, search: Search) -> Judgements:
 
 
 def _is_past_the_end(rule: SearchRule, values: dict[str, str]) -> bool:
-    """Whether only the page differs from the profile's own query, and is not the first: it may be past the end."""
+    """Whether only page and pageSize differ from the profile's own query, and it is not the first page."""
     page = values["page"]
-    others = {name: value for name, value in values.items() if name != "page"}
-    own = {name: value for name, value in rule.query.items() if name != "page"}
+    others = {name: value for name, value in values.items() if name not in ("page", "pageSize")}
+    own = {name: value for name, value in rule.query.items() if name not in ("page", "pageSize")}
     is_later = bool(_PLAIN_INTEGER.fullmatch(page)) and rule.page_base is not None and int(page) > rule.page_base
     return is_later and others == own
