@@ -20,7 +20,9 @@ _PLAIN_QUERY: Final = re.compile(r"[\w.,:&=+-]*", re.ASCII)
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
 _SOON_S: Final = 5.0
 """In this time a catalogue is taken not to change by a page."""
-_NO_INTEGER: Final = re.compile(r"[a-zA-Z]+|[+-]?[0-9]+\.[0-9]*[1-9][0-9]*|[0-9]+[a-df-wyzA-DF-WYZ]+")
+_NO_INTEGER: Final = re.compile(
+    r"[a-zA-Z]+|[+-]?[0-9]+\.[0-9]*[1-9][0-9]*|(?!0[xX])[0-9]+(?![dflnuDFLNU]+$)[a-df-zA-DF-Z][a-zA-Z]*"
+)
 """What no reading takes for an integer: words, fractions, digits with letters behind them."""
 
 
