@@ -11,6 +11,7 @@ __all__ = [
     "gc_tuning",
     "interrupts",
     "json_pointer",
+    "law_facts",
     "messages",
     "model",
     "option",

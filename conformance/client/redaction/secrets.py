@@ -57,7 +57,7 @@ class _Spelling(NamedTuple):
     standalone: bool
 
     def remove_from(self, text: str, marks: Marks | None) -> str:
-        label = _marked(self.label, self.form, marks)
+        label = _label_with_mark(self.label, self.form, marks)
         if not self.standalone:
             return text.replace(self.form, label)
         for start, end in reversed(list(self.spans(text))):
@@ -294,7 +294,7 @@ class Secrets:
         spans = [Span(*at, item.label) for item in self._find_in(unescaped.text) for at in item.spans(unescaped.text)]
         for start, end, label in reversed(merge_spans([*spans, *self._fragments.spans(unescaped.text)])):
             first, last = unescaped.span(start, end)
-            text = text[:first] + _marked(label, text[first:last], marks) + text[last:]
+            text = text[:first] + _label_with_mark(label, text[first:last], marks) + text[last:]
         return text
 
     def _find_in(self, text: str) -> list[_Spelling]:
@@ -320,7 +320,7 @@ def without_tail(text: str, length: int) -> str:
     return text[: max(0, len(text) - length)] if length else text
 
 
-def _marked(label: str, value: str, marks: Marks | None) -> str:
+def _label_with_mark(label: str, value: str, marks: Marks | None) -> str:
     """The label of an ephemeral secret with the mark of its value. Credentials and fragments have none."""
     if marks is None or not label.startswith("«redacted") or label.startswith("«redacted:part"):
         return label
@@ -330,7 +330,7 @@ def _marked(label: str, value: str, marks: Marks | None) -> str:
 def _without_secret_members(text: str, marks: Marks | None = None) -> str:
     """The text without JWTs and without values of members whose names mark them as secrets."""
     if "eyJ" in text:
-        text = _JWT.sub(lambda match: _marked("«redacted:jwt»", match.group(), marks), text)
+        text = _JWT.sub(lambda match: _label_with_mark("«redacted:jwt»", match.group(), marks), text)
     return _MEMBER.sub(lambda match: _redact_member(match, marks), text) if may_hold_secret_names(text) else text
 
 
@@ -346,7 +346,7 @@ def _redact_member(match: re.Match[str], marks: Marks | None) -> str:
     opening, name, value, closing = match.groups()
     if not is_secret_name(name) or value.startswith("«"):
         return match.group()
-    label = _marked("«redacted»", value, marks) if closing else "«redacted»"  # the rest is not there to compare
+    label = _label_with_mark("«redacted»", value, marks) if closing else "«redacted»"
     return f"{opening}{label}{closing or ''}"
 
 

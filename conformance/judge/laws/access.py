@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from conformance.core.law_facts import CredentialRule, OperationRule
-from conformance.judge.laws.judgement import Judgements, broken, kept
+from conformance.judge.laws.judgement import Judgements, confirmation, violation
 from conformance.judge.laws.reused_keys import is_unique, repetitions_without_access
 from conformance.judge.laws.traffic import Call, Traffic
 
@@ -20,7 +20,7 @@ def _repetitions(traffic: Traffic) -> set[int]:
     return {other.number for _, other, _ in repetitions_without_access(traffic)}
 
 
-def _named(traffic: Traffic) -> Iterator[tuple[Call, OperationRule, CredentialRule]]:
+def _calls_with_profile_keys(traffic: Traffic) -> Iterator[tuple[Call, OperationRule, CredentialRule]]:
     """The calls to operations with an API key that is one of the profile's."""
     for call, rule in traffic.on(auth="api_key"):
         credential = traffic.facts.credentials.get(call.caller) if call.is_named else None
@@ -40,11 +40,11 @@ def no_credential_no_answer(traffic: Traffic) -> Judgements:
         if call.caller or call.shows_secret or call.number in repetitions:
             continue
         if call.ok:
-            yield broken("a call without API key was answered 200", call, expected="401")
+            yield violation("a call without API key was answered 200", call, expected="401")
         elif call.status == 403 and traffic.is_accepted(call):
-            yield broken("a call was answered 403 for want of a key alone", call, expected="401")
+            yield violation("a call whose only defect is the missing key was answered 403", call, expected="401")
         elif call.status == 401:
-            yield kept(call)
+            yield confirmation(call)
 
 
 def a_key_counts_in_its_header_only(traffic: Traffic) -> Judgements:
@@ -59,9 +59,9 @@ def a_key_counts_in_its_header_only(traffic: Traffic) -> Judgements:
             continue
         if call.ok:
             message = "an API key outside of the Authorization header was accepted"
-            yield broken(message, call, expected="401")
+            yield violation(message, call, expected="401")
         elif call.status == 401:
-            yield kept(call)
+            yield confirmation(call)
 
 
 def a_revoked_key_is_refused(traffic: Traffic) -> Judgements:
@@ -70,14 +70,14 @@ def a_revoked_key_is_refused(traffic: Traffic) -> Judgements:
     Where the profile may be younger than the recording, sure only after the key was refused.
     """
     repetitions, refused_since = _repetitions(traffic), _first_refusals(traffic, 401)
-    for call, _, credential in _named(traffic):
+    for call, _, credential in _calls_with_profile_keys(traffic):
         if credential.status == "active" or call.at < traffic.facts.propagation_s or call.number in repetitions:
             continue
         if call.ok and (traffic.facts.is_current or call.at > refused_since.get((call.caller, ""), call.at)):
             message = f"the {credential.status} key {call.caller!r} was answered 200"
-            yield broken(message, call, expected="401")
+            yield violation(message, call, expected="401")
         elif call.status == 401:
-            yield kept(call)
+            yield confirmation(call)
 
 
 def a_key_needs_the_scope(traffic: Traffic) -> Judgements:
@@ -86,18 +86,18 @@ def a_key_needs_the_scope(traffic: Traffic) -> Judgements:
     Where the profile may be younger than the recording, sure only after the key was refused for that scope.
     """
     repetitions, refused_since = _repetitions(traffic), _first_refusals(traffic, 403)
-    for call, rule, credential in _named(traffic):
+    for call, rule, credential in _calls_with_profile_keys(traffic):
         lacks = rule.scope and rule.scope not in credential.scopes
         if not lacks or credential.status != "active" or call.number in repetitions:
             continue
         if call.ok and (traffic.facts.is_current or call.at > refused_since.get((call.caller, rule.scope), call.at)):
             message = f"the key {call.caller!r}, which has not the scope {rule.scope}, was answered 200"
-            yield broken(message, call, expected="403")
+            yield violation(message, call, expected="403")
         elif call.status == 403:
-            yield kept(call)
+            yield confirmation(call)
         elif call.status in (401, 404) and traffic.is_accepted(call, before=True) and _is_served(traffic, call):
             message = f"a key without the scope {rule.scope} was answered {call.status}"
-            yield broken(message, call, expected="403")
+            yield violation(message, call, expected="403")
 
 
 def _is_served(traffic: Traffic, call: Call) -> bool:
@@ -113,7 +113,7 @@ def _is_served(traffic: Traffic, call: Call) -> bool:
 def _first_refusals(traffic: Traffic, status: int) -> dict[tuple[str, str], float]:
     """(credential, scope; empty for a 401) -> when it was first refused."""
     found: dict[tuple[str, str], float] = {}
-    for call, rule, _ in _named(traffic):
+    for call, rule, _ in _calls_with_profile_keys(traffic):
         if call.status == status:
             found.setdefault((call.caller, rule.scope if status == 403 else ""), call.end)
     return found
@@ -125,26 +125,26 @@ def a_scope_is_sufficient(traffic: Traffic) -> Judgements:
     Sure where the very request was answered 200 to another key, and it names no object of another installation.
     """
     is_told_apart = traffic.facts.foreign_status not in (None, 403)
-    for call, rule, credential in _named(traffic):
+    for call, rule, credential in _calls_with_profile_keys(traffic):
         if credential.status != "active" or not rule.scope or rule.scope not in credential.scopes:
             continue
         is_good = traffic.is_accepted(call, anywhere=True) and (is_told_apart or not call.path)
         if call.status == 403 and is_good and not call.shows_secret and traffic.facts.is_current:
             message = f"the key {call.caller!r}, which has the scope {rule.scope}, was answered 403"
-            yield broken(message, call, expected="200")
+            yield violation(message, call, expected="200")
         elif call.ok:
-            yield kept(call)
+            yield confirmation(call)
 
 
 def identity_needs_no_scope(traffic: Traffic) -> Judgements:
     """SCO-3. Identity and readiness are not answered 403 to an active key."""
-    for call, rule, credential in _named(traffic):
+    for call, rule, credential in _calls_with_profile_keys(traffic):
         if rule.scope or credential.status != "active" or call.shows_secret or not _PLAIN_QUERY.fullmatch(call.query):
             continue
         if call.status == 403:
-            yield broken(f"the active key {call.caller!r} was answered 403", call, expected="200")
+            yield violation(f"the active key {call.caller!r} was answered 403", call, expected="200")
         elif call.ok:
-            yield kept(call)
+            yield confirmation(call)
 
 
 def a_public_read_needs_no_key(traffic: Traffic) -> Judgements:
@@ -153,9 +153,9 @@ def a_public_read_needs_no_key(traffic: Traffic) -> Judgements:
         if call.has_authorization:
             continue
         if call.status in (401, 403):
-            yield broken("a public operation was refused without a key", call, expected="200")
+            yield violation("a public operation was refused without a key", call, expected="200")
         elif call.ok:
-            yield kept(call)
+            yield confirmation(call)
 
 
 def a_public_read_ignores_keys(traffic: Traffic) -> Judgements:
@@ -165,9 +165,9 @@ def a_public_read_ignores_keys(traffic: Traffic) -> Judgements:
             continue
         if call.status in (401, 403):
             message = "a public operation did not ignore the Authorization header, as authorization.public states"
-            yield broken(message, call, expected="200")
+            yield violation(message, call, expected="200")
         elif call.ok:
-            yield kept(call)
+            yield confirmation(call)
 
 
 def _catalog(traffic: Traffic) -> Iterator[Call]:
@@ -183,7 +183,7 @@ def installations_are_separate(traffic: Traffic) -> Judgements:
     itself: it has 16 letters and digits in a row, or is a UUID.
     """
     owners: dict[tuple[str, str], tuple[str, Call]] = {}
-    for call, rule, credential in _named(traffic):
+    for call, rule, credential in _calls_with_profile_keys(traffic):
         if not call.path or not credential.installation or not is_unique(call.path[0]):
             continue
         if any(other.ok and other.caller != call.caller for other in traffic.by_key.get(call.key, ())):
@@ -193,6 +193,6 @@ def installations_are_separate(traffic: Traffic) -> Judgements:
             installation, first = owners.setdefault(place, (credential.installation, call))
             if installation != credential.installation:
                 message = f"keys of the installations {installation!r} and {credential.installation!r} reach one object"
-                yield broken(message, first, call, expected="401, 403 or 404 for one of them")
+                yield violation(message, first, call, expected="401, 403 or 404 for one of them")
         elif place in owners and owners[place][0] != credential.installation and call.status in (401, 403, 404):
-            yield kept(owners[place][1], call)
+            yield confirmation(owners[place][1], call)

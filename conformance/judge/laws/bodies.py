@@ -10,7 +10,7 @@ from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.law_facts import OperationRule
 from conformance.judge.laws import comparison
-from conformance.judge.laws.judgement import Judgements, broken, kept
+from conformance.judge.laws.judgement import Judgements, confirmation, violation
 from conformance.judge.laws.repeats import answers_are_known, answers_differ, retention_s
 from conformance.judge.laws.traffic import Call, Traffic, only_header
 
@@ -33,9 +33,9 @@ def a_body_is_sent(traffic: Traffic) -> Judgements:
         if call.body_bytes or headers[0] not in (None, "0") or headers[1] is not None:
             continue
         if call.ok:
-            yield broken("a call without body was answered 200", call, expected="400")
+            yield violation("a call without body was answered 200", call, expected="400")
         elif call.status == 400:
-            yield kept(call)
+            yield confirmation(call)
 
 
 def a_body_is_json(traffic: Traffic) -> Judgements:
@@ -47,9 +47,9 @@ def a_body_is_json(traffic: Traffic) -> Judgements:
         if not _is_no_json(request.body):
             continue
         if call.ok:
-            yield broken("a body that is no JSON was answered 200", call, expected="400")
+            yield violation("a body that is no JSON was answered 200", call, expected="400")
         elif call.status == 400:
-            yield kept(call)
+            yield confirmation(call)
 
 
 def _is_no_json(text: str) -> bool:
@@ -79,9 +79,9 @@ def a_body_is_as_stated(traffic: Traffic) -> Judgements:
         elif rule.max_depth is not None and (depth := _depth(traffic.request_value(call))) > rule.max_depth:
             problem = f"a body of {depth} levels"
         if problem and call.ok:
-            yield broken(f"{problem} was answered 200, and is stated as refused", call, expected="400")
+            yield violation(f"{problem} was answered 200, and is stated as refused", call, expected="400")
         elif problem and call.status == 400:
-            yield kept(call)
+            yield confirmation(call)
 
 
 def _is_listed(media_type: str, ranges: tuple[str, ...]) -> bool:
@@ -110,9 +110,9 @@ def a_missing_key_is_refused(traffic: Traffic) -> Judgements:
         if call.key or not traffic.facts.operations[call.operation].idempotent:
             continue
         if call.ok:
-            yield broken("a call without idempotency key was answered 200", call, expected="400")
+            yield violation("a call without idempotency key was answered 200", call, expected="400")
         elif call.status == 400:
-            yield kept(call)
+            yield confirmation(call)
 
 
 def keys_are_as_stated(traffic: Traffic) -> Judgements:
@@ -132,9 +132,9 @@ def a_key_of_another_format_is_refused(traffic: Traffic) -> Judgements:
         if not is_plain or not traffic.facts.operations[call.operation].idempotent or form.fullmatch(call.key):
             continue
         if call.ok:
-            yield broken("an idempotency key of another format was answered 200", call, expected="400")
+            yield violation("an idempotency key of another format was answered 200", call, expected="400")
         elif call.status == 400:
-            yield kept(call)
+            yield confirmation(call)
 
 
 def a_key_of_the_format_is_accepted(traffic: Traffic) -> Judgements:
@@ -152,9 +152,9 @@ def a_key_of_the_format_is_accepted(traffic: Traffic) -> Judgements:
         if not form.fullmatch(call.key):
             continue
         if call.ok:
-            yield kept(call)
+            yield confirmation(call)
         elif call.status == 400 and not call.path and call.payload and traffic.is_accepted(call):
-            yield broken("a call with an idempotency key of the stated format was refused", call, expected="200")
+            yield violation("a call with an idempotency key of the stated format was refused", call, expected="200")
 
 
 def keys_in_capitals_are_the_same(traffic: Traffic) -> Judgements:
@@ -173,10 +173,12 @@ def keys_in_capitals_are_the_same(traffic: Traffic) -> Judgements:
         if not answers_are_known(traffic, first, call):
             continue
         if (where := answers_differ(traffic, first, call)) is None:
-            yield kept(first, call)
+            yield confirmation(first, call)
         else:
             message = "an idempotency key in other letters of case was taken for another key"
-            yield broken(message, first, call, expected="the first answer", observed=f"another value at {where or '/'}")
+            yield violation(
+                message, first, call, expected="the first answer", observed=f"another value at {where or '/'}"
+            )
 
 
 def an_exchange_has_a_verifier(traffic: Traffic) -> Judgements:
@@ -187,9 +189,9 @@ def an_exchange_has_a_verifier(traffic: Traffic) -> Judgements:
         if not isinstance(value, dict) or pointer.has(value, where):
             continue
         if call.ok:
-            yield broken("a token was given without a PKCE verifier", call, expected="400 or 401")
+            yield violation("a token was given without a PKCE verifier", call, expected="400 or 401")
         elif call.status in (400, 401):
-            yield kept(call)
+            yield confirmation(call)
 
 
 def a_token_is_not_cached(traffic: Traffic) -> Judgements:
@@ -200,9 +202,9 @@ def a_token_is_not_cached(traffic: Traffic) -> Judgements:
             continue
         stated = ",".join(value for name, value in headers if name.lower() == "cache-control").lower()
         if "no-store" in stated:
-            yield kept(call)
+            yield confirmation(call)
         else:
-            yield broken("a token answer does not forbid caching", call, expected="Cache-Control: no-store")
+            yield violation("a token answer does not forbid caching", call, expected="Cache-Control: no-store")
 
 
 def an_exchange_has_a_proof(traffic: Traffic) -> Judgements:
@@ -211,6 +213,6 @@ def an_exchange_has_a_proof(traffic: Traffic) -> Judgements:
         if only_header(traffic.exchange(call.number).request, "DPoP") is not None:
             continue
         if call.ok:
-            yield broken("a token was given without a DPoP proof", call, expected="400 or 401")
+            yield violation("a token was given without a DPoP proof", call, expected="400 or 401")
         elif call.status in (400, 401):
-            yield kept(call)
+            yield confirmation(call)

@@ -177,16 +177,18 @@ def _answers(profile: Profile) -> Iterator[AnswerRule]:
 
 
 def _conflicts(profile: Profile) -> Iterator[ConflictRule]:
-    """What conflicts with the one state that a success of an operation leads to, whatever the state before."""
+    """What conflicts with the state that a success of an operation leads to, where no operation leads out of it.
+
+    Of other states the profile does not say whether each success leads there.
+    """
     stated = profile.transitions
     for after in dict.fromkeys(chain.from_iterable((t.operation, *t.after) for t in stated)):
         states = {t.leads_to for t in stated if t.operation == after and t.leads_to}
-        if len(states) != 1:
+        begins = {t.fixture for t in stated if t.operation == after and t.leads_to}
+        if len(states) != 1 or any(t.fixture in states and t.leads_to for t in stated):
             continue
-        (state,) = states
         for transition in stated:
-            begins = {t.fixture for t in stated if t.operation == after and t.leads_to}
-            is_there = transition.fixture == state and not transition.after
+            is_there = transition.fixture in states and not transition.after
             is_reached = transition.after == (after,) and transition.fixture in begins
-            if is_there or is_reached:
-                yield ConflictRule(transition.operation, after, 200 if transition.leads_to else transition.status)
+            if not transition.leads_to and (is_there or is_reached):
+                yield ConflictRule(transition.operation, after, transition.status)

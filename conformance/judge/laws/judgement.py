@@ -40,15 +40,15 @@ class Law:
     level: Level = Level.REQUIRED
     needs: Callable[[LawFacts], str] = lambda _: ""
     """The key of the profile that is missing; empty where all facts are stated."""
-    violation: Level | None = None
+    violation_level: Level | None = None
     """The level of a violation, where it is another one: a recommendation that is not kept is a warning."""
 
 
-def kept(*calls: Call) -> Judgement:
+def confirmation(*calls: Call) -> Judgement:
     return Judgement(calls)
 
 
-def broken(message: str, *calls: Call, expected: str, observed: str = "") -> Judgement:
+def violation(message: str, *calls: Call, expected: str, observed: str = "") -> Judgement:
     return Judgement(calls, message, expected, observed or f"{calls[-1].status}")
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from conformance.judge.laws.judgement import Judgements, broken, kept
+from conformance.judge.laws.judgement import Judgements, confirmation, violation
 from conformance.judge.laws.traffic import Call, Traffic
 
 _MARGIN_S: Final = 0.1
 
 
 def a_limit_ends(traffic: Traffic) -> Judgements:
-    """RATE-3. After the stated recovery time, in which nobody sent anything, a limited call is not limited again.
+    """RATE-3. After the stated recovery time, in which no request was sent, a limited call is not limited again.
 
     Sure where the recording holds all requests that are counted together.
     """
@@ -37,11 +37,11 @@ def a_limit_says_when_it_ends(traffic: Traffic) -> Judgements:
             continue
         is_there = any(name.lower() == "retry-after" for name, _ in headers)
         if is_there == stated:
-            yield kept(call)
+            yield confirmation(call)
         else:
             expected = f"{'a' if stated else 'no'} Retry-After header"
             observed = "one" if is_there else "none"
-            yield broken("a 429 is not as rate_limit.retry_after states", call, expected=expected, observed=observed)
+            yield violation("a 429 is not as rate_limit.retry_after states", call, expected=expected, observed=observed)
 
 
 def _judge(limited: Call, call: Call, pause_s: float) -> Judgements:
@@ -49,6 +49,6 @@ def _judge(limited: Call, call: Call, pause_s: float) -> Judgements:
         return
     if call.status == 429:
         message = f"a limit is still in force after {pause_s:.1f} s in which nothing was sent"
-        yield broken(message, limited, call, expected="200")
+        yield violation(message, limited, call, expected="200")
     else:
-        yield kept(limited, call)
+        yield confirmation(limited, call)

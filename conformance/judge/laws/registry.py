@@ -21,7 +21,7 @@ def _api_key(rule: OperationRule) -> bool:
     return rule.auth == "api_key"
 
 
-def _scoped(rule: OperationRule) -> bool:
+def _has_scope(rule: OperationRule) -> bool:
     return bool(rule.scope)
 
 
@@ -33,12 +33,12 @@ def _search(rule: OperationRule) -> bool:
     return rule.path.endswith("/search")
 
 
-def _stated(key: str, is_stated: Callable[[LawFacts], object]) -> Callable[[LawFacts], str]:
+def _needs(key: str, is_stated: Callable[[LawFacts], object]) -> Callable[[LawFacts], str]:
     return lambda facts: "" if is_stated(facts) else key
 
 
-_KEYS = _stated("idempotency", lambda facts: facts.idempotency)
-_CREDENTIALS = _stated("credentials", lambda facts: facts.credentials)
+_KEYS = _needs("idempotency", lambda facts: facts.idempotency)
+_CREDENTIALS = _needs("credentials", lambda facts: facts.credentials)
 
 
 def _answer(requirement: str) -> Callable[[LawFacts], object]:
@@ -73,7 +73,7 @@ LAWS: Final = (
         lambda rule: rule.idempotent and bool(rule.scope),
         "send a call with a used idempotency key, and with a key of another installation",
         Level.DECLARED,
-        _stated("credentials", lambda f: len({c.installation for c in f.credentials.values()} - {""}) > 1),
+        _needs("credentials", lambda f: len({c.installation for c in f.credentials.values()} - {""}) > 1),
     ),
     Law(
         "IDEM-7",
@@ -95,7 +95,7 @@ LAWS: Final = (
         _idempotent,
         "send the same call with one idempotency key several times at once",
         Level.DECLARED,
-        _stated("idempotency.in_flight", lambda f: f.idempotency and f.idempotency.in_flight),
+        _needs("idempotency.in_flight", lambda f: f.idempotency and f.idempotency.in_flight),
     ),
     Law(
         "IDEM-10",
@@ -103,7 +103,7 @@ LAWS: Final = (
         _idempotent,
         "send a call with an idempotency key",
         Level.DECLARED,
-        _stated("idempotency.format", lambda f: f.idempotency and f.idempotency.accepted),
+        _needs("idempotency.format", lambda f: f.idempotency and f.idempotency.accepted),
     ),
     Law(
         "IDEM-14",
@@ -111,7 +111,7 @@ LAWS: Final = (
         _idempotent,
         "send a used idempotency key under another credential, operation or path",
         Level.DECLARED,
-        _stated("idempotency.namespace", lambda f: f.idempotency and f.idempotency.namespace is not None),
+        _needs("idempotency.namespace", lambda f: f.idempotency and f.idempotency.namespace is not None),
     ),
     Law(
         "IDEM-3",
@@ -119,8 +119,8 @@ LAWS: Final = (
         lambda rule: rule.idempotent,
         "send a call without idempotency key",
         Level.RECOMMENDED,
-        _stated("idempotency.missing_key", lambda f: f.idempotency and f.idempotency.missing_is_refused),
-        violation=Level.DECLARED,
+        _needs("idempotency.missing_key", lambda f: f.idempotency and f.idempotency.missing_is_refused),
+        violation_level=Level.DECLARED,
     ),
     Law(
         "IDEM-13",
@@ -128,7 +128,7 @@ LAWS: Final = (
         lambda rule: rule.idempotent,
         "send an idempotency key of another format, or one in capitals that was used in small letters",
         Level.DECLARED,
-        _stated(
+        _needs(
             "idempotency.other_format",
             lambda f: f.idempotency and (f.idempotency.format or f.idempotency.is_case_insensitive),
         ),
@@ -148,7 +148,7 @@ LAWS: Final = (
         _api_key,
         "send a call with a key that the profile states as revoked",
         Level.DECLARED,
-        _stated("credentials", lambda f: any(c.status != "active" for c in f.credentials.values())),
+        _needs("credentials", lambda f: any(c.status != "active" for c in f.credentials.values())),
     ),
     Law(
         "AUTH-5",
@@ -156,11 +156,17 @@ LAWS: Final = (
         lambda rule: rule.is_catalog,
         "send a public call with an Authorization header",
         Level.DECLARED,
-        _stated("authorization.public", lambda f: f.public_ignores_keys),
+        _needs("authorization.public", lambda f: f.public_ignores_keys),
     ),
     Law("PUB-1", access.a_public_read_needs_no_key, lambda rule: rule.is_catalog, "send a call without a key"),
-    Law("SCO-1", access.a_key_needs_the_scope, _scoped, "send a call with a key without the scope", needs=_CREDENTIALS),
-    Law("SCO-2", access.a_scope_is_sufficient, _scoped, "send a call with a key with the scope", needs=_CREDENTIALS),
+    Law(
+        "SCO-1",
+        access.a_key_needs_the_scope,
+        _has_scope,
+        "send a call with a key without the scope",
+        needs=_CREDENTIALS,
+    ),
+    Law("SCO-2", access.a_scope_is_sufficient, _has_scope, "send a call with a key with the scope", needs=_CREDENTIALS),
     Law(
         "SCO-3",
         access.identity_needs_no_scope,
@@ -174,7 +180,7 @@ LAWS: Final = (
         lambda rule: _api_key(rule) and "{" in rule.path,
         "send the id of an object with keys of two installations",
         Level.DECLARED,
-        _stated("credentials", lambda f: len({c.installation for c in f.credentials.values()} - {""}) > 1),
+        _needs("credentials", lambda f: len({c.installation for c in f.credentials.values()} - {""}) > 1),
     ),
     Law(
         "TEN-2",
@@ -182,14 +188,14 @@ LAWS: Final = (
         lambda rule: _api_key(rule) and not rule.scope,
         "send a call with keys of one installation, and of two",
         Level.DECLARED,
-        _stated("tenancy.installation_in_identity", lambda f: any(rule.kind == "installation" for rule in f.answers)),
+        _needs("tenancy.installation_in_identity", lambda f: any(rule.kind == "installation" for rule in f.answers)),
     ),
     Law(
         "IDN-1",
         answers.identity_shows_the_scopes,
         lambda rule: rule.path.endswith("/identity"),
         "read the identity of a key",
-        needs=_stated("identity.scopes", _answer("IDN-1")),
+        needs=_needs("identity.scopes", _answer("IDN-1")),
     ),
     Law("BODY-1", bodies.a_body_is_sent, _body, "send a call without its body"),
     Law("BODY-2", bodies.a_body_is_json, _body, "send a body that is no JSON"),
@@ -199,7 +205,7 @@ LAWS: Final = (
         _body,
         "send a body of another media type, or a larger or deeper one than stated",
         Level.DECLARED,
-        _stated(
+        _needs(
             "bodies",
             lambda f: (
                 f.bodies.media_types
@@ -215,7 +221,7 @@ LAWS: Final = (
         lambda rule: rule.idempotent and "{" in rule.path,
         "send what conflicts with the state that a call has led to",
         Level.DECLARED,
-        _stated("transitions", lambda f: f.conflicts),
+        _needs("transitions", lambda f: f.conflicts),
     ),
     Law(
         "OA-4",
@@ -223,7 +229,7 @@ LAWS: Final = (
         lambda rule: rule.auth == "oauth",
         "exchange a code twice, with two idempotency keys",
         Level.DECLARED,
-        _stated(
+        _needs(
             "oauth.codes_single_use", lambda f: any(r.single_use and r.auth == "oauth" for r in f.operations.values())
         ),
     ),
@@ -232,7 +238,7 @@ LAWS: Final = (
         bodies.an_exchange_has_a_verifier,
         lambda rule: rule.auth == "oauth",
         "exchange a code without its verifier",
-        needs=_stated("oauth.code_verifier", lambda f: f.verifier),
+        needs=_needs("oauth.code_verifier", lambda f: f.verifier),
     ),
     Law(
         "OA-10",
@@ -248,7 +254,7 @@ LAWS: Final = (
         lambda rule: rule.auth == "oauth",
         "exchange a code",
         Level.DECLARED,
-        _stated("oauth.token_lifetime_s", _answer("OA-17")),
+        _needs("oauth.token_lifetime_s", _answer("OA-17")),
     ),
     Law(
         "HO-2",
@@ -256,17 +262,9 @@ LAWS: Final = (
         lambda rule: rule.path.endswith("/ticket"),
         "consume a ticket twice, with two idempotency keys",
         Level.DECLARED,
-        _stated(
+        _needs(
             "hosted.tickets_single_use", lambda f: any(r.single_use and r.auth == "none" for r in f.operations.values())
         ),
-    ),
-    Law(
-        "CONF-4",
-        resources.a_stated_transition_is_made,
-        lambda rule: rule.idempotent and "{" in rule.path,
-        "send what the state allows that a call has led to",
-        Level.DECLARED,
-        _stated("transitions", lambda f: f.conflicts),
     ),
     Law(
         "RATE-7",
@@ -274,7 +272,7 @@ LAWS: Final = (
         lambda _: True,
         "send requests until one is answered 429",
         Level.DECLARED,
-        _stated("rate_limit.retry_after", lambda f: f.retry_after is not None),
+        _needs("rate_limit.retry_after", lambda f: f.retry_after is not None),
     ),
     Law(
         "RATE-3",
@@ -282,7 +280,7 @@ LAWS: Final = (
         lambda _: True,
         "after a 429, send nothing for the stated recovery time, and then the same call",
         Level.DECLARED,
-        _stated("rate_limit.recovery_s", lambda f: f.recovery_s is not None),
+        _needs("rate_limit.recovery_s", lambda f: f.recovery_s is not None),
     ),
     Law("SRCH-1", searches.a_required_parameter_is_not_left_out, _search, "leave a required parameter out"),
     Law("SRCH-3", searches.a_page_is_an_integer, _search, "send a page or pageSize that is no integer"),
@@ -299,7 +297,7 @@ LAWS: Final = (
         _search,
         "search with a category or merchant",
         Level.DECLARED,
-        _stated("search.item_category", lambda f: f.search.item_category or f.search.item_merchant),
+        _needs("search.item_category", lambda f: f.search.item_category or f.search.item_merchant),
     ),
     Law(
         "SRCH-6",
@@ -307,7 +305,7 @@ LAWS: Final = (
         _search,
         "read two pages of one search",
         Level.DECLARED,
-        _stated("search.stable_sort", lambda f: f.search.stable_sort and f.search.item_id),
+        _needs("search.stable_sort", lambda f: f.search.stable_sort and f.search.item_id),
     ),
     Law(
         "SRCH-8",
@@ -315,7 +313,7 @@ LAWS: Final = (
         _search,
         "search with the values that the profile states as refused or accepted",
         Level.DECLARED,
-        _stated("search.unlisted", lambda f: f.search.unlisted or f.search.page_size_above or f.search.empty_q),
+        _needs("search.unlisted", lambda f: f.search.unlisted or f.search.page_size_above or f.search.empty_q),
     ),
     Law(
         "SRCH-9",
@@ -323,6 +321,6 @@ LAWS: Final = (
         _search,
         "search with a sort whose order is stated",
         Level.DECLARED,
-        _stated("search.sorts", lambda f: any(place for place, _ in f.search.sorts.values())),
+        _needs("search.sorts", lambda f: any(place for place, _ in f.search.sorts.values())),
     ),
 )

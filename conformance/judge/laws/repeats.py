@@ -1,4 +1,4 @@
-"""The same idempotency key again: the same payload, another payload (IDEM-1, IDEM-4, IDEM-7; Endpoints, rule 2)."""
+"""A repeated idempotency key: the same payload, another payload (IDEM-1, IDEM-4, IDEM-7; Endpoints, rule 2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from conformance.core import json_pointer as pointer
 from conformance.judge.laws import comparison
-from conformance.judge.laws.judgement import Judgements, broken, is_after, kept
+from conformance.judge.laws.judgement import Judgements, confirmation, is_after, violation
 from conformance.judge.laws.traffic import UNKNOWN, Call, Traffic
 
 UNSTATED_RETENTION_S: Final = 5.0
@@ -77,29 +77,31 @@ def same_call_same_answer(traffic: Traffic) -> Judgements:
     Silent on other bytes of the body, 401, 403, 429, gateway errors, and a 409 while the key may be in use.
     """
     for group in groups(traffic):
-        for first, again in stored_pairs(traffic, group):
-            if first.payload and first.payload == again.payload:
-                yield from _judge_repetition(traffic, first, again)
+        for first, repetition in stored_pairs(traffic, group):
+            if first.payload and first.payload == repetition.payload:
+                yield from _judge_repetition(traffic, first, repetition)
 
 
-def _judge_repetition(traffic: Traffic, first: Call, again: Call) -> Judgements:
-    if again.status in _UNDECIDED or again.status >= 500:
+def _judge_repetition(traffic: Traffic, first: Call, repetition: Call) -> Judgements:
+    if repetition.status in _UNDECIDED or repetition.status >= 500:
         return
-    if again.status == 409 and again.at < first.end + _settle_s(traffic, again):
+    if repetition.status == 409 and repetition.at < first.end + _settle_s(traffic, repetition):
         return
-    if not again.ok:
+    if not repetition.ok:
         message = "the same call with the same idempotency key has another status"
-        yield broken(message, first, again, expected=str(first.status))
+        yield violation(message, first, repetition, expected=str(first.status))
         return
-    if not answers_are_known(traffic, first, again):
+    if not answers_are_known(traffic, first, repetition):
         return
-    where = answers_differ(traffic, first, again)
+    where = answers_differ(traffic, first, repetition)
     if where is None:
-        yield kept(first, again)
+        yield confirmation(first, repetition)
     else:
         message = f"the same call with the same idempotency key has another answer at {where or 'its root'}"
         observed = f"another value at {where or 'the root'}"
-        yield broken(message, first, again, expected="the same JSON value, but for volatile members", observed=observed)
+        yield violation(
+            message, first, repetition, expected="the same JSON value, but for volatile members", observed=observed
+        )
 
 
 def _settle_s(traffic: Traffic, call: Call) -> float:
@@ -118,10 +120,12 @@ def calls_at_once_settle(traffic: Traffic) -> Judgements:
                 continue
             where = answers_differ(traffic, first, second)
             if where is None:
-                yield kept(first, second)
+                yield confirmation(first, second)
             else:
                 message = f"two calls at once with the same idempotency key have different answers at {where or '/'}"
-                yield broken(message, first, second, expected="one answer", observed=f"another value at {where or '/'}")
+                yield violation(
+                    message, first, second, expected="one answer", observed=f"another value at {where or '/'}"
+                )
 
 
 def a_duplicate_in_flight_waits(traffic: Traffic) -> Judgements:
@@ -137,9 +141,9 @@ def a_duplicate_in_flight_waits(traffic: Traffic) -> Judgements:
                 continue
             if call.status == 409:
                 message = "a duplicate of a call in progress was answered 409, and is stated to wait"
-                yield broken(message, first, call, expected="200")
+                yield violation(message, first, call, expected="200")
             elif call.ok:
-                yield kept(first, call)
+                yield confirmation(first, call)
 
 
 def other_payload_conflicts(traffic: Traffic) -> Judgements:
@@ -161,9 +165,9 @@ def other_payload_conflicts(traffic: Traffic) -> Judgements:
                 continue
             if other.ok:
                 message = f"another payload ({where}) under a used idempotency key was not answered 409"
-                yield broken(message, first, other, expected="409")
+                yield violation(message, first, other, expected="409")
             else:
-                yield kept(first, other)
+                yield confirmation(first, other)
 
 
 def meaningful_difference(traffic: Traffic, first: Call, second: Call) -> str | None:

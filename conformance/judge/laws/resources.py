@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from conformance.judge.laws.judgement import Judgements, broken, is_after, kept
+from conformance.judge.laws.judgement import Judgements, confirmation, is_after, violation
 from conformance.judge.laws.traffic import UNKNOWN, Call, Traffic
 
 
@@ -32,9 +32,9 @@ def _used_once(traffic: Traffic, operation: str, name: str) -> Judgements:
             if other.key == first.key:
                 continue
             if other.ok:
-                yield broken(f"{name} was accepted twice", first, other, expected="400, 401, 404 or 409")
+                yield violation(f"{name} was accepted twice", first, other, expected="400, 401, 404 or 409")
             elif is_after(other, first) and other.status in (400, 401, 403, 404, 409):
-                yield kept(first, other)
+                yield confirmation(first, other)
 
 
 def a_conflicting_transition_is_refused(traffic: Traffic) -> Judgements:
@@ -45,22 +45,9 @@ def a_conflicting_transition_is_refused(traffic: Traffic) -> Judgements:
     for first, call, status in _transitions(traffic):
         if status != 200 and call.ok:
             message = f"{call.operation} was answered 200 after {first.operation}, with which it conflicts"
-            yield broken(message, first, call, expected=str(status))
+            yield violation(message, first, call, expected=str(status))
         elif call.status == status != 200:
-            yield kept(first, call)
-
-
-def a_stated_transition_is_made(traffic: Traffic) -> Judgements:
-    """CONF-4. After a 200 that leads to a state, what that state allows is not a conflict.
-
-    Sure where the very request was answered 200 on another resource, and all traffic was recorded.
-    """
-    for first, call, status in _transitions(traffic) if traffic.facts.is_all_traffic else ():
-        if status == 200 and call.ok:
-            yield kept(first, call)
-        elif status == 200 and call.status == 409 and call.payload and traffic.is_accepted(call, anywhere=True):
-            message = f"{call.operation} was answered 409 after {first.operation}, which allows it"
-            yield broken(message, first, call, expected="200")
+            yield confirmation(first, call)
 
 
 def _transitions(traffic: Traffic) -> Iterator[tuple[Call, Call, int]]:

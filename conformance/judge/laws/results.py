@@ -63,7 +63,7 @@ def _result(law: Law, operation: str, judgements: Sequence[Judgement], missing: 
 
 def _violation(law: Law, name: str, operation: str, violations: Sequence[Judgement]) -> Result:
     first = violations[0]
-    level = law.violation or law.level
+    level = law.violation_level or law.level
     others = [judgement.calls[-1].id for judgement in violations[1:_MOST_EXAMPLES]]
     suffix = f" ({len(violations)} times)" if len(violations) > 1 else ""
     signature = hashlib.sha256(f"{name}|{operation}|{first.expected}".encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""An idempotency key that was used elsewhere: another operation, resource or caller (IDEM-5, IDEM-9, IDEM-14)."""
+"""A used idempotency key with another operation, resource or caller (IDEM-5, IDEM-9, IDEM-14)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from conformance.core import json_pointer as pointer
 from conformance.judge.laws import comparison
-from conformance.judge.laws.judgement import Judgements, broken, is_after, kept
+from conformance.judge.laws.judgement import Judgements, confirmation, is_after, violation
 from conformance.judge.laws.repeats import answers_differ, meaningful_difference, retention_s
 from conformance.judge.laws.traffic import UNKNOWN, Call, Traffic
 
@@ -43,17 +43,17 @@ def a_key_elsewhere_is_another_call(traffic: Traffic) -> Judgements:
         if first.caller != other.caller or _same_resource(first, other) or not other.ok:
             continue
         if answers_differ(traffic, first, other) is not None:
-            yield kept(first, other)
+            yield confirmation(first, other)
         elif _names_the_first(traffic, first, other) or _has_members_of_the_first(traffic, first, other):
             message = "the first answer of an idempotency key was repeated for another call"
-            yield broken(message, first, other, expected="an answer of its own, or 409")
+            yield violation(message, first, other, expected="an answer of its own, or 409")
 
 
 def _names_the_first(traffic: Traffic, first: Call, other: Call) -> bool:
     """Whether the answers, which may be equal, hold the path value of the first call and not that of the second."""
-    foreign, own = set(first.path) - set(other.path), set(other.path) - set(first.path)
+    foreign_values, own_values = set(first.path) - set(other.path), set(other.path) - set(first.path)
     texts = _texts(traffic.answer_value(other))
-    return bool(foreign and own) and foreign <= texts and not own & texts
+    return bool(foreign_values and own_values) and foreign_values <= texts and not own_values & texts
 
 
 def _texts(value: Any) -> set[str]:
@@ -66,12 +66,12 @@ def _has_members_of_the_first(traffic: Traffic, first: Call, other: Call) -> boo
         return False
     observed = _members(traffic, other)
     keys = traffic.by_key
-    own = [
+    own_answers = [
         call
         for call in traffic.of(other.operation)
         if call.ok and all(sibling.operation == call.operation for sibling in keys.get(call.key, ()))
     ]
-    shapes = [_members(traffic, call) for call in own[:50]]
+    shapes = [_members(traffic, call) for call in own_answers[:50]]
     return len(shapes) > 1 and observed == _members(traffic, first) and observed not in shapes
 
 
@@ -91,10 +91,10 @@ def a_key_of_another_installation_is_another_call(traffic: Traffic) -> Judgement
         if first.operation != other.operation or not other.ok or len(_installations(traffic, first, other)) < 2:
             continue
         if answers_differ(traffic, first, other) is not None:
-            yield kept(first, other)
+            yield confirmation(first, other)
         elif any(map(is_unique, _texts(traffic.answer_value(other)))):
             message = "the answer of an idempotency key was repeated for a key of another installation"
-            yield broken(message, first, other, expected="an answer of its own, 404 or 409")
+            yield violation(message, first, other, expected="an answer of its own, 404 or 409")
 
 
 def _installations(traffic: Traffic, *calls: Call) -> set[str]:
@@ -104,7 +104,7 @@ def _installations(traffic: Traffic, *calls: Call) -> set[str]:
 
 
 def is_unique(text: str) -> bool:
-    """Whether an id cannot have been given out twice: letters and digits in a run that nobody counts."""
+    """Whether an id cannot have been given out twice: letters and digits in a long run."""
     return any(
         len(set(run)) >= 8 and sum(c.isdigit() for c in run) >= 3 and sum(c.isalpha() for c in run) >= 3
         for run in _LONG_RUN.findall(text)
@@ -142,9 +142,9 @@ def a_known_key_gives_no_access(traffic: Traffic) -> Judgements:
     for first, other, lack in repetitions_without_access(traffic):
         if other.ok:
             message = f"the same call and idempotency key with {lack} was answered 200"
-            yield broken(message, first, other, expected="401 or 403")
+            yield violation(message, first, other, expected="401 or 403")
         elif other.status in (401, 403):
-            yield kept(first, other)
+            yield confirmation(first, other)
 
 
 def a_key_belongs_to_what_is_stated(traffic: Traffic) -> Judgements:
@@ -161,20 +161,22 @@ def a_key_belongs_to_what_is_stated(traffic: Traffic) -> Judgements:
         if parts <= {"credential", "installation"} and meaningful_difference(traffic, first, other) is None:
             continue
         if other.ok and answers_differ(traffic, first, other) is not None:
-            named = " and ".join(sorted(parts))
-            message = f"the key belongs to no {named}, and the same key under another {named} was answered 200"
-            yield broken(message, first, other, expected="409")
+            parts_text = " and ".join(sorted(parts))
+            message = (
+                f"the key belongs to no {parts_text}, and the same key under another {parts_text} was answered 200"
+            )
+            yield violation(message, first, other, expected="409")
         elif not other.ok:
-            yield kept(first, other)
+            yield confirmation(first, other)
 
 
 def _judge_separate(traffic: Traffic, first: Call, other: Call) -> Judgements:
     """A key of its own: no conflict with the first call. Sure where no resource can conflict, and the body is good."""
     if other.ok:
-        yield kept(first, other)
+        yield confirmation(first, other)
     elif not other.path and other.payload and traffic.is_accepted(other):
         message = "the key belongs to its caller, operation or path, and was answered 409 under another one"
-        yield broken(message, first, other, expected="200")
+        yield violation(message, first, other, expected="200")
 
 
 def _differing_parts(traffic: Traffic, first: Call, other: Call) -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from conformance.core import json_pointer as pointer
 from conformance.core.law_facts import SearchRule
 from conformance.judge.laws import comparison
-from conformance.judge.laws.judgement import Judgements, broken, kept
+from conformance.judge.laws.judgement import Judgements, confirmation, violation
 from conformance.judge.laws.traffic import Call, Traffic
 
 SEARCH: Final = "searchPublicProducts"
@@ -56,9 +56,9 @@ def a_required_parameter_is_not_left_out(traffic: Traffic) -> Judgements:
     for search in searches(traffic):
         missing = [name for name in traffic.facts.search.required if name not in search.values]
         if missing and search.call.ok:
-            yield broken(f"a search without {missing[0]} was answered 200", search.call, expected="400")
+            yield violation(f"a search without {missing[0]} was answered 200", search.call, expected="400")
         elif missing and search.call.status == 400:
-            yield kept(search.call)
+            yield confirmation(search.call)
 
 
 def a_page_is_an_integer(traffic: Traffic) -> Judgements:
@@ -69,9 +69,9 @@ def a_page_is_an_integer(traffic: Traffic) -> Judgements:
             if not _NO_INTEGER.fullmatch(value):
                 continue
             if search.call.ok:
-                yield broken(f"a search with {name}={value[:40]} was answered 200", search.call, expected="400")
+                yield violation(f"a search with {name}={value[:40]} was answered 200", search.call, expected="400")
             elif search.call.status == 400:
-                yield kept(search.call)
+                yield confirmation(search.call)
 
 
 def a_page_is_no_longer_than_asked(traffic: Traffic) -> Judgements:
@@ -88,9 +88,9 @@ def a_page_is_no_longer_than_asked(traffic: Traffic) -> Judgements:
             continue
         if len(items) > int(size):
             message = f"a page of pageSize {size} has more items"
-            yield broken(message, search.call, expected=f"at most {size}", observed=f"{len(items)} items")
+            yield violation(message, search.call, expected=f"at most {size}", observed=f"{len(items)} items")
         else:
-            yield kept(search.call)
+            yield confirmation(search.call)
 
 
 def a_filter_holds(traffic: Traffic) -> Judgements:
@@ -108,11 +108,11 @@ def a_filter_holds(traffic: Traffic) -> Judgements:
                 found = pointer.get(item, place) if pointer.has(item, place) else None
                 if isinstance(found, str) and found != value:
                     message = f"a search with {name}={value} has an item of another {name}"
-                    yield broken(message, search.call, expected=f"{value} at {place}", observed=found[:100])
+                    yield violation(message, search.call, expected=f"{value} at {place}", observed=found[:100])
                     break
             else:
                 if value and search.call.ok:
-                    yield kept(search.call)
+                    yield confirmation(search.call)
 
 
 def pages_are_in_order(traffic: Traffic) -> Judgements:
@@ -135,9 +135,9 @@ def an_order_holds(traffic: Traffic) -> Judgements:
         pairs = list(pairwise(values if direction == "ascending" else reversed(values)))
         if any(first > second for first, second in pairs):
             message = f"the items of sort={search.values['sort']} are not {direction} by {place}"
-            yield broken(message, search.call, expected=direction, observed=str(values[:8])[:200])
+            yield violation(message, search.call, expected=direction, observed=str(values[:8])[:200])
         else:
-            yield kept(search.call)
+            yield confirmation(search.call)
 
 
 def an_item_comes_once(traffic: Traffic) -> Judgements:
@@ -147,10 +147,12 @@ def an_item_comes_once(traffic: Traffic) -> Judgements:
         items = items_of(traffic, search.call) or []
         ids = [str(pointer.get(item, place)) for item in items if pointer.has(item, place)]
         if len(ids) > len(set(ids)):
-            twice = sorted({name for name in ids if ids.count(name) > 1})[:5]
-            yield broken("an item comes twice on one page", search.call, expected="each item once", observed=str(twice))
+            repeated_ids = sorted({name for name in ids if ids.count(name) > 1})[:5]
+            yield violation(
+                "an item comes twice on one page", search.call, expected="each item once", observed=str(repeated_ids)
+            )
         elif len(ids) > 1:
-            yield kept(search.call)
+            yield confirmation(search.call)
 
 
 def pages_differ(traffic: Traffic) -> Judgements:
@@ -167,9 +169,9 @@ def pages_differ(traffic: Traffic) -> Judgements:
             is_soon = search.call.at - first.call.end < _SOON_S and first.values["page"] != page
             if is_soon and ids == first_ids:
                 message = f"the pages {first.values['page']} and {page} of one search hold the same items"
-                yield broken(message, first.call, search.call, expected="other items", observed=str(ids[:5])[:200])
+                yield violation(message, first.call, search.call, expected="other items", observed=str(ids[:5])[:200])
             elif is_soon:
-                yield kept(first.call, search.call)
+                yield confirmation(first.call, search.call)
         pages.setdefault(others, []).append((search, ids))
         del pages[others][:-5]
 
@@ -189,17 +191,19 @@ def stated_values_are_treated_as_stated(traffic: Traffic) -> Judgements:
         refusals, is_plain = list(_refusals(rule, values)), bool(_PLAIN_QUERY.fullmatch(call.query))
         if call.ok and refusals:
             text, status = refusals[0]
-            yield broken(f"a search with {text} was answered 200, and is stated as refused", call, expected=str(status))
+            yield violation(
+                f"a search with {text} was answered 200, and is stated as refused", call, expected=str(status)
+            )
         elif call.ok:
             yield from _judge_items(traffic, search)
         elif not refusals and is_plain and call.status in (400, 404, 409) and _is_accepted(rule, values):
-            yield broken("a search was refused that the profile's facts allow", call, expected="200")
+            yield violation("a search was refused that the profile's facts allow", call, expected="200")
         elif len(refusals) == 1 and is_plain and call.status in (400, 404) and _is_near(rule, values):
             text, status = refusals[0]
             if call.status == status:
-                yield kept(call)
+                yield confirmation(call)
             else:
-                yield broken(f"a search with {text} was answered {call.status}", call, expected=str(status))
+                yield violation(f"a search with {text} was answered {call.status}", call, expected=str(status))
 
 
 def _refusals(rule: SearchRule, values: dict[str, str]) -> Iterator[tuple[str, int]]:
@@ -266,26 +270,26 @@ def _judge_items(traffic: Traffic, search: Search) -> Judgements:
         return
     if rule.empty_q == "nothing" and not values["q"] and items:
         message = "a search with an empty q found items, and is stated to find nothing"
-        yield broken(message, call, expected="no items", observed=f"{len(items)} items")
+        yield violation(message, call, expected="no items", observed=f"{len(items)} items")
     elif rule.empty_q == "everything" and not values["q"] and not items and _is_near(rule, values):
         message = "a search with an empty q found nothing, and is stated to find everything"
-        yield broken(message, call, expected="items", observed="no items")
+        yield violation(message, call, expected="items", observed="no items")
     elif rule.page_size_above == "clamped" and len(items) > (rule.page_size_max or len(items)):
         message = "a page is longer than the largest one"
-        yield broken(message, call, expected=f"at most {rule.page_size_max}", observed=f"{len(items)} items")
+        yield violation(message, call, expected=f"at most {rule.page_size_max}", observed=f"{len(items)} items")
     elif not items and values["page"] == str(rule.page_base) and values == dict(rule.query):
-        yield broken("the profile's own query found nothing", call, expected="items", observed="no items")
+        yield violation("the profile's own query found nothing", call, expected="items", observed="no items")
     elif not items and rule.past_the_end in ("refused", "not_found") and _is_past_the_end(rule, values):
         status = 400 if rule.past_the_end == "refused" else 404
-        yield broken("a page past the end was answered 200", call, expected=str(status), observed="200, no items")
+        yield violation("a page past the end was answered 200", call, expected=str(status), observed="200, no items")
     else:
-        yield kept(call)
+        yield confirmation(call)
 
 
 def _is_past_the_end(rule: SearchRule, values: dict[str, str]) -> bool:
     """Whether only page and pageSize differ from the profile's own query, and it is not the first page."""
     page = values["page"]
     others = {name: value for name, value in values.items() if name not in ("page", "pageSize")}
-    own = {name: value for name, value in rule.query.items() if name not in ("page", "pageSize")}
+    stated_query = {name: value for name, value in rule.query.items() if name not in ("page", "pageSize")}
     is_later = bool(_PLAIN_INTEGER.fullmatch(page)) and rule.page_base is not None and int(page) > rule.page_base
-    return is_later and others == own
+    return is_later and others == stated_query

@@ -1,4 +1,4 @@
-"""Recorded exchanges as calls: who called what with which key, when, and what came back. Bodies are read on demand."""
+"""Recorded exchanges as calls: caller, operation, key, time and answer. Bodies are read on demand."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Traffic:
                 yield call, rule
 
     @cached_property
-    def _accepted(self) -> Mapping[tuple[object, ...], float]:
+    def _accepted_requests(self) -> Mapping[tuple[object, ...], float]:
         """What was asked for, with and without the resource -> when it was first answered 200."""
         found: dict[tuple[object, ...], float] = {}
         for call in self.calls:
@@ -136,12 +136,12 @@ class Traffic:
         return found
 
     def is_accepted(self, call: Call, *, before: bool = False, anywhere: bool = False) -> bool:
-        """Whether the very request was answered 200 to somebody: on its resource, or with `anywhere` on another one.
+        """Whether the very request was answered 200: on its resource, or with `anywhere` on another one.
 
         `before`: when it was sent.
         """
         place = None if anywhere else call.path
-        first = self._accepted.get((call.operation, place, call.query, call.payload))
+        first = self._accepted_requests.get((call.operation, place, call.query, call.payload))
         return first is not None and (not before or first <= call.at)
 
     @cached_property
@@ -221,14 +221,14 @@ class _Reader:
             return UNKNOWN, query
         if rule.carrier == "header":
             value = only_header(request, rule.name)
-            return ("" if value is None else _known(value)), query
+            return ("" if value is None else _key_text(value)), query
         if rule.carrier == "body":
             return self._key_in_body(rule, request), query
         pairs = [part for part in query.split("&") if unquote(part.partition("=")[0]) == rule.name]
         rest = "&".join(part for part in query.split("&") if part not in pairs)
         if len(pairs) > 1:
             return UNKNOWN, rest
-        return (_known(unquote(pairs[0].partition("=")[2])) if pairs else ""), rest
+        return (_key_text(unquote(pairs[0].partition("=")[2])) if pairs else ""), rest
 
     @staticmethod
     def _key_in_body(rule: KeyRule, request: Message) -> str:
@@ -238,7 +238,7 @@ class _Reader:
         if value is comparison.NO_VALUE:
             return UNKNOWN
         found = pointer.get(value, rule.pointer) if pointer.has(value, rule.pointer) else ""
-        return _known(found) if isinstance(found, str) else UNKNOWN
+        return _key_text(found) if isinstance(found, str) else UNKNOWN
 
     @staticmethod
     def _single_use(rule: OperationRule, request: Message) -> str:
@@ -250,7 +250,7 @@ class _Reader:
         return comparison.mark_of(pointer.get(value, rule.single_use))
 
 
-def _known(key: str) -> str:
+def _key_text(key: str) -> str:
     """A key as sent, or UNKNOWN where it was cut or redacted without a mark."""
     return key.strip() if len(key) < _TEXT_LIMIT and comparison.is_comparable(key) else UNKNOWN
 
@@ -263,9 +263,9 @@ def _caller(exchange: Exchange) -> tuple[str, bool, bool]:
     if len(values) > 1:
         return UNKNOWN, False, True
     (value,) = values
-    if named := _CREDENTIAL.findall(value):
-        is_certain = len(named) == 1 and named[0] == exchange.credential
-        return (named[0], True, True) if is_certain else (UNKNOWN, False, True)
+    if names := _CREDENTIAL.findall(value):
+        is_certain = len(names) == 1 and names[0] == exchange.credential
+        return (names[0], True, True) if is_certain else (UNKNOWN, False, True)
     if not value.strip():
         return "", False, True
     return (
