@@ -180,7 +180,7 @@ def _judge_separate(traffic: Traffic, first: Call, other: Call) -> Judgements:
 
 
 def _differing_parts(traffic: Traffic, first: Call, other: Call) -> set[str]:
-    """What may separate two calls with one key; empty where they are one call, or where nobody knows."""
+    """What may separate two calls with one key; empty where they are one call, or where it is not known."""
     parts: set[str] = set()
     if first.operation != other.operation:
         parts |= {"operation", "path"}
