@@ -12,6 +12,7 @@ __all__ = [
     "interrupts",
     "json_pointer",
     "key_change",
+    "law_facts",
     "messages",
     "model",
     "observed_traffic",

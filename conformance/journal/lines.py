@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import msgspec
 
 from conformance.core.errors import JournalError
+from conformance.core.law_facts import LawFacts
 from conformance.core.model import Exchange, OperationInfo, ProfileInfo, Requirement, Result, Suite, Waiver
 from conformance.core.outcomes import Level
 from conformance.core.strict_json import replace_surrogates
@@ -58,8 +59,6 @@ class TrafficSource(msgspec.Struct, frozen=True):
     sources: tuple[str, ...]
     bodies: str = "redacted"
     """`redacted` or `shape`."""
-    facts: Mapping[str, Any] = {}
-    """The facts by which `judge.traffic_results.law_results` judges several exchanges."""
 
 
 class RunStarted(_Line, frozen=True, tag="run"):
@@ -94,6 +93,8 @@ class RunStarted(_Line, frozen=True, tag="run"):
     """operationId -> the interface's name of the schema of its 200."""
     further_members: str = ""
     """The profile's word on members that schemas do not name: `allowed`, `never`, or empty."""
+    laws: LawFacts | None = None
+    """For observed traffic: what the laws over several exchanges need to know. None: they do not judge this run."""
     waivers: tuple[Waiver, ...] = ()
     shard: Shard | None = None
     shards: int = 0

@@ -114,7 +114,7 @@ def _exchange_results(fold: JournalFold, check_results: Sequence[Result], *, is_
     )
     by_id = {requirement.id: requirement for requirement in head.requirements}
     if head.observed:
-        return traffic_results(by_id, evidence, fold.exchanges, head.observed)
+        return traffic_results(by_id, evidence, fold.exchanges, head.laws)
     results = invariant_results(by_id, evidence, only_judged=head.filtered)
     return [_left_out(result, head.depth) for result in results] if is_partial else results
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
+from conformance.core.law_facts import LawFacts
 from conformance.core.model import Exchange, OperationInfo, Requirement, Result
 from conformance.core.observed_traffic import ObservedTraffic, TrafficGap
 from conformance.core.outcomes import JUDGED_OUTCOMES, Outcome
 from conformance.journal.lines import TrafficCounted, TrafficSource
 from conformance.judge.invariant_results import Evidence, invariant_results
+from conformance.judge.laws.results import law_results
 
 _ADVICE: Final = {
     "STA-1": "any request to it",
@@ -32,21 +34,12 @@ _ADVICE: Final = {
 _STATED: Final = (Outcome.UNSTATED, Outcome.INAPPLICABLE)
 
 
-def law_results(exchanges: Sequence[Exchange], facts: Mapping[str, Any]) -> list[Result]:
-    """The results of the laws over several exchanges. `exchanges` have their messages; `facts` as in the journal.
-
-    This is the one place that calls them.
-    """
-    del exchanges, facts
-    return []
-
-
 def traffic_results(
-    requirements: Mapping[str, Requirement], evidence: Evidence, exchanges: Sequence[Exchange], source: TrafficSource
+    requirements: Mapping[str, Requirement], evidence: Evidence, exchanges: Sequence[Exchange], facts: LawFacts | None
 ) -> list[Result]:
-    """One result for each requirement and operation that traffic can decide."""
+    """One result for each requirement and operation that traffic can decide. `exchanges` have their messages."""
     invariants = [_with_advice(result) for result in invariant_results(requirements, evidence)]
-    return [*invariants, *law_results(exchanges, source.facts)]
+    return [*invariants, *(law_results(exchanges, facts) if facts else ())]
 
 
 def _with_advice(result: Result) -> Result:

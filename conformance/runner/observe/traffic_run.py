@@ -33,6 +33,7 @@ from conformance.judge.assemble import load
 from conformance.judge.coverage import unreachable
 from conformance.judge.invariant_results import is_binding
 from conformance.judge.invariants import Invariants
+from conformance.judge.laws.facts import law_facts
 from conformance.judge.validators import Validators
 from conformance.profile.loader import load_profile
 from conformance.profile.model import Profile
@@ -44,6 +45,8 @@ _MAX_UNKNOWN: Final = 50
 """Requests that are no operation, by method and path; further ones are counted together."""
 _OTHERS: Final = "others"
 _COUNT_EVERY: Final = 1_000
+_CLOCK_S: Final = 0.003
+"""The precision of the times of a recording, in seconds."""
 """Exchanges between two lines of counts: a run that is killed keeps the counts of the last one."""
 _ID_SEGMENT: Final = re.compile(r"(?<=/)(?!v\d+(?:/|$))(?=[^/]*(?:\d|%|@|:|«))[^/]+|(?<=/)[^/]{25,}")
 _LONGEST_PATH: Final = 200
@@ -136,6 +139,7 @@ class TrafficRun:
             further_members=profile.answers.further_members,
             waivers=tuple(profile.waivers),
             observed=TrafficSource(self._sources, self.options.bodies),
+            laws=replace(law_facts(profile, contract), clock_s=_CLOCK_S),
         )
 
     def record(self, observation: Observation, source: int = 0) -> Exchange | None:
