@@ -127,7 +127,7 @@ def is_secret_member(name: str) -> bool:
 
 @lru_cache(maxsize=16)
 def is_suspect(text: str) -> bool:
-    """Whether a text needs a search: most do not. Cached, since a body is looked at twice."""
+    """Whether a text needs a search: most do not. Cached for bodies, which are searched again when they are written."""
     lower = text.lower()
     return (
         any(sign in lower for sign in _SUSPECT_SIGNS)

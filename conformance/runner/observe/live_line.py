@@ -47,6 +47,8 @@ class LiveLine:
 
     @contextmanager
     def following(self, traffic: TrafficRun) -> Iterator[None]:
+        if traffic.absent_keys:
+            self.print(f"keys whose secrets are not there are not recognised: {', '.join(traffic.absent_keys)}")
         if self._quiet:
             yield
             return

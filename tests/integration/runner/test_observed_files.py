@@ -158,6 +158,15 @@ def test_the_gate_fails_on_new_violations_only(tmp_path: Path) -> None:
     assert "no violation was found in the observed traffic" in answer and "no verdict" in answer
 
 
+def test_a_key_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """Observing needs no key: the traffic is judged without it."""
+    words = ["--profile", str(profile(tmp_path, '[credentials.full]\nsecret = { env = "NO_SUCH_KEY" }\nscopes = []\n'))]
+    (tmp_path / "a.har").write_bytes(har([entry()]))
+    words += ["--har", str(tmp_path / "a.har"), "--report-dir", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, ["observe", *words])
+    assert done.exit_code == 3 and "not recognised: full" in done.output
+
+
 def test_base_url_and_headers_of_recordings(tmp_path: Path) -> None:
     """A recording of another host is judged with --base-url; a response without headers has its media type."""
     made = entry(base="http://127.0.0.1:9/x", headers={})
