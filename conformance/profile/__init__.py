@@ -10,6 +10,7 @@ __all__ = [
     "documentation",
     "exclusions",
     "facts",
+    "filled_contract",
     "load_profile",
     "loader",
     "model",
