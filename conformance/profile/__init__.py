@@ -7,6 +7,7 @@ from conformance.profile.secrets import resolve_secret
 __all__ = [
     "Profile",
     "behavior",
+    "components",
     "documentation",
     "exclusions",
     "facts",

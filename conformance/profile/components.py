@@ -49,7 +49,7 @@ def _parts(bundle: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _name_parts(bundle: Mapping[str, Any], targets: dict[str, str], components: Mapping[str, Any]) -> None:
-    """A component's name for each definition: its shared_name, or one with a number where that is taken."""
+    """A component's name for each definition: its own, or one with a number where that is taken."""
     for at in _parts(bundle):
         if at in targets:
             continue
