@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from conformance.checks.support.schema_breaks import PlaceSchemas, draw_edits, select_edits
+from conformance.checks.support.schema_breaks import PlaceSchemas, _is_ordinary, draw_edits, select_edits
 from conformance.checks.support.strategies import Edit
 from conformance.core.strict_json import is_equal
 
@@ -95,6 +95,18 @@ def test_a_member_too_many_is_no_defect_where_it_is_ignored() -> None:
     """The profile says what an unknown member is, whatever its schemas leave out."""
     assert PlaceSchemas(BODY, SCHEMA, KEPT).forbidden == ("/further", "/extra member")
     assert PlaceSchemas(BODY, SCHEMA, KEPT, closed=False).forbidden == ()
+
+
+@pytest.mark.parametrize("value", [2**31, -(2**53), 1e300, 1e-300, "a\0", "\ud800", {"a": [2**63]}, {"\0": 1}, b"x"])
+def test_what_another_requirement_asks_about_is_left_out(value: Any) -> None:
+    """Extreme numbers and characters: a service that trips over them would turn two rows red."""
+    assert not _is_ordinary(value)
+
+
+@pytest.mark.parametrize("value", [None, True, 0, 1.5, -6, "é\n", [], {"a": [False]}])
+def test_any_other_value_may_be_sent(value: Any) -> None:
+    """Of every JSON type."""
+    assert _is_ordinary(value)
 
 
 def test_an_open_schema_has_nothing_to_break() -> None:
