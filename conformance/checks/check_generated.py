@@ -8,26 +8,25 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Hashable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import part_by_schema
 from conformance.checks.support.invalid_bodies import refusals
-from conformance.checks.support.properties import explore
+from conformance.checks.support.properties import draw, explore, seed_of
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import expect_same, fix_proof_id, replay
-from conformance.checks.support.schema_bounds import values_beyond_bounds
+from conformance.checks.support.schema_bounds import BoundViolation, values_beyond_bounds
+from conformance.checks.support.schema_breaks import PlaceSchemas, draw_edits, select_edits
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.stored_values import StoredValues
+from conformance.checks.support.strategies import Edit, one_of_these
 from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request, is_well_formed
 from conformance.core.key_change import KeyChange
 from conformance.core.strict_json import ABSENT, differences
-from conformance.judge.validators import Validators
-from conformance.profile.model import Schemas
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
 
 _MAX_BOUNDS = 60
 _MAX_CHANGES = 20
@@ -80,7 +79,7 @@ async def odd_but_harmless_company_changes_no_status(case: Case) -> None:
 @check("BODY-5")
 async def no_generated_body_breaks_the_answer(case: Case) -> None:
     """A generated JSON body is accepted or refused with a declared status."""
-    from conformance.checks.support.strategies import Edit, hostile_edits, places
+    from conformance.checks.support.strategies import hostile_edits, places
 
     request = await case.arrange()
     fixed = _fixed_places(case)
@@ -106,17 +105,36 @@ async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) ->
     case.require_applicable(isinstance(request.body, dict), "the profile's body is no JSON object")
     _expect_fit(case, name, request)
 
-    breaking = partial(_breaking, request.with_proof(None), schema, _fixed_places(case))
+    places = PlaceSchemas(request.body, schema, _fixed_places(case), closed=_refuses_unknown_members(case))
+    edits = await _breaking_edits(case, request, places)
+    case.require_case(edits, f"no change of a good body breaks {name}")
 
-    async def law(body: Any) -> None:
-        bad = request.with_body(body).with_fresh_key()
+    async def law(edit: Edit) -> None:
+        bad = request.with_body(edit.change(request.body)).with_fresh_key()
         await case.refusal(bad, refusals(case), f"a body that breaks {name}", any_refusal=True)
 
     await explore(
-        case, breaking, law, examples=case.examples // 2, show=partial(_change_in_words, request.body),
-        final_check=lambda: case.reprove_control(request),
-        needs=f"no change of a good body breaks {name}",
+        case, partial(one_of_these, edits), law, examples=len(edits),
+        show=lambda edit: edit.words, final_check=lambda: case.reprove_control(request),
     )  # fmt: skip
+
+
+async def _breaking_edits(case: Case, request: Request, places: PlaceSchemas) -> list[Edit]:
+    """Edits after which the body is against the profile's schema, stored ones if there are any."""
+    seed = case.runtime.settings.seed
+    stored = StoredValues(Edit, places.origin)
+    edits = stored.load(seed)
+    if edits is None:
+        edits = await draw(partial(stored.load_or_generate, seed, partial(draw_edits, places)))
+    name, problem = request.operation.request_schema, case.runtime.validators.problem
+
+    def kind(edit: Edit) -> Hashable:
+        found = places.kind(request.document, edit)
+        if found is None or places.breaks_format(edit):
+            return found
+        return found if problem(name, request.with_body(edit.change(request.body)).document) else None
+
+    return select_edits(edits, kind, case.examples // 2, seed_of(case))
 
 
 def _expect_fit(case: Case, name: str, request: Request) -> None:
@@ -131,11 +149,8 @@ async def nothing_beyond_a_bound_is_accepted(case: Case) -> None:
     schema, name = _schema(case), case.operation.request_schema
     case.need(schema is not None, f"schemas.{name}", "a schema of the body is needed")
     request = await case.arrange()
-    problem = case.runtime.validators.problem
     violations = values_beyond_bounds(request.body, schema, _fixed_places(case), request.scope.values())
-    bounds = [example for example in violations if problem(name, request.with_body(example.body).document)][
-        :_MAX_BOUNDS
-    ]
+    bounds = [example for example in violations if _is_violation(case, request, example)][:_MAX_BOUNDS]
     _expect_fit(case, name, request)
     case.require_case(bounds, f"{name} has no bound that a good body keeps")
     for example in part_by_schema(bounds, case.profile, case.operation):
@@ -148,14 +163,16 @@ async def nothing_beyond_a_bound_is_accepted(case: Case) -> None:
     )  # a code may be used up
 
 
-def _breaking(request: Request, schema: Any, keep: frozenset[str]) -> SearchStrategy[Any]:
-    """Bodies that the schema refuses."""
-    from conformance.checks.support.strategies import breaking_documents
+def _is_violation(case: Case, request: Request, example: BoundViolation) -> bool:
+    if example.bound == "additionalProperties" and not _refuses_unknown_members(case):
+        return False
+    body = request.with_body(example.body).document
+    return example.bound == "format" or bool(case.runtime.validators.problem(request.operation.request_schema, body))
 
-    name = request.operation.request_schema
-    problem = Validators(Schemas({name: schema})).problem
-    documents = breaking_documents(request.body, schema, keep)
-    return documents.filter(lambda body: bool(problem(name, request.with_body(body).document)))
+
+def _refuses_unknown_members(case: Case) -> bool:
+    """Whether what the profile says of unknown members leaves it to the schemas to allow them."""
+    return case.profile.bodies.unknown_members in ("", "refused")
 
 
 @check("IDEM-1")

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from conformance.cli import certificates, doctor, finished_runs, profile_drafts
+from conformance.cli import certificates, contracts, doctor, finished_runs, profile_drafts
 from conformance.cli import gate as gates
 from conformance.cli.observe import observe
 from conformance.cli.options import drop_environment, options_from, run_options, target_options
@@ -322,6 +322,7 @@ def faults(
 
 for command in (
     doctor.doctor,
+    contracts.openapi,
     gates.gate,
     observe,
     *profile_drafts.COMMANDS,

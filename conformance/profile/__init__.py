@@ -7,9 +7,11 @@ from conformance.profile.secrets import resolve_secret
 __all__ = [
     "Profile",
     "behavior",
+    "components",
     "documentation",
     "exclusions",
     "facts",
+    "filled_contract",
     "load_profile",
     "loader",
     "model",

@@ -133,7 +133,7 @@ def _bundle(document: dict[str, Any], target: str, translate: bool) -> dict[str,
     bundle: dict[str, Any] = {"$ref": f"#{target}"}
     open_refs = [target]
     while open_refs:
-        at = _component_pointer(open_refs.pop())
+        at = component_pointer(open_refs.pop())
         if pointer.has(bundle, at) or not pointer.has(document, at):
             continue
         part = pointer.get(document, at)
@@ -142,7 +142,8 @@ def _bundle(document: dict[str, Any], target: str, translate: bool) -> dict[str,
     return bundle
 
 
-def _component_pointer(ref: str) -> str:
+def component_pointer(ref: str) -> str:
+    """The pointer of the definition in a file that `ref` is, or leads into."""
     tokens = pointer.tokens(ref)
     return pointer.join(*tokens[: 3 if tokens[0] == "components" else 2 if tokens[0] in ("schemas", "$defs") else 1])
 

@@ -1,7 +1,6 @@
-"""The contract as a careful user would hand it to a peer: schemas filled in, the idempotency key, and living examples.
+"""The contract as a careful user would hand it to a peer: that of `conformance openapi`, with living examples.
 
-What the interface does not show comes from the reference's own profile and schemas; things to work on are made through
-the control app of the very target, so that each peer's run has fresh ones.
+Things to work on are made through the control app of the very target, so that each peer's run has fresh ones.
 """
 
 from __future__ import annotations
@@ -9,21 +8,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 import secrets
 import tomllib
 import urllib.parse
 import urllib.request
 import uuid
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
-import yaml
-
-from conformance.contract import openapi_document
-from conformance.reference.base import BASE
-from conformance.runner import embedded_reference as embedded
+from conformance.profile.filled_contract import KEY, filled_contract
+from conformance.profile.loader import load_profile
+from conformance.profile.render import Scope, render
 from tests.benchmarks.common import PROFILE
 
 EXAMPLES: Final = 4
@@ -32,7 +28,6 @@ LAST_PAGE: Final = 999_999_999
 """The reference reads integers of up to nine digits."""
 FOUND, UNKNOWN = "FOUND", "UNKNOWN"
 _MISSING: Final = {"error": {"code": "not_found", "message": "Public resource not found"}, "requestId": "req_1"}
-_NAME: Final = re.compile(r"\{([^{}]+)\}")
 
 Things = Callable[[str], Mapping[str, Any]]
 """A fresh thing by its kind, `cart.open`, as the control app tells of it."""
@@ -61,7 +56,7 @@ def made(control_url: str) -> Things:
             "pkce.method": "S256",
             "oauth.code_age_s": "0",
         }
-        http = _filled(fixture["http"], known.__getitem__)
+        http = render(fixture["http"], known)
         url = http["url"].replace("?count=20", "")
         return {**_posted(url, http.get("json")), "verifier": verifier}
 
@@ -75,22 +70,18 @@ def stand_in(kind: str) -> Mapping[str, Any]:
 
 
 def document(base_url: str, things: Things, answers: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """OpenAPI 3.1: `openapi.yaml` with all that the target's owner would add.
+    """What `conformance openapi` writes for the reference, with things that exist in its examples, and one 404.
 
     `answers`: a 200's body by operation, an example of what comes back.
     """
-    told = openapi_document()
-    schemas = yaml.safe_load(
-        (embedded.bundled_profiles() / reference_document()["schemas"]["file"]).read_text(encoding="utf-8")
-    )
-    told["components"]["schemas"].update(schemas["components"]["schemas"])
-    for unused in ("ObjectEnvelope", "ListEnvelope"):
-        del told["components"]["schemas"][unused]
-    _told_apart(told["components"]["schemas"])
-    told["servers"] = [{"url": base_url}]
+    profile = load_profile(PROFILE, base_url=base_url)
+    told = filled_contract(profile, {f"{FOUND}_{number + 1}": partial(_values, things) for number in range(EXAMPLES)})
     for path in told["paths"].values():
         for operation in path.values():
-            _completed(operation, told["components"], things)
+            _bounded(operation)
+            facts = profile.operations.get(operation["operationId"])
+            if facts is not None and facts.unknown:
+                _unknown(operation, facts.unknown, told["components"])
             if answers:
                 _answered(operation, answers)
     return told
@@ -125,21 +116,6 @@ def _called(base_url: str, url: str, method: str, operation: Mapping[str, Any], 
         return json.load(answer)
 
 
-def _told_apart(value: Any) -> None:
-    """Names what is required as a property too, which Specmatic insists on; it means the same."""
-    if isinstance(value, list):
-        for item in value:
-            _told_apart(item)
-    if isinstance(value, dict):
-        if value.get("type") == "object" and isinstance(value.get("required"), list):
-            unnamed = set(value["required"]) - value.setdefault("properties", {}).keys()
-            value["properties"].update({name: {} for name in sorted(unnamed)})
-            if unnamed:
-                value.setdefault("additionalProperties", True)
-        for item in value.values():
-            _told_apart(item)
-
-
 def _answered(operation: dict[str, Any], answers: Mapping[str, Any]) -> None:
     example = {"value": answers[operation["operationId"]]}
     # Specmatic sends one and the same proof, which is good once
@@ -148,78 +124,34 @@ def _answered(operation: dict[str, Any], answers: Mapping[str, Any]) -> None:
     operation["responses"]["200"]["content"]["application/json"]["examples"] = dict.fromkeys(names, example)
 
 
-def _completed(operation: dict[str, Any], components: Mapping[str, Any], things: Things) -> None:
-    given = reference_document()["operations"].get(operation["operationId"], {})
-    parameters = [_bounded(_resolved(parameter, components)) for parameter in operation.get("parameters", [])]
-    if operation["x-idempotency"] == "required":
-        parameters.append(_idempotency_key())
-    bodies = [body for body in (given.get("body"), *given.get("bodies", ())) if body is not None]
-    for number in range(EXAMPLES):
-        value = _values(things)
-        body = bodies[number % len(bodies)] if bodies else None
-        path = {name: _filled(text, value) for name, text in given.get("path", {}).items()}
-        _example(operation, parameters, f"{FOUND}_{number + 1}", path, _filled(body, value))
-    if "unknown" in given:
-        body = _filled(bodies[0], _values(things)) if bodies else None
-        _example(operation, parameters, UNKNOWN, given["unknown"], body)
-        operation["responses"]["404"] = _refusal(operation["responses"]["404"], components)
-    if parameters:
-        operation["parameters"] = parameters
+def _unknown(operation: dict[str, Any], unknown: Mapping[str, str], components: Mapping[str, Any]) -> None:
+    """A call of something that does not exist, and its answer."""
+    for parameter in operation["parameters"]:
+        value = unknown.get(parameter["name"]) if parameter["in"] == "path" else str(uuid.uuid4())
+        parameter["examples"][UNKNOWN] = {"value": value}
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    if content:
+        content["examples"][UNKNOWN] = content["examples"][f"{FOUND}_1"]
+    _, _, group, name = operation["responses"]["404"]["$ref"].split("/")
+    refusal = json.loads(json.dumps(components[group][name]))
+    refusal["content"]["application/json"]["examples"] = {UNKNOWN: {"value": _MISSING}}
+    operation["responses"]["404"] = refusal
 
 
-def _example(operation: dict[str, Any], parameters: list[dict[str, Any]], name: str, path: Any, body: Any) -> None:
-    """One call that belongs together: the same name in every parameter and in the body."""
-    query = reference_document()["search"]["query"]
-    for parameter in parameters:
-        values = {**path, **query} if parameter["in"] != "header" else {parameter["name"]: str(uuid.uuid4())}
-        if parameter["name"] in values:
-            parameter.setdefault("examples", {})[name] = {"value": values[parameter["name"]]}
-    if body is not None:
-        content = operation["requestBody"]["content"]["application/json"]
-        content.setdefault("examples", {})[name] = {"value": body}
+def _bounded(operation: dict[str, Any]) -> None:
+    """What the reference asks of a page's number beyond what its profile can state."""
+    for parameter in operation.get("parameters", []):
+        if parameter["name"] == "page":
+            parameter["schema"]["maximum"] = LAST_PAGE
 
 
-def _refusal(response: Mapping[str, Any], components: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(_resolved(response, components)))
-    found["content"]["application/json"]["examples"] = {UNKNOWN: {"value": _MISSING}}
-    return found
-
-
-def _bounded(parameter: dict[str, Any]) -> dict[str, Any]:
-    """What the reference asks of a search's parameters beyond their types."""
-    rules = BASE.search
-    bounds: dict[str, dict[str, Any]] = {
-        "q": {"pattern": r"\S"},
-        "locale": {"enum": list(rules.locales)},
-        "market": {"enum": list(rules.markets)},
-        "sort": {"enum": list(rules.sorts)},
-        "page": {"minimum": rules.page_base, "maximum": LAST_PAGE},
-        "pageSize": {"minimum": 1, "maximum": rules.page_size_max},
-    }
-    return {**parameter, "schema": {**parameter["schema"], **bounds.get(parameter["name"], {})}}
-
-
-def _idempotency_key() -> dict[str, Any]:
-    key = reference_document()["idempotency"]
-    schema = {"type": "string", "format": key["format"]}
-    return {"name": key["name"], "in": key["carrier"], "required": True, "schema": schema}
-
-
-def _resolved(value: Mapping[str, Any], components: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy, a reference replaced by what it means: each operation has its own examples."""
-    if "$ref" not in value:
-        return dict(value)
-    _, _, group, name = value["$ref"].split("/")
-    return dict(components[group][name])
-
-
-def _values(things: Things) -> Callable[[str], str]:
+def _values(things: Things) -> Scope:
     """What the names in a profile's template mean, for one call."""
     met: dict[str, Mapping[str, Any]] = {}
     states = {"webhook": "active", "order": "eligible", "session": "open", "merchant": "stocked", "oauth": "code"}
     plain = {
+        KEY: str(uuid.uuid4()),
         "unique": secrets.token_hex(8),
-        "oauth.code_age_s": 0,
         **{f"oauth.{name}": value for name, value in reference_document()["oauth"].items()},
     }
 
@@ -233,16 +165,6 @@ def _values(things: Things) -> Callable[[str], str]:
             met[kind] = things(kind)
         return str(met[kind][member])
 
-    return value
-
-
-def _filled(value: Any, known: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return _NAME.sub(lambda found: known(found[1]), value)
-    if isinstance(value, list):
-        return [_filled(item, known) for item in value]
-    if isinstance(value, dict):
-        return {name: _filled(item, known) for name, item in value.items()}
     return value
 
 

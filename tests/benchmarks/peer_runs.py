@@ -130,7 +130,7 @@ class Specmatic:
 
     def run(self, place: Place) -> Told:
         place.prepared()
-        environment = {"ApiKey": place.key, "DPoP": proof(place.base_url)}
+        environment = {"ApiKey": place.key.removeprefix("Bearer "), "DPoP": proof(place.base_url)}
         seconds, code, out = _run(self.command(place.base_url), environment, place.folder)
         files = sorted((place.folder / "junit").glob("*.xml"))
         if not files:

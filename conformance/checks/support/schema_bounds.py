@@ -1,4 +1,7 @@
-"""Values just beyond the bounds of a schema, each in an otherwise valid body: pure functions."""
+"""Values just beyond what a schema allows, each in an otherwise valid body: pure functions.
+
+What schemathesis generates (`schema_breaks`) is not sure to meet each of them; these are.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import jsonschema_rs
+
+from conformance.checks.support.crisp_formats import breaks_format
 from conformance.checks.support.strategies import places
 from conformance.core import json_pointer as pointer
 from conformance.profile.subschema import Root, Schema
@@ -13,6 +19,7 @@ from conformance.profile.subschema import Root, Schema
 _LONGEST: Final = 16 * 1024
 """Maximum length of a generated text. Higher bounds are omitted: such a text may be refused for its size."""
 _MAX_ITEMS: Final = 1000
+_FURTHER: Final = "furtherMember"
 _EXACT: Final = 2**53 - 1
 """Larger integers may be indistinguishable for a JSON parser (RFC 8259 section 6)."""
 
@@ -32,7 +39,7 @@ def values_beyond_bounds(
 ) -> Iterator[BoundViolation]:
     """Bodies with one value just beyond one bound. `keep` names places, `values` fixture values that stay unchanged."""
     root, covered = Root(schema), set()
-    for where in places(body):
+    for where in ("", *places(body)):
         value = pointer.get(body, where)
         if where in keep or value in values or _is_later_item(where):
             continue
@@ -51,10 +58,15 @@ def _is_later_item(where: str) -> bool:
 def _violations(part: Mapping[str, Any], value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, str):
         yield from _of_text(part, value)
+        yield from _of_syntax(part, value)
+    elif isinstance(value, dict) and part.get("additionalProperties") is False:
+        yield "additionalProperties", {**value, _FURTHER: 1}
     elif isinstance(value, list):
         yield from _of_items(part, value)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         yield from _of_number(part)
+        if part.get("type") == "integer" and abs(value) < _EXACT:
+            yield "type", int(value) + 0.5
 
 
 def _of_text(part: Mapping[str, Any], value: str) -> Iterator[tuple[str, Any]]:
@@ -69,6 +81,15 @@ def _of_text(part: Mapping[str, Any], value: str) -> Iterator[tuple[str, Any]]:
         )  # implementations count code points, UTF-16 units or bytes
     if "enum" in part and f"{value}x" not in part["enum"]:
         yield "enum", f"{value}x"
+
+
+def _of_syntax(part: Mapping[str, Any], value: str) -> Iterator[tuple[str, Any]]:
+    """Texts that almost have the syntax."""
+    others = (value.replace("@", "."), f"{value[:-1]}!", f"{value[:-1]}\n", f"{value}!", "x")
+    if "pattern" in part:
+        matching = jsonschema_rs.Draft202012Validator({"pattern": part["pattern"]})
+        yield from (("pattern", other) for other in others if not matching.is_valid(other))
+    yield from (("format", other) for other in others if breaks_format([part], other))
 
 
 def _of_items(part: Mapping[str, Any], value: list[Any]) -> Iterator[tuple[str, Any]]:

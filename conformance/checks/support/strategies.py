@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from conformance.core import json_pointer as pointer
 from conformance.core.key_change import KeyChange
 from conformance.profile.sample import alternatives
-from conformance.profile.subschema import Root, Schema
+from conformance.profile.subschema import Schema
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -55,8 +55,8 @@ class Edit:
 
     where: str
     """The pointer of the changed place; empty: the whole document."""
-    value: JsonValue
-    ascii_only: bool
+    value: JsonValue = None
+    ascii_only: bool = True
     is_removal: bool = False
     """Whether the place is removed."""
 
@@ -68,13 +68,22 @@ class Edit:
         escaped = ", all but ASCII escaped" if self.ascii_only else ""
         return f"{self.where or 'the whole body'} replaced by {json.dumps(self.value, ensure_ascii=False)}{escaped}"
 
+    def change(self, document: JsonValue) -> JsonValue:
+        """A changed copy. Raises KeyError where the document does not have the place."""
+        if self.is_removal:
+            return pointer.remove(document, self.where)
+        return pointer.replace(document, self.where, self.value) if self.where else self.value
+
     def apply(self, document: JsonValue) -> bytes:
         """The changed document as JSON text."""
-        if self.is_removal:
-            result = pointer.remove(document, self.where)
-        else:
-            result = pointer.replace(document, self.where, self.value) if self.where else self.value
-        return json.dumps(result, ensure_ascii=self.ascii_only).encode()
+        return json.dumps(self.change(document), ensure_ascii=self.ascii_only).encode()
+
+
+def one_of_these(values: Sequence[Any]) -> SearchStrategy[Any]:
+    """One of the values."""
+    from hypothesis import strategies as st
+
+    return st.sampled_from(values)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
@@ -89,47 +98,6 @@ def hostile_edits(free: tuple[str, ...]) -> SearchStrategy[Edit]:
         edits += [st.builds(Edit, anywhere, json_values(), plain)] * 2
         edits.append(st.builds(Edit, anywhere, st.none(), plain, st.just(True)))
     return st.one_of(edits)
-
-
-def breaking_documents(body: JsonValue, schema: Schema, keep: frozenset[str]) -> SearchStrategy[JsonValue]:
-    """The body with one place out of bounds, of another type or removed; some may still be valid."""
-    from hypothesis import strategies as st
-
-    free = [where for where in places(body) if where not in keep]
-    if not free:
-        return st.nothing()
-    root = Root(schema)
-
-    @cache
-    def break_place(where: str) -> SearchStrategy[JsonValue]:
-        edges = [
-            value for part in root.subschemas(schema, pointer.tokens(where)) for value in _values_out_of_bounds(part)
-        ]
-        other = st.one_of(st.sampled_from(edges), json_values()) if edges else json_values()
-        return other.map(lambda value: pointer.replace(body, where, value))
-
-    removals = st.sampled_from(free).map(lambda where: pointer.remove(body, where))
-    return st.sampled_from(free).flatmap(break_place) | removals
-
-
-def _values_out_of_bounds(part: Mapping[str, Any]) -> Iterator[JsonValue]:
-    """Values just beyond the bounds of a flattened schema."""
-    if "maxLength" in part:
-        yield "x" * (part["maxLength"] + 1)
-    if part.get("minLength"):
-        yield "x" * (part["minLength"] - 1)
-    if "maximum" in part:
-        yield part["maximum"] + 1
-    if "minimum" in part:
-        yield part["minimum"] - 1
-    if "maxItems" in part:
-        yield ["x"] * (part["maxItems"] + 1)
-    if part.get("minItems"):
-        yield []
-    if "enum" in part:
-        yield "no-value-of-these"
-    if part.get("required") or part.get("properties"):
-        yield {}
 
 
 def meaningful_changes(body: JsonValue, schema: Schema | None, keep: frozenset[str]) -> SearchStrategy[JsonValue]:

@@ -16,10 +16,13 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from conformance.cli import main
 from conformance.core.model import Run
 from conformance.core.outcomes import Outcome
 from conformance.reports import ctrf, har, junit, sarif
+from tests.support.paths import PROFILES
 from tests.support.runs import result, run_of
 
 _SCRIPTS = {
@@ -86,12 +89,17 @@ def test_a_reader_of_npm_accepts_the_file(
     assert done.returncode == 0, done.stderr
 
 
-@pytest.fixture
-def openapi(tmp_path: Path) -> str:
-    """The name of a copy of the OpenAPI document in `tmp_path`."""
-    text = (resources.files("conformance.contract") / "openapi.yaml").read_bytes()
-    (tmp_path / "openapi.yaml").write_bytes(text)
-    return "openapi.yaml"
+@pytest.fixture(params=["contract", "reference", "guides/heron", "guides/kestrel"])
+def openapi(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The name of a file in `tmp_path`: the OpenAPI document, or one with a profile filled in."""
+    file = tmp_path / "openapi.yaml"
+    if request.param == "contract":
+        file.write_bytes((resources.files("conformance.contract") / "openapi.yaml").read_bytes())
+    else:
+        profile = str(PROFILES / f"{request.param}.toml")
+        outcome = CliRunner().invoke(main, ["openapi", "--profile", profile, "-o", str(file)])
+        assert outcome.exit_code == 0, outcome.output
+    return file.name
 
 
 def test_redocly_finds_nothing(validators: Path, openapi: str, tmp_path: Path) -> None:

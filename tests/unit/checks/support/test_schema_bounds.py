@@ -41,9 +41,27 @@ def found(body: Any, schema: Any = SCHEMA, keep: tuple[str, ...] = (), values: t
 def test_each_bound_is_passed_once() -> None:
     """Also behind a reference, and of an array's items at the first; a bound that is too far away is left alone."""
     assert found(BODY) == {
-        "/reason minLength", "/reason maxLength", "/count minimum", "/count exclusiveMaximum", "/kind enum",
-        "/tags minItems", "/tags maxItems", "/tags/0 minLength", "/tags/0 maxLength",
+        "/reason minLength", "/reason maxLength", "/count minimum", "/count exclusiveMaximum", "/count type",
+        "/kind enum", "/tags minItems", "/tags maxItems", "/tags/0 minLength", "/tags/0 maxLength",
     }  # fmt: skip
+
+
+def test_what_looks_almost_right_is_asked() -> None:
+    """A fraction for an integer, a text that misses its pattern or format, a member where none may follow."""
+    schema = {
+        "additionalProperties": False,
+        "properties": {
+            "code": {"type": "string", "pattern": "^[a-z]{2}$"},
+            "id": {"type": "string", "format": "uuid"},
+            "link": {"type": "string", "format": "uri"},
+            "count": {"type": "integer"},
+            "any": {"type": "number"},
+        },
+    }
+    body = {"code": "ab", "id": "6f1c1c5e-3c4b-4f0a-9d55-0a3e5b0c7a11", "link": "https://a", "count": 3, "any": 1}
+    assert found(body, schema) == {" additionalProperties", "/code pattern", "/id format", "/count type"}
+    strict = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
+    assert not any(strict.is_valid(one.body) for one in values_beyond_bounds(body, schema, (), ()))
 
 
 def test_what_some_readers_cannot_tell_is_not_asked() -> None:
