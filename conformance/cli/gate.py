@@ -57,7 +57,7 @@ def gate(
       conformance gate reports/mine-20260102-030405 --tier stable --baseline reports/released
       conformance gate reports/now --policy gate.toml --strict-waivers --depth quick
       conformance gate reports/today --observed --baseline reports/yesterday
-      conformance gate reports/now -q      # the answer; -v: every result of each cause
+      conformance gate reports/now -q      # the answer, in one line; with -v every result of each cause
     """
     from conformance.decisions import gate_report
     from conformance.decisions.gate import ALL, Policy, decide

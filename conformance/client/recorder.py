@@ -93,14 +93,14 @@ class Recorder:
         """Includes a margin beyond the written part of the body: a secret cut in two would not be recognized."""
         margin = self._secrets.margin
         return _Draft(
-            headers=tuple((name, *self._written(name, value, request)) for name, value in headers[:HEADER_COUNT]),
+            headers=tuple((name, *self._header_text(name, value, request)) for name, value in headers[:HEADER_COUNT]),
             body=body[: BODY_LIMIT + margin].decode("utf-8", "backslashreplace"),
             length=len(body),
             margin=margin if truncated or len(body) > BODY_LIMIT + margin else 0,
             truncated=truncated or len(body) > BODY_LIMIT,
         )
 
-    def _written(self, name: str, value: str, request: Request | None) -> tuple[str, bool]:
+    def _header_text(self, name: str, value: str, request: Request | None) -> tuple[str, bool]:
         """What is written of a header's value, and whether it is a placeholder that needs no redaction."""
         lower_name = name.lower()
         if lower_name not in WHOLE_HEADERS or not value.strip():

@@ -31,7 +31,7 @@ def observe_files(files: Sequence[Path], options: TrafficOptions, line: LiveLine
     for path in files:
         with contextlib.nullcontext() if str(path) == STDIN else _open_file(path):
             pass  # a missing file is reported before anything is written
-    traffic = TrafficRun(options, names)
+    traffic = TrafficRun(options, names, is_current=False)
     with interrupts.raise_on_signals():
         problem = _record_all(traffic, files, line)
         interrupts.ignore_first_signal()

@@ -45,7 +45,7 @@ def observe_proxy(
     """Judges what goes through until Ctrl-C, SIGTERM or the end of `duration`: the run, its folder, the exit code."""
     host, port = parse_address(listen)
     seconds = parse_duration(duration) if duration else None
-    traffic = TrafficRun(options, [f"proxy {listen}"])
+    traffic = TrafficRun(options, [f"proxy {listen}"], is_current=True)
     try:
         with interrupts.raise_on_signals():
             problem = asyncio.run(_serve(traffic, host, port, line, seconds, strict=strict))
@@ -101,7 +101,7 @@ class BackgroundProxy:
     """A proxy in a thread of its own, for tests: `base_url` while it listens, `run` after `stop`."""
 
     def __init__(self, options: TrafficOptions, *, strict: bool = False) -> None:
-        self._traffic = TrafficRun(options, ["proxy of the tests"])
+        self._traffic = TrafficRun(options, ["proxy of the tests"], is_current=True)
         self._strict = strict
         self._ready = threading.Event()
         self._problem: Exception | None = None

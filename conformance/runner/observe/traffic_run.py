@@ -73,9 +73,10 @@ class TrafficOptions:
 class TrafficRun:
     """Call `begin`, then `record` for each observation, then `finish`. One thread at a time."""
 
-    def __init__(self, options: TrafficOptions, sources: Sequence[str]) -> None:
-        """Raises ProfileError and ReportDirError."""
+    def __init__(self, options: TrafficOptions, sources: Sequence[str], *, is_current: bool) -> None:
+        """`is_current`: the traffic is of today, as the profile is. Raises ProfileError and ReportDirError."""
         self.options = options
+        self._is_current = is_current
         self.profile: Profile = load_profile(
             options.profile, base_url=options.base_url or None, variables=options.variables
         )
@@ -139,7 +140,7 @@ class TrafficRun:
             further_members=profile.answers.further_members,
             waivers=tuple(profile.waivers),
             observed=TrafficSource(self._sources, self.options.bodies),
-            laws=replace(law_facts(profile, contract), clock_s=_CLOCK_S),
+            laws=replace(law_facts(profile, contract), clock_s=_CLOCK_S, is_current=self._is_current),
         )
 
     def record(self, observation: Observation, source: int = 0) -> Exchange | None:

@@ -48,7 +48,7 @@ LINES: list[Line] = [
         end=END,
         waivers=(Waiver("AUTH-1", "r", "o", "i", "2030-01-01"),),
         shard=Shard(1, 2, 5, "-k a"),
-        observed=TrafficSource(("HAR a.har",), "shape", {"is_current": True}),
+        observed=TrafficSource(("HAR a.har",), "shape"),
     ),
     ResourceCreated("cart", "open", ("1", "2")),
     ResourceRemoved("cart", ("1",), "409"),
