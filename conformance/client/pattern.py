@@ -12,8 +12,8 @@ import random
 import string
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from re import _constants as kinds  # type: ignore[attr-defined] # no public parser: see above
-from re import _parser as parser  # type: ignore[attr-defined] # no public parser: see above
+from re import _constants as kinds  # type: ignore[attr-defined,unused-ignore] # no public parser: see above
+from re import _parser as parser  # type: ignore[attr-defined,unused-ignore] # no public parser: see above
 from typing import Any, Final, Literal
 
 _WORD = string.ascii_letters + string.digits

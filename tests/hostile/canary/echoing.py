@@ -26,7 +26,15 @@ ODD = "/+=&\"<~'%7A"
 """Behind every ticket and token, so that no two encodings spell it alike."""
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 _LONG = 16
+_PART = 8
+"""A text that has this many characters in a row of a key is derived from it."""
 _ARRIVED_S = 1.0
+
+
+def _have_a_part_in_common(credential: str, key: str) -> bool:
+    """Whether a few characters in a row of the key are in the credential, in any case."""
+    credential, key = credential.lower(), key.lower()
+    return any(key[at : at + _PART] in credential for at in range(len(key) - _PART + 1))
 
 
 @dataclass
@@ -58,8 +66,11 @@ class Echo:
         return answer if self.manner == "silent" else self._echoing(asked, answer, secrets)
 
     def _authorization(self, asked: Message) -> Iterator[tuple[str, str]]:
+        """The profile's keys, what is derived from one, and tokens: a key that a check makes up is no secret."""
         for value in asked.all("Authorization"):
-            yield "authorization", value.removeprefix("Bearer ")
+            credential = value.removeprefix("Bearer ")
+            if credential in self.seen or any(_have_a_part_in_common(credential, key) for key in self.keys):
+                yield "authorization", credential
 
     def _proofs(self, asked: Message) -> Iterator[tuple[str, str]]:
         for value in asked.all("DPoP"):

@@ -129,8 +129,9 @@ def test_a_target_that_dies_ends_the_run_soon_and_without_a_verdict(tmp_path: Pa
         os.kill(reference, signal.SIGKILL)
         started = time.monotonic()
         code, out, _ = ended(process)
+        took = time.monotonic() - started
     run = run_json(desk.place / "out")
-    assert time.monotonic() - started < 20
+    assert took < 40, "a whole run takes minutes where each of the rest is waited for"
     assert (code, run["verdict"], run["complete"]) == (3, "incomplete", False), out
     assert "failed" not in checks(run).values()
     assert "stopped answering" in out

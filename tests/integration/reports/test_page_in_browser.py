@@ -91,7 +91,7 @@ def test_filters_narrow_the_results_and_are_in_the_address(browser: Browser) -> 
     browser.run("document.querySelector('.chip.o-warned input').click()")
     assert browser.visible_rows() == 5
     browser.run("document.querySelector('.chip.o-failed input').click()")
-    assert browser.visible_rows() == 11
+    assert browser.visible_rows() == 10, "the failure that is waived is not among the failed"
     pick = (
         "const field = document.querySelector(arguments[0]); field.value = arguments[1];"
         "field.dispatchEvent(new Event('input', {bubbles: true}))"

@@ -46,6 +46,7 @@ def test_evidence_changes_no_judgement(name: str, tmp_path: Path) -> None:
     assert _told(kept) == _told(let_go)
     assert kept.verdict is let_go.verdict
     assert kept.counts == let_go.counts
-    assert abs(kept.traffic.requests - let_go.traffic.requests) <= 3, "retries and recoveries apart"
+    fewer, more = sorted((kept.traffic.requests, let_go.traffic.requests))
+    assert more - fewer <= 0.03 * more, "checks share the controls that are proven when they begin: that is a race"
     assert any(exchange.response.body for exchange in kept.exchanges)
     assert not any(exchange.response.body or exchange.request.headers for exchange in let_go.exchanges)
