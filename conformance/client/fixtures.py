@@ -60,8 +60,11 @@ class Fixtures:
         spend: Callable[[str, int], None] | None = None,
         *,
         call: Call | None = None,
+        check_limits: Callable[[], None] = lambda: None,
     ) -> None:
         self._call = call
+        self._check_limits = check_limits
+        """Raises where the run may send nothing more: a fixture would be made for nothing."""
         self._ledger = ledger
         self._profile = profile
         self._spend = spend
@@ -147,6 +150,7 @@ class Fixtures:
             self._ledger.note_provided(fixture, values)
 
     async def _provide(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
+        self._check_limits()
         creates = not fixture.values and (fixture.http is None or fixture.http.method != "GET")
         if self._profile.limits.read_only and creates:
             raise NotSent(f"the run is read-only, and {_key(fixture)} creates a resource")

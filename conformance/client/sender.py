@@ -274,6 +274,10 @@ class Sender:
     def _check_budget(self, request: Request) -> None:
         if self._limits.read_only and (request.method or request.operation.method) != "GET":
             raise NotSent(f"the run is read-only, and {request.operation.id} may change state")
+        self.check_limits()
+
+    def check_limits(self) -> None:
+        """Raises BudgetExhausted where the run may send nothing more, and TargetSilent where nobody answers."""
         if self.requests >= self._limits.max_requests:
             self.limit_reached = f"max_requests = {self._limits.max_requests}"
         if self._silent_count >= _DEAD_AFTER:

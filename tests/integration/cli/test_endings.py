@@ -131,7 +131,7 @@ def test_a_target_that_dies_ends_the_run_soon_and_without_a_verdict(tmp_path: Pa
         code, out, _ = ended(process)
         took = time.monotonic() - started
     run = run_json(desk.place / "out")
-    assert took < 40, "a whole run takes minutes where each of the rest is waited for"
+    assert took < 15, "nothing more is sent, and no fixture is made"
     assert (code, run["verdict"], run["complete"]) == (3, "incomplete", False), out
     assert "failed" not in checks(run).values()
     assert "stopped answering" in out
