@@ -8,6 +8,7 @@ from conformance.checks.support.authorization import credentials_without_scope
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.contract import Operation
+from conformance.core.messages import join_values
 from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
 from conformance.profile.resources import OperationFacts
@@ -75,5 +76,7 @@ async def defects_of_different_rows_have_different_statuses(case: Case) -> None:
     await case.control(request)
     if len({answer.status for answer in answers}) == 1:
         raise case.violation(
-            "defects of different kinds have one status", *answers, expected=f"one for each of {list(defective)}"
+            "defects of different kinds have one status",
+            *answers,
+            expected=f"one status for each of: {join_values(defective)}",
         )

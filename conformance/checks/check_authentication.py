@@ -12,7 +12,9 @@ from conformance.checks.support.authorization import INACTIVE, cases, has_catego
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.contract import Operation
+from conformance.core.key_change import KeyChange
 from conformance.profile.model import Profile
 
 _ANY_CASE = re.compile(r"[0-9a-fA-F-]+")
@@ -29,56 +31,61 @@ _KEY_NAMES = (
     "Authorization",
 )
 
-Change = Callable[[str], str]
 
-
-def _with_one_change(key: str) -> str:
+def _one_change(key: str) -> KeyChange:
     middle = len(key) // 2
-    replacement = next(c for c in "7aB" if c != key[middle])
-    return key[:middle] + replacement + key[middle + 1 :]
+    return KeyChange("replace", middle, next(c for c in "7aB" if c != key[middle]))
 
 
 def _random(key: str) -> str:
     return "".join(secrets.choice(string.ascii_letters + string.digits) for _ in key)
 
 
-NEAR_MISSES: Mapping[str, Change] = {
-    "random-key": _random,
-    "one-character-changed": _with_one_change,
-    "truncated": lambda key: key[: -max(1, len(key) // 4)],
-    "extended": lambda key: key + "x1",
-    "case-flipped": str.swapcase,
+NEAR_MISSES: Mapping[str, Callable[[str], KeyChange]] = {
+    "one-character-changed": _one_change,
+    "truncated": lambda key: KeyChange("drop", max(1, len(key) // 4)),
+    "extended": lambda _: KeyChange("append", text="x1"),
+    "case-flipped": lambda _: KeyChange("swapcase"),
 }
+_WITHOUT_KEY = {"absent": "no Authorization header", "empty": "an empty Authorization header"}
 
 
-def _defects(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, ...] | Change]:
+def _defects(profile: Profile, operation: Operation) -> Mapping[str, str]:
     """An absent and an empty header, near misses of the key, and the bare scheme where the profile's format has one."""
-    scheme = profile.authorization.header("").strip()
-    bare: dict[str, tuple[str, ...] | Change] = {"absent": (), "empty": ("",)}
-    if scheme:
-        bare["scheme-only"] = (scheme,)
-    return {**bare, **NEAR_MISSES}
+    bare = [*_WITHOUT_KEY, *(["scheme-only"] if profile.authorization.header("").strip() else []), "random-key"]
+    return {name: name for name in [*bare, *NEAR_MISSES]}
 
 
 @check("AUTH-1", cases=_defects)
-async def a_defective_credential_is_answered_401(case: Case, defect: tuple[str, ...] | Change) -> None:
+async def a_defective_credential_is_answered_401(case: Case, defect: str) -> None:
     """A request that differs from a good one only in its credential is answered 401."""
-    values = _near_miss(case, defect) if callable(defect) else defect
-    await case.shared_negative(lambda request: request.with_authorization(*values), {401}, "a defective credential")
+    credential = case.runtime.arranger.credential_for(case.operation).name
+    change, purpose = _defect(case, credential, defect)
+    message = f"{case.operation.id} with a defective credential was not answered 401"
+    await case.shared_negative(change, {401}, purpose, message=message)
 
 
-def _near_miss(case: Case, defect: Change) -> tuple[str, ...]:
-    """The header of a defective key; none where the profile's keys include it, or it may mean the same."""
-    arranger = case.runtime.arranger
-    key = arranger.key_of(arranger.credential_for(case.operation).name)
-    wrong = defect(key)
-    if defect is str.swapcase and (_ANY_CASE.fullmatch(key) or wrong == key):
-        case.note("the key means the same in either case")
-    elif wrong in arranger.keys:
-        case.note("it would be the key of another credential")
-    else:
-        return (case.profile.authorization.header(wrong),)
-    return ()
+def _defect(case: Case, credential: str, defect: str) -> tuple[Callable[[Request], Request], str]:
+    """How a credential's request gets a defective one, and in words; none is sent where a change changes nothing."""
+    arranger, header = case.runtime.arranger, case.profile.authorization.header
+    key = arranger.key_of(credential)
+    if defect in NEAR_MISSES:
+        change = NEAR_MISSES[defect](key)
+        wrong = change.apply(key)
+        if defect == "case-flipped" and (_ANY_CASE.fullmatch(key) or wrong == key):
+            case.note("the key means the same in either case")
+        elif wrong in arranger.keys:
+            case.note("it would be the key of another credential")
+        else:
+            return lambda request: arranger.with_changed_key(request, change), f"the key {credential!r}, {change.words}"
+    if defect == "random-key" and (wrong := header(_random(key))) not in map(header, arranger.keys):
+        return lambda request: request.with_made_up_authorization(wrong), "a random key of the same length"
+    if defect == "empty":
+        return lambda request: request.with_authorization(""), _WITHOUT_KEY["empty"]
+    if defect == "scheme-only":
+        scheme = header("").strip()
+        return lambda request: request.with_made_up_authorization(scheme), "the scheme without a key"
+    return Request.with_authorization, _WITHOUT_KEY["absent"]
 
 
 _GATEWAY_HEADERS = (
@@ -119,39 +126,50 @@ _SPELLINGS: Mapping[str, Callable[[str], str]] = {
 @check("AUTH-1")
 async def another_spelling_of_the_path_opens_no_way_around_authentication(case: Case) -> None:
     """Other spellings of the operation's path do not succeed without a credential."""
-    request = await case.arrange()
-    for name, spell in _SPELLINGS.items():
-        other_operation = replace(case.operation, path=spell(case.operation.path))
-        # with a `raw_path` the request is no operation of the interface, and the invariants do not judge its answer
-        detour = replace(request.with_authorization(), operation=other_operation, raw_path={"": name})
-        answer = await case.send_with_retry(detour.with_fresh_key(), f"the path with {name}, no credential", request)
-        if answer.ok and isinstance(answer.data, dict):
-            raise case.violation(f"the path with {name} led past authentication", answer, expected="401 or 404")
-    await case.reprove_control(request)
+
+    async def refuse(request: Request) -> Answer:
+        for name, spell in _SPELLINGS.items():
+            operation = replace(case.operation, path=spell(case.operation.path))
+            # with a `raw_path` the request is no operation of the interface: the invariants do not judge its answer
+            detour = replace(request.with_authorization(), operation=operation, raw_path={"": name})
+            purpose = f"the path with {name}, no credential"
+            answer = await case.send_with_retry(detour.with_fresh_key(), purpose, request)
+            if answer.ok and isinstance(answer.data, dict):
+                raise case.violation(f"the path with {name} led past authentication", answer, expected="401 or 404")
+        return answer
+
+    await case.share_control(refuse, "another spelling of the path")
 
 
-def _in_query(request: Request, key: str) -> Request:
+def _in_query(request: Request, key: str, _name: str) -> Request:
     return request.with_query(**dict.fromkeys(_KEY_NAMES, key))
 
 
-def _in_cookie(request: Request, key: str) -> Request:
-    return request.with_header("Cookie", "; ".join(f"{name}={key}" for name in _KEY_NAMES))
+def _in_cookie(request: Request, key: str, name: str) -> Request:
+    texts = (key, f"«credential:{name}»")
+    cookies, evidence = ("; ".join(f"{member}={text}" for member in _KEY_NAMES) for text in texts)
+    return request.with_header("Cookie", cookies, evidence=evidence)
 
 
-def _in_other_header(request: Request, key: str) -> Request:
-    for name in ("X-Api-Key", "X-Auth-Token", "Api-Key", "X-Authorization"):
-        request = request.with_header(name, key)
+def _in_other_header(request: Request, key: str, _name: str) -> Request:
+    for header in ("X-Api-Key", "X-Auth-Token", "Api-Key", "X-Authorization"):
+        request = request.with_header(header, key)
     return request
 
 
+_Move = Callable[[Request, str, str], Request]
+"""Takes a request without Authorization, a key and its credential's name."""
+
+
 @check("AUTH-2", cases={"query": _in_query, "cookie": _in_cookie, "other-header": _in_other_header})
-async def a_key_outside_authorization_counts_for_nothing(case: Case, move: Callable[[Request, str], Request]) -> None:
+async def a_key_outside_authorization_counts_for_nothing(case: Case, move: _Move) -> None:
     """The good key, sent anywhere but in the Authorization header, does not authenticate."""
 
-    def moved(request: Request) -> Request:
-        return move(request.with_authorization(), case.runtime.arranger.key_of(request.credential))
+    def without_header(request: Request) -> Request:
+        key = case.runtime.arranger.key_of(request.credential)
+        return move(request.with_authorization(), key, request.credential)
 
-    await case.shared_negative(moved, {400, 401, 403}, "the key outside Authorization", any_refusal=True)
+    await case.shared_negative(without_header, {400, 401, 403}, "the key outside Authorization", any_refusal=True)
 
 
 @check("AUTH-3", on="api-key")

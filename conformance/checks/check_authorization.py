@@ -38,8 +38,9 @@ def _other_cases(stated: Authorization) -> Mapping[str, str]:
 
 
 def _with_form(case: Case, request: Request, form: str) -> Request:
-    key = case.runtime.arranger.key_of(request.credential)
-    return request.with_authorization(form.replace("{key}", key), credential=request.credential)
+    key, name = case.runtime.arranger.key_of(request.credential), request.credential
+    value, evidence = (form.replace("{key}", text) for text in (key, f"«credential:{name}»"))
+    return request.with_authorization(value, credential=name, evidence=(evidence,))
 
 
 async def _expect_accepted(case: Case, forms: Mapping[str, str], fact: str) -> None:
@@ -72,7 +73,7 @@ async def _expect_refused(case: Case, forms: Mapping[str, str], fact: str) -> No
 async def _send_unknown_key(case: Case, form: str) -> Answer:
     request = await case.arrange()
     header = form.replace("{key}", _UNKNOWN_KEY)
-    return await case.send(request.with_authorization(header), "an unknown key in that form")
+    return await case.send(request.with_made_up_authorization(header), "an unknown key in that form")
 
 
 @check("AUTH-5", on="api-key")
@@ -121,14 +122,14 @@ async def a_public_operation_treats_a_bad_credential_as_stated(case: Case) -> No
     case.need(stated.public, "authorization.public", "what public operations do with a bad credential is needed")
     if stated.public == "checked":
         await case.shared_negative(
-            lambda request: request.with_authorization(stated.header(_UNKNOWN_KEY)),
+            lambda request: request.with_made_up_authorization(stated.header(_UNKNOWN_KEY)),
             {401},
             "the header of an unknown key",
         )
         return
     for name, header in _ignored_headers(case):
         request = await case.arrange()
-        answer = await case.send_with_retry(request.with_authorization(header), name, request)
+        answer = await case.send_with_retry(request.with_made_up_authorization(header), name, request)
         if not answer.ok:
             message = f"a public operation refused {name} in the Authorization header, which it ignores as stated"
             raise case.violation(message, answer, expected="200")

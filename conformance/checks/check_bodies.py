@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.case_sampling import alternate_cases
 from conformance.checks.support.invalid_bodies import Change, contract_breaks, refusals
 from conformance.checks.support.registry import check
 from conformance.client.request import Request
@@ -34,7 +35,7 @@ NOT_JSON: Mapping[str, Change] = {
 }
 
 
-@check("BODY-2", cases=NOT_JSON)
+@check("BODY-2", cases=alternate_cases(NOT_JSON))
 async def a_body_that_is_no_json_is_answered_400(case: Case, change: Change) -> None:
     """A required body must be JSON."""
     await case.shared_negative(change, refusals(case), "a body that is no JSON", any_refusal=True)
@@ -66,7 +67,7 @@ async def a_form_is_answered_400(case: Case) -> None:
     await case.negative(request, form, refusals(case), "a form", any_refusal=True, level=level)
 
 
-@check("BODY-3", cases={"array": [], "string": "text", "number": 7, "null": None})
+@check("BODY-3", cases=alternate_cases({"array": [], "string": "text", "number": 7, "null": None}))
 async def a_body_that_is_no_object_is_answered_400(case: Case, value: Any) -> None:
     """All request bodies are objects; binding where the profile's schema says so."""
     body = json.dumps(value).encode()
@@ -90,13 +91,15 @@ async def a_body_that_breaks_its_schema_is_answered_400(case: Case, schema_break
     assert schema_break is not None
     where, change = schema_break
 
-    def broken(request: Request) -> Request:
+    def break_schema(request: Request) -> Request:
         bad = change(request)
         if not case.runtime.validators.problem(schema, bad.document):
             case.require_case(False, f"{schema} allows that change of {where}")
         return bad
 
-    await case.shared_negative(broken, refusals(case), f"a body that breaks {schema} at {where}", any_refusal=True)
+    await case.shared_negative(
+        break_schema, refusals(case), f"a body that breaks {schema} at {where}", any_refusal=True
+    )
 
 
 _MEDIA_TYPES = {

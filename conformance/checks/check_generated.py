@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.case_sampling import part_by_schema
 from conformance.checks.support.invalid_bodies import refusals
 from conformance.checks.support.properties import explore
 from conformance.checks.support.registry import check
@@ -20,6 +21,8 @@ from conformance.checks.support.schema_bounds import values_beyond_bounds
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request, is_well_formed
+from conformance.core.key_change import KeyChange
+from conformance.core.strict_json import ABSENT, differences
 from conformance.judge.validators import Validators
 from conformance.profile.model import Schemas
 
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 _MAX_BOUNDS = 60
+_MAX_CHANGES = 20
+"""Maximum number of changed places that a message tells."""
 _KEY_ATTEMPTS = 50
 """Keys generated to find one with a well-formed neighbour."""
 _BASE64 = re.compile("[A-Za-z0-9+/]+")
@@ -69,7 +74,7 @@ async def odd_but_harmless_company_changes_no_status(case: Case) -> None:
             oversize=False,
         )
 
-    await explore(case, extra_inputs, law, examples=case.examples // 2)
+    await explore(case, extra_inputs, law, examples=case.examples // 4, show=_company_in_words)
 
 
 @check("BODY-5")
@@ -87,8 +92,8 @@ async def no_generated_body_breaks_the_answer(case: Case) -> None:
         expect_survival(case, "a generated body", answer, oversize=False)
 
     await explore(
-        case, partial(hostile_edits, free), law, examples=case.examples,
-        show=lambda edit: repr(edit.apply(request.document)),
+        case, partial(hostile_edits, free), law, examples=case.examples // 2,
+        show=lambda edit: edit.words,
     )  # fmt: skip
 
 
@@ -108,7 +113,8 @@ async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) ->
         await case.refusal(bad, refusals(case), f"a body that breaks {name}", any_refusal=True)
 
     await explore(
-        case, breaking, law, examples=case.examples, show=_as_json, final_check=lambda: case.reprove_control(request),
+        case, breaking, law, examples=case.examples // 2, show=partial(_change_in_words, request.body),
+        final_check=lambda: case.reprove_control(request),
         needs=f"no change of a good body breaks {name}",
     )  # fmt: skip
 
@@ -132,7 +138,7 @@ async def nothing_beyond_a_bound_is_accepted(case: Case) -> None:
     ]
     _expect_fit(case, name, request)
     case.require_case(bounds, f"{name} has no bound that a good body keeps")
-    for example in bounds:
+    for example in part_by_schema(bounds, case.profile, case.operation):
         bad = request.with_body(example.body).with_fresh_key()
         await case.refusal(
             bad, refusals(case), f"a body beyond {example.bound} of {name} at {example.where}", any_refusal=True
@@ -168,7 +174,8 @@ async def a_generated_call_is_repeated_alike(case: Case) -> None:
 
     await explore(
         case, partial(fitting_documents, sample.body, _schema(case), _fixed_places(case)), law,
-        examples=case.examples // _FIXTURE_SHARE, show=_as_json, needs="the body has no member that may vary",
+        examples=case.examples // _FIXTURE_SHARE, show=partial(_change_in_words, sample.body),
+        needs="the body has no member that may vary",
     )  # fmt: skip
 
 
@@ -197,7 +204,8 @@ async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> N
 
     await explore(
         case, partial(meaningful_changes, sample.body, _schema(case), _fixed_places(case)), law,
-        examples=case.examples // _FIXTURE_SHARE, show=_as_json, needs="the body has no member that may vary",
+        examples=case.examples // _FIXTURE_SHARE, show=partial(_change_in_words, sample.body),
+        needs="the body has no member that may vary",
     )  # fmt: skip
 
 
@@ -226,26 +234,25 @@ def _replace_values(value: Any, substitutions: dict[str, str]) -> Any:
 @check("AUTH-1")
 async def no_neighbour_of_a_key_is_accepted(case: Case) -> None:
     """A key with any small change is not accepted."""
-    from conformance.checks.support.strategies import apply_edit, key_edits
+    from conformance.checks.support.strategies import key_changes
 
     request = await case.arrange()
     arranger = case.runtime.arranger
     key = arranger.key_of(request.credential)
 
-    async def law(edit: tuple[str, int, str]) -> None:
-        other = apply_edit(key, edit)
+    async def law(change: KeyChange) -> None:
+        other = change.apply(key)
         if any(_spelled_alike(other, existing_key) for existing_key in arranger.keys):
             return
-        bad = request.with_authorization(case.profile.authorization.header(other)).with_fresh_key()
-        await case.refusal(bad, {401}, "a neighbour of the key")
+        bad = arranger.with_changed_key(request, change).with_fresh_key()
+        message = f"{case.operation.id} with a neighbour of the key was not answered 401"
+        await case.refusal(bad, {401}, f"the key {request.credential!r}, {change.words}", message=message)
 
     await explore(
-        case,
-        partial(key_edits, len(key)),
-        law,
-        examples=case.examples,
+        case, partial(key_changes, len(key)), law, examples=case.examples // 2,
+        show=lambda change: f"the key {request.credential!r}, {change.words}",
         final_check=lambda: case.reprove_control(request),
-    )
+    )  # fmt: skip
 
 
 def _spelled_alike(first: str, second: str) -> bool:
@@ -279,7 +286,10 @@ async def a_generated_id_names_nothing(case: Case) -> None:
             raise case.violation("a generated id was answered 200", answer, expected="404")
 
     ids = partial(unknown_ids, request.path[name])
-    await explore(case, ids, law, examples=case.examples, final_check=lambda: case.reprove_control(request))
+    await explore(
+        case, ids, law, examples=case.examples // 2, show=lambda text: f"the id {_as_json(text)}",
+        final_check=lambda: case.reprove_control(request),
+    )  # fmt: skip
 
 
 @check("SRCH-3", cases={"page": "page", "pageSize": "pageSize"})
@@ -292,7 +302,10 @@ async def a_generated_text_is_no_integer(case: Case, name: str) -> None:
     async def law(text: str) -> None:
         await case.refusal(request.with_query(**{name: text}), {400}, f"{name} that is no integer", any_refusal=True)
 
-    await explore(case, no_integers, law, examples=case.examples, final_check=lambda: case.reprove_control(request))
+    await explore(
+        case, no_integers, law, examples=case.examples, show=lambda text: f"{name} {_as_json(text)}",
+        final_check=lambda: case.reprove_control(request),
+    )  # fmt: skip
 
 
 @check("SRCH-7")
@@ -308,7 +321,7 @@ async def a_generated_search_is_answered(case: Case) -> None:
         expect_survival(case, "a generated search", answer, oversize=False)
         outcomes.append(answer.ok)
 
-    await explore(case, search_words, law, examples=case.examples)
+    await explore(case, search_words, law, examples=case.examples, show=lambda text: f"q {_as_json(text)}")
     case.note(f"{sum(outcomes)} of {len(outcomes)} generated searches were answered 200")
 
 
@@ -339,9 +352,30 @@ async def keys_that_differ_are_different_calls(case: Case, position: int | None)
         await law(position)
         case.require_case(case.answers, f"no key of the stated format has another {where} character")
     else:
-        await explore(case, positions, law, examples=case.examples // 2)
+        await explore(
+            case,
+            positions,
+            law,
+            examples=case.examples // 2,
+            show=lambda at: f"another character at place {at + 1} of the key",
+        )
         case.require_case(case.answers, "no key of the stated format has a neighbour")
 
 
 def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _change_in_words(good: Any, body: Any) -> str:
+    """The places where a generated body differs from a good one: `/reason is 5`."""
+    found = [
+        f"{place or 'the body'} is {'absent' if value is ABSENT else _as_json(value)}"
+        for place, _, value in differences(good, body, _MAX_CHANGES)
+    ]
+    return " and ".join(found) or "the good body"
+
+
+def _company_in_words(inputs: tuple[dict[str, str], dict[str, str]]) -> str:
+    headers, query = (", ".join(f"{name} = {_as_json(text)}" for name, text in pairs.items()) for pairs in inputs)
+    parts = [*([f"the headers {headers}"] if headers else []), *([f"the parameters {query}"] if query else [])]
+    return "; ".join(parts) or "nothing more"

@@ -51,7 +51,7 @@ def _no_credential(case: Case, request: Request) -> Request:
 
 
 def _bad_credential(case: Case, request: Request) -> Request:
-    return request.with_authorization(case.profile.authorization.header("no-key-of-anyone-0000"))
+    return request.with_made_up_authorization(case.profile.authorization.header("no-key-of-anyone-0000"))
 
 
 def _scopeless_credential(case: Case, request: Request) -> Request:

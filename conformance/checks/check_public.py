@@ -52,7 +52,7 @@ async def no_query_parameter_asks_for_a_credential(case: Case, parameters: Mappi
 async def a_bogus_credential_on_a_public_operation_is_recorded(case: Case) -> None:
     """The answer of a public operation to a malformed Authorization is recorded; only a 5xx fails."""
     request = await case.arrange()
-    bogus = request.with_authorization("Bearer not-a-key-of-anyone").with_fresh_key()
+    bogus = request.with_made_up_authorization("Bearer not-a-key-of-anyone").with_fresh_key()
     answer = await case.send_with_retry(bogus, "bogus Authorization", request)
     case.note(f"a bogus Authorization is answered {answer.summary}")
     if answer.status is None or answer.status >= 500:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from itertools import pairwise
-from typing import Any
+from collections.abc import Mapping
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
@@ -12,6 +10,7 @@ from conformance.checks.support.search_pages import (
     cursor_of,
     cursor_sizes,
     first_page,
+    is_ordered,
     item_ids,
     items_of,
     page_sizes,
@@ -24,6 +23,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
+from conformance.core.messages import join_values
 from conformance.profile.model import Profile
 
 _MOST_PAGES = 40
@@ -104,7 +104,7 @@ async def all_pages_together_hold_every_item_once(case: Case) -> None:
             whole[-1],
             *pages[-1:],
             expected=f"{len(set(ids))} items, each once",
-            observed=f"{len(found)} items; only in one reading: {missing}; twice: {repeated}",
+            observed=f"{len(found)} items; only in one reading: {join_values(missing)}; twice: {join_values(repeated)}",
         )
 
 
@@ -136,7 +136,7 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, name: str) 
             whole[0],
             *pages[-1:],
             expected=f"{len(expected)} items",
-            observed=f"without {sorted(missing_ids)[:5]}",
+            observed=f"without {join_values(sorted(missing_ids), 5)}",
         )
 
 
@@ -220,8 +220,8 @@ async def _expect_same_page_again(case: Case, request: Request, size: int, pages
             "a cursor that is used again leads to another page",
             pages[1],
             repeat,
-            expected=str(item_ids(case, pages[1])[:5]),
-            observed=str(item_ids(case, repeat)[:5]),
+            expected=join_values(item_ids(case, pages[1]), 5),
+            observed=join_values(item_ids(case, repeat), 5),
         )
 
 
@@ -243,30 +243,9 @@ async def items_come_in_the_stated_order(case: Case, sort: str) -> None:
         raise Inconclusive(f"no two items differ at {order.by}", *filled[:1])
     if order.order == "descending":
         values.reverse()
-    if not any(_is_ordered(values, key) for key in _COLLATIONS):
+    if not is_ordered(values):
         message = f"items sorted by {sort} are not {order.order} at {order.by}"
-        raise case.violation(message, *filled, expected=f"{order.order} values", observed=str(values[:12]))
+        raise case.violation(message, *filled, expected=f"{order.order} values", observed=join_values(values))
 
 
 _ORDERED_PAGES = 3
-
-
-def _number(value: Any) -> float:
-    """A number, also as text; raises ValueError for any other text."""
-    return float(value)
-
-
-def _letters(value: Any) -> str:
-    return "".join(character for character in str(value).casefold() if character.isalnum())
-
-
-_COLLATIONS: tuple[Callable[[Any], Any], ...] = (_number, str, lambda value: str(value).casefold(), _letters)
-"""The interface names no collation: an order is as stated if it is one of these."""
-
-
-def _is_ordered(values: list[Any], key: Callable[[Any], Any]) -> bool:
-    try:
-        keys = [key(value) for value in values]
-    except (TypeError, ValueError):
-        return False
-    return all(first <= second for first, second in pairwise(keys))

@@ -14,6 +14,7 @@ from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
+from conformance.core.messages import join_values
 from conformance.profile.model import Credential
 from conformance.profile.render import placeholders
 from conformance.profile.resources import foreign_states
@@ -30,7 +31,9 @@ def _other_key(case: Case, *operations: str) -> str:
         return candidate.active and candidate.installation != home and scopes <= candidate.scopes
 
     found = [name for name, candidate in case.profile.credentials.items() if suits(candidate)]
-    case.need_credential(found, f"an active key of a second installation with {sorted(scopes)} is needed", suits)
+    case.need_credential(
+        found, f"an active key of a second installation with {join_values(sorted(scopes))} is needed", suits
+    )
     return found[0]
 
 

@@ -131,9 +131,10 @@ async def _judge(case: Case, question: str) -> None:
     text, violation = result.walks.violations[question, case.operation.id]
     if result.exploration.violations == 1:
         raise Inconclusive("a walk violated a law once, and not when it was repeated", *violation.answers)
-    raise case.violation(
-        f"{violation.message}; the shortest walk: {text}", *violation.answers, expected=violation.expected
-    )
+    message = f"{violation.message}; the shortest walk: {text}"
+    failure = case.violation(message, *violation.answers, expected=violation.expected, observed=violation.observed)
+    failure.identity = violation.identity
+    raise failure
 
 
 @check("CONF-1", on="api-key idempotent path", chain=True)

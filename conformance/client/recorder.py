@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from conformance.client.redaction.secrets import WHOLE_HEADERS, Secrets, is_secret_name, without_tail
+from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core.model import Exchange, Finding, Message
 from conformance.journal.journal import Journal
@@ -47,7 +48,7 @@ class Recorder:
         url, request, response = "", _EMPTY_DRAFT, _EMPTY_DRAFT
         if self._journal.evidence:
             url = answer.url
-            request = self._draft_message(answer.sent_headers, answer.sent_body, answer.request.credential)
+            request = self._draft_message(answer.sent_headers, answer.sent_body, answer.request)
             response = self._draft_message(_redact_headers(answer.headers), answer.body, truncated=answer.truncated)
         plain_texts = [url, *(finding.message for finding in findings)]
         clean = self._secrets.cleaner([*filter(None, plain_texts), *request.texts(), *response.texts()])
@@ -79,15 +80,16 @@ class Recorder:
         return exchange
 
     def _draft_message(
-        self, headers: tuple[tuple[str, str], ...], body: bytes, credential: str = "", truncated: bool = False
+        self,
+        headers: tuple[tuple[str, str], ...],
+        body: bytes,
+        request: Request | None = None,
+        truncated: bool = False,
     ) -> _Draft:
         """Includes a margin beyond the written part of the body: a secret cut in two would not be recognized."""
         margin = self._secrets.margin
         return _Draft(
-            headers=tuple(
-                (name, _header_placeholder(name, credential) or value, name.lower() in WHOLE_HEADERS)
-                for name, value in headers[:HEADER_COUNT]
-            ),
+            headers=tuple((name, *_written_value(name, value, request)) for name, value in headers[:HEADER_COUNT]),
             body=body[: BODY_LIMIT + margin].decode("utf-8", "backslashreplace"),
             length=len(body),
             margin=margin if truncated or len(body) > BODY_LIMIT + margin else 0,
@@ -115,7 +117,7 @@ class _Draft(NamedTuple):
 
     def message(self, clean: Callable[[str], str]) -> Message:
         clean_headers = tuple(
-            (clean(name)[:HEADER_LIMIT], value if is_placeholder else clean(value)[:HEADER_LIMIT])
+            (clean(name)[:HEADER_LIMIT], (value if is_placeholder else clean(value))[:HEADER_LIMIT])
             for name, value, is_placeholder in self.headers
         )
         text = without_tail(clean(self.body), self.margin)
@@ -140,11 +142,18 @@ def redact_exchange(exchange: Exchange, clean: Callable[[str], str]) -> Exchange
     )
 
 
-def _header_placeholder(name: str, credential: str) -> str:
-    """The placeholder for a header value that is never written; empty for other headers."""
-    if name.lower() not in WHOLE_HEADERS:
-        return ""
-    return f"«credential:{credential}»" if credential and name.lower() == "authorization" else "«redacted»"
+def _written_value(name: str, value: str, request: Request | None) -> tuple[str, bool]:
+    """What is written of a header's value, and whether it is a placeholder that needs no redaction."""
+    lower_name = name.lower()
+    if lower_name not in WHOLE_HEADERS or not value:
+        return value, False
+    if request is None:
+        return "«redacted»", True
+    if evidence := request.evidence_texts.get((lower_name, value)):
+        return evidence, False
+    if request.credential and lower_name == "authorization":
+        return f"«credential:{request.credential}»", True
+    return f"«redacted:{lower_name}»", True
 
 
 def _redact_headers(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:

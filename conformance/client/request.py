@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote
@@ -79,6 +79,8 @@ class Request:
     authorization: tuple[str, ...] = field(default=(), repr=False)
     """The Authorization header's values: none, one, or several for a check of repeated headers."""
     credential: str = ""
+    evidence_texts: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
+    """Lower-case name and value of a header that evidence never repeats -> what it shows instead, with placeholders."""
     key: str | None = None
     """The idempotency key; None sends none."""
     idempotency: Idempotency | None = None
@@ -106,8 +108,10 @@ class Request:
     def with_path(self, **values: str) -> Request:
         return replace(self, path={**self.path, **values})
 
-    def with_header(self, name: str, value: str) -> Request:
-        return replace(self, headers=(*self.headers, (name, value)))
+    def with_header(self, name: str, value: str, *, evidence: str = "") -> Request:
+        """`evidence`: what reports show of a value that is never written."""
+        changed = {**self.evidence_texts, (name.lower(), value): evidence} if evidence else self.evidence_texts
+        return replace(self, headers=(*self.headers, (name, value)), evidence_texts=changed)
 
     def with_query(self, **values: str) -> Request:
         remaining = tuple(pair for pair in self.query if pair[0] not in values)
@@ -120,8 +124,16 @@ class Request:
         """A query parameter written unchanged, in place of its present value."""
         return replace(self.without_query(name), raw_query={**self.raw_query, name: raw})
 
-    def with_authorization(self, *values: str, credential: str = "") -> Request:
-        return replace(self, authorization=values, credential=credential)
+    def with_authorization(self, *values: str, credential: str = "", evidence: Sequence[str] = ()) -> Request:
+        """`evidence`: what reports show of each value; without it, the credential's name alone."""
+        names = {("authorization", value): text for value, text in zip(values, evidence, strict=False)}
+        return replace(
+            self, authorization=values, credential=credential, evidence_texts={**self.evidence_texts, **names}
+        )
+
+    def with_made_up_authorization(self, value: str) -> Request:
+        """A value without any credential's key is no secret: evidence shows it unchanged."""
+        return self.with_authorization(value, evidence=(value,))
 
     def with_proof(self, proof: Proof | None) -> Request:
         return replace(self, proof=proof)

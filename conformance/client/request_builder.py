@@ -12,6 +12,7 @@ from conformance.client.redaction.learn import guard_key
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import NO_BODY, Request, RequestFixtures, new_key
 from conformance.contract import Contract, Operation
+from conformance.core.key_change import KeyChange
 from conformance.profile.model import Credential, Profile
 from conformance.profile.render import escape, placeholders, render
 from conformance.profile.resources import Fixture, OperationFacts, default_state
@@ -98,8 +99,19 @@ class Arranger:
         """The Authorization header's value for a credential of the profile."""
         return self.profile.authorization.header(self._keys[credential])
 
+    def authorization_evidence(self, credential: str) -> str:
+        """The same as evidence shows it, with a placeholder for the key."""
+        return self.profile.authorization.header(f"«credential:{credential}»")
+
     def as_credential(self, request: Request, credential: str) -> Request:
-        return request.with_authorization(self.authorization(credential), credential=credential)
+        evidence = (self.authorization_evidence(credential),)
+        return request.with_authorization(self.authorization(credential), credential=credential, evidence=evidence)
+
+    def with_changed_key(self, request: Request, change: KeyChange) -> Request:
+        """The request with a change of its own key, under no credential's name; evidence states the change."""
+        key, header = self._keys[request.credential], self.profile.authorization.header
+        evidence = header(change.placeholder(request.credential))
+        return request.with_authorization(header(change.apply(key)), evidence=(evidence,))
 
     def key_of(self, credential: str) -> str:
         return self._keys[credential]
@@ -141,20 +153,19 @@ class Arranger:
         self._guard(operation, facts, in_body, known)
         if operation.auth == "api_key":
             credential = credential or self.credential_for(operation).name
-        return Request(
+        request = Request(
             operation=operation,
             path={name: str(value) for name, value in render(dict(facts.path), known).items()},
             query=self._query(operation, facts, known),
             headers=tuple((name, str(value)) for name, value in render(dict(facts.headers), known).items()),
             body=body if body is NO_BODY else render(body, known),
-            authorization=(self.authorization(credential),) if operation.auth == "api_key" else (),
-            credential=credential if operation.auth == "api_key" else "",
             key=new_key(self.profile.idempotency) if operation.idempotent else None,
             idempotency=self.profile.idempotency if operation.idempotent else None,
             proof=Proof(self.proof_key) if operation.auth == "oauth" and self.proof_key else None,
             scope=known,
             fixtures=fixtures,
         )
+        return self.as_credential(request, credential) if operation.auth == "api_key" else request
 
     async def render_body(self, request: Request, template: Any) -> Any:
         """Another body for the same fixtures; {unique} keeps its value, and missing fixtures are provided.

@@ -11,6 +11,7 @@ __all__ = [
     "gc_tuning",
     "interrupts",
     "json_pointer",
+    "key_change",
     "messages",
     "model",
     "option",
@@ -19,4 +20,5 @@ __all__ = [
     "paths",
     "run_options",
     "strict_json",
+    "traffic",
 ]

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 
 def without_operation(text: str, operation: str) -> str:
     """The text without the operation's name: `quotePublicCart was refused` becomes `the operation was refused`."""
     return re.sub(rf"(?<![\w.]){re.escape(operation)}\b", "the operation", text) if operation else text
+
+
+def join_values(values: Iterable[object], limit: int = 12) -> str:
+    """`a, b, c and 4 more`; `none` where there are none."""
+    texts = [str(value) for value in values]
+    suffix = f" and {len(texts) - limit:,} more" if len(texts) > limit else ""
+    return (", ".join(texts[:limit]) or "none") + suffix

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from conformance.core.changes import PreviousRun
 from conformance.core.messages import without_operation
 from conformance.core.outcomes import OPEN_OUTCOMES, WAIVED, Level, Outcome, Stability, Verdict
+from conformance.core.traffic import Traffic
 
 SCHEMA_VERSION = 2
 """Of `run.json`."""
@@ -138,6 +139,12 @@ class Result:
     """Observations that judge nothing."""
     cause_signature: str = ""
     """For failures and warnings: identifies the cause in all runs. A waiver may cite it in place of `signature`."""
+    kind: str = ""
+    """For an invariant: the code of its finding, the same in all runs: `status:201`, `no-data`."""
+    answers: int = 0
+    """For an invariant: the number of answers that it judged."""
+    violations: int = 0
+    """For an invariant: the number of answers that violate it."""
 
     @property
     def general_message(self) -> str:
@@ -196,6 +203,10 @@ class Gap:
     outcome: Outcome
     fact: str = ""
     """The profile key that would enable it, where one is missing."""
+    reason: str = ""
+    """Why it was not judged: the message of its first open result."""
+    results: int = 0
+    """The number of its open results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,38 +278,6 @@ class RequirementRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Latency:
-    """Milliseconds over answered requests."""
-
-    count: int
-    p50: float
-    p90: float
-    p99: float
-    max: float
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    requests: int
-    by_operation: Mapping[str, int]
-    latency: Mapping[str, Latency]
-    """By operationId, and "" over all."""
-    waited_s: float = 0.0
-    """Seconds that requests waited after 429s and gateway errors: the sum over all requests, which may overlap."""
-    retries: int = 0
-    waited_clock_s: float = 0.0
-    """Seconds of wall-clock time in which at least one request waited."""
-    limited: int = 0
-    """Number of 429s after which a request was repeated."""
-    lost: int = 0
-    """Number of lost answers, and of 502, 503 and 504, after which a request was repeated."""
-    most_in_flight: int = 0
-    """Maximum number of concurrent requests."""
-    slowest_rate: float | None = None
-    """Requests per second to which the run slowed down, where the target answered most with 429; else None."""
-
-
-@dataclass(frozen=True, slots=True)
 class Suite:
     version: str
     contract: str
@@ -362,6 +341,8 @@ class MissingFact:
     """TOML that states it, to be completed."""
     exclusion: str
     """TOML that says with a reason that it is not there."""
+    reasons: tuple[str, ...] = ()
+    """The checks' own sentences, the most frequent first."""
 
 
 @dataclass(frozen=True, slots=True)

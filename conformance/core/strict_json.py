@@ -173,6 +173,43 @@ def _differing_member(first: Any, second: Any) -> str | int | None:
     return None
 
 
+def differences(first: Any, second: Any, limit: int) -> list[tuple[str, Any, Any]]:
+    """The places where two values differ, at most `limit`: JSON pointer, and the value of each, or ABSENT."""
+    found: list[tuple[str, Any, Any]] = []
+    pending = [("", first, second)]
+    while pending and len(found) < limit:
+        path, a, b = pending.pop(0)
+        if isinstance(a, dict) and isinstance(b, dict):
+            names: list[Any] = list(dict.fromkeys([*a, *b]))
+            members = [(name, a.get(name, ABSENT), b.get(name, ABSENT)) for name in names]
+        elif isinstance(a, list) and isinstance(b, list):
+            members = list(zip(range(max(len(a), len(b))), _pad(a, len(b)), _pad(b, len(a)), strict=False))
+        else:
+            found.append((path, a, b))
+            continue
+        steps = ((str(name).replace("~", "~0").replace("/", "~1"), x, y) for name, x, y in members)
+        pending[:0] = [(f"{path}/{name}", x, y) for name, x, y in steps if not _is_alike(x, y)]
+    return found
+
+
+class Absent:
+    """The value of a place that is not there."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = Absent()
+
+
+def _pad(items: list[Any], length: int) -> list[Any]:
+    return [*items, *[ABSENT] * (length - len(items))]
+
+
+def _is_alike(first: Any, second: Any) -> bool:
+    return first is not ABSENT and second is not ABSENT and is_equal(first, second)
+
+
 def json_type(value: Any) -> str:
     """The JSON type of a value with its article, for messages."""
     if value is None:

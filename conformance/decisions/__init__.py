@@ -2,7 +2,6 @@
 
 __all__ = [
     "badge",
-    "behaviour",
     "certificate",
     "comparison",
     "comparison_report",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from conformance.core.model import Latency
+from conformance.core.traffic import Latency
 
 MIN_SAMPLES: Final = 20
 """Minimum number of answers to compare."""

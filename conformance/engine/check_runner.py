@@ -171,9 +171,8 @@ def _violation_result(blank: Result, signal: Violation) -> Result:
     level = signal.level or blank.level
     binding = level in (Level.REQUIRED, Level.DECLARED)
     result = _signal_result(replace(blank, level=level), Outcome.FAILED if binding else Outcome.WARNED, signal)
-    identity = "|".join(
-        (result.check, result.operation, result.case, result.expected, _VOLATILE_TEXT.sub("#", result.observed))
-    )
+    deviation = (signal.identity,) if signal.identity else (result.expected, _VOLATILE_TEXT.sub("#", result.observed))
+    identity = "|".join((result.check, result.operation, result.case, *deviation))
     return replace(result, signature=hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:12])
 
 

@@ -20,38 +20,33 @@ from conformance.client.recorder import redact_exchange
 from conformance.client.redaction.learn import secrets_of
 from conformance.contract import Contract, load_contract
 from conformance.core.defaults import CONCURRENCY, DEEP_EXAMPLES, EXAMPLES
-from conformance.core.errors import ConformanceError, JournalError, Unreachable, UsageError
-from conformance.core.model import ProfileInfo, Result, Run, Suite
+from conformance.core.errors import ConformanceError, JournalError, Unreachable
+from conformance.core.model import Result, Run
 from conformance.core.run_options import RunOptions
 from conformance.engine import check_runner as runner
 from conformance.engine.first_failure import Alarm
 from conformance.engine.open_context import load_sender, open_context
-from conformance.engine.options import RunPart, new_seed, run_name, suite_version, utc_timestamp
+from conformance.engine.options import RunPart, new_seed, run_name, utc_timestamp
+from conformance.engine.run_head import profile_path, run_head
 from conformance.engine.scheduler import Engine, Job
 from conformance.journal.journal import NAME, Journal, MemoryJournal
 from conformance.journal.lines import (
-    JOURNAL_VERSION,
     CheckConcluded,
     ExchangeRecorded,
     Line,
-    PlannedCheck,
-    RunStarted,
     SegmentEnded,
     SegmentResumed,
-    Shard,
     TrafficStats,
 )
 from conformance.journal.reader import read
 from conformance.journal.run_directory import claim_directory, remove_empty, worker_journals
 from conformance.journal.segments import PreviousSegments
 from conformance.judge.assemble import assemble, load
-from conformance.judge.coverage import unreachable
 from conformance.profile.loader import load_profile
 from conformance.profile.model import Profile
 from conformance.profile.overrides import override_limits
 from conformance.profile.secrets import resolve_secret
 from conformance.profile.shares import remove_used, share_of
-from conformance.profile.source import key_lines
 
 _WHOLE_RUN: Final = RunPart()
 _SPARE_LANES: Final = 16
@@ -88,7 +83,7 @@ class Session:
         self.alarm = Alarm(self.contract.requirements, self.profile.waivers) if options.fail_fast else None
         self.planned_count = 0
         """The number of selected instances; 0 until the journal's first line is written."""
-        self._started_at = utc_timestamp()
+        self.started_at = utc_timestamp()
         self._start_monotonic = time.monotonic()
         self._new_directories: list[Path] = []
         credentials = {} if part.dry_run else self.profile.credentials
@@ -194,53 +189,12 @@ class Session:
                 self.previous_segments.interruption,
                 len(selected),
                 self.run_name,
-                self._started_at,
+                self.started_at,
             )
             self.journal.append(segment)
         else:
-            self.journal.append(self._run_head(selected, selection, left_out))
+            self.journal.append(run_head(self, selected, selection, left_out))
         self.planned_count = len(selected)
-
-    def _run_head(self, selected: Sequence[Instance], selection: str, left_out: Sequence[Instance]) -> RunStarted:
-        clean, rerun_command, path = (
-            self.secrets.clean,
-            self.secrets.clean(self.rerun_command),
-            _profile_path(self.options).absolute(),
-        )
-        all_ids = {instance.id for instance in self.instances}
-        number, shards = self.options.shard_index
-        return RunStarted(
-            schema_version=JOURNAL_VERSION,
-            suite=Suite(suite_version(), self.contract.digest, check_set_digest()),
-            target=clean(self.profile.base_url),
-            profile=ProfileInfo(
-                clean(self.profile.name),
-                self.profile.digest,
-                clean(str(path)),
-                {clean(key): line for key, line in key_lines(path).items()},
-            ),
-            seed=self.seed,
-            run=self.run_name,
-            started_at=self._started_at,
-            requirements=tuple(self.contract.requirements.values()),
-            operations=tuple(operation.info for operation in self.contract.all),
-            planned=(
-                *(_planned_check(instance, self.contract, rerun_command) for instance in selected),
-                *(_planned_check(instance, self.contract, rerun_command, left_out=True) for instance in left_out),
-            ),
-            examples=self.examples,
-            depth=self.profile.limits.depth,
-            filtered=all_ids != {instance.id for instance in (*selected, *left_out)},
-            again=rerun_command,
-            options=self.secrets.redact_json(self.options.to_json()),
-            unreachable={operation.id: unreachable(operation) for operation in self.contract.all},
-            exclusions={clean(key): clean(reason) for key, reason in self.profile.exclusions.items()},
-            provokes=self.profile.rate_limit.provoke,
-            answer_schemas={operation.id: operation.response_schema for operation in self.contract.all},
-            further_members=self.profile.answers.further_members,
-            waivers=tuple(self.profile.waivers),
-            shard=Shard(number + 1, shards, len(all_ids), clean(selection)) if shards > 1 else None,
-        )
 
     @property
     def journal(self) -> Journal:
@@ -396,22 +350,5 @@ def _ignore_reported_error(loop: asyncio.AbstractEventLoop, context: dict[str, A
         loop.default_exception_handler(context)
 
 
-def _planned_check(
-    instance: Instance, contract: Contract, rerun_command: str, *, left_out: bool = False
-) -> PlannedCheck:
-    level = contract.requirements[instance.check.requirement].level
-    blank = runner.blank_result(instance, level, rerun_command)
-    return PlannedCheck(
-        blank.check, blank.requirement, blank.operation, blank.case, blank.level, blank.reproduce, left_out
-    )
-
-
 def _load_profile_of(options: RunOptions) -> Profile:
-    return load_profile(_profile_path(options), base_url=options.base_url or None, variables=options.variables)
-
-
-def _profile_path(options: RunOptions) -> Path:
-    """Raises UsageError."""
-    if options.profile is None:
-        raise UsageError("no profile was given", where="--profile", hint="name the target's TOML file")
-    return options.profile
+    return load_profile(profile_path(options), base_url=options.base_url or None, variables=options.variables)

@@ -10,8 +10,9 @@ from pathlib import Path
 import msgspec
 
 from conformance.core.gc_tuning import reduce_collections
-from conformance.core.model import Exchange, Latency, Result, Run, Traffic
+from conformance.core.model import Exchange, Result, Run
 from conformance.core.outcomes import LEFT_OUT, Outcome
+from conformance.core.traffic import Latency, Traffic
 from conformance.journal.fold import JournalFold, key
 from conformance.journal.journal import NAME
 from conformance.journal.lines import Line, RunStarted, TrafficStats
@@ -58,16 +59,8 @@ def _run(fold: JournalFold) -> Run:
     requirements, operations = head.requirements, head.operations
     interrupted = ends.interruption
     check_results = [*fold.results.values(), *_missing_results(head, fold.results, interrupted)]
-    evidence = Evidence.of(
-        exchanges,
-        check_results,
-        head.exclusions,
-        provokes=head.provokes,
-        answer_schemas=head.answer_schemas,
-        further_members=head.further_members,
-    )
-    invariants = invariant_results({r.id: r for r in requirements}, evidence, only_judged=head.filtered)
     is_partial = any(check.left_out for check in head.planned)
+    invariants = _invariants(head, exchanges, check_results)
     if is_partial:
         invariants = [_left_out(result, head.depth) for result in invariants]
     results = with_causes((*check_results, *invariants))
@@ -106,6 +99,18 @@ def _run(fold: JournalFold) -> Run:
         parts=ends.count,
         exchanges=fold.exchanges,
     )
+
+
+def _invariants(head: RunStarted, exchanges: Sequence[Exchange], check_results: Sequence[Result]) -> list[Result]:
+    evidence = Evidence.of(
+        exchanges,
+        check_results,
+        head.exclusions,
+        provokes=head.provokes,
+        answer_schemas=head.answer_schemas,
+        further_members=head.further_members,
+    )
+    return invariant_results({r.id: r for r in head.requirements}, evidence, only_judged=head.filtered)
 
 
 def _missing_results(head: RunStarted, results: Mapping[Key, Result], interrupted: str) -> Iterator[Result]:

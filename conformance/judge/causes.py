@@ -28,12 +28,14 @@ _ANOTHER_VALUE = "another value"
 def deviation(result: Result) -> str:
     """What was observed in place of what must hold: a status, the kind of a malformed answer, or another value.
 
+    Where a call must be answered 200, each 4xx is a refusal: which one it is depends on the state of the resource.
     It is free of ids, numbers and texts of the target, so that it is the same in every run.
     """
-    if match := _STATUS.fullmatch(result.observed):
-        return f"answered {match[1]}"
+    if match := _STATUS.fullmatch(result.kind or result.observed):
+        is_refusal = result.expected.startswith("200") and match[1].startswith("4")
+        return "refused" if is_refusal else f"answered {match[1]}"
     if result.check.startswith(_INVARIANT):
-        return result.observed.partition(":")[0] or "an odd answer"
+        return (result.kind or result.observed).partition(":")[0] or "an odd answer"
     return _NO_ANSWER if result.observed.startswith(_NO_ANSWER) else _ANOTHER_VALUE
 
 

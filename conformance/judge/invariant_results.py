@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from conformance.core.model import STATUSES, Exchange, Finding, Requirement, Result
 from conformance.core.outcomes import Level, Outcome
+from conformance.judge.expectations import expectation
 from conformance.judge.invariants import SHAPE_CODE, UNREAD_CODE
 
 INVARIANTS = ("STA-1", "STA-2", "ENV-1", "ENV-2", "ENV-3", "ENV-4", "ERR-1", "ERR-2", "RATE-2", "ANS-1", "ANS-2")
@@ -24,6 +25,13 @@ _NEEDED = {
     "answers.fresh_headers": "a header that is new in each answer",
     "answers.further_members": "whether answers may have members beyond their schemas",
 }
+SHOWN_BY: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("STA-2", "ENV-1", "ENV-2", "ENV-3", "ENV-4"), ("VER-1",)),
+    **dict.fromkeys(("STA-1", "ERR-2", "ANS-1", "ANS-2"), ("VER-1", "AUTH-3", "BODY-1", "SRCH-1")),
+    "ERR-1": ("AUTH-3", "BODY-1", "SRCH-1"),
+    "RATE-2": ("RATE-1",),
+}
+"""Invariant -> requirements whose checks get answers that it judges, with few requests: `-k STA-2` selects them."""
 _OF_SUCCESS = ("STA-2", "ENV-2", "ENV-3", "ENV-4")
 
 Occurrence = tuple[Exchange, Finding]
@@ -45,6 +53,8 @@ class Evidence:
     """operationId -> the interface's name of the schema of its 200."""
     further_members: str = ""
     """The profile's `answers.further_members`."""
+    requests: Mapping[str, int] = field(default_factory=dict)
+    """The number of requests that each check sent, by the check's id with operation and case."""
 
     @classmethod
     def of(
@@ -59,8 +69,10 @@ class Evidence:
     ) -> Evidence:
         by_operation: dict[str, list[Exchange]] = defaultdict(list)
         violating: dict[str, Exchange] = {}
+        requests: Counter[str] = Counter()
         for exchange in exchanges:
             by_operation[exchange.operation].append(exchange)
+            requests[exchange.check] += 1
             if exchange.findings:
                 violating[exchange.id] = exchange
         results_by_operation: dict[str, list[Result]] = defaultdict(list)
@@ -80,6 +92,7 @@ class Evidence:
             provokes,
             answer_schemas or {},
             further_members,
+            requests,
         )
 
 
@@ -121,8 +134,9 @@ def _judge(blank: Result, evidence: Evidence) -> Result:
         s for s in occurrences if (blank.operation, blank.requirement, s[1].code) not in evidence.reported_by
     ]
     readable = [s for s in unexplained if s[1].code != UNREAD_CODE]
+    blank = replace(blank, answers=len(judged_exchanges))
     if readable:
-        return _violation(blank, readable)
+        return _violation(blank, readable, evidence)
     if unexplained:
         exchange, finding = unexplained[0]
         return replace(blank, outcome=Outcome.INCONCLUSIVE, message=finding.message, exchanges=(exchange.id,))
@@ -140,22 +154,49 @@ def is_binding(finding: Finding) -> bool:
     return finding.level in (Level.REQUIRED, Level.DECLARED) and finding.code != SHAPE_CODE
 
 
-def _violation(blank: Result, occurrences: Sequence[Occurrence]) -> Result:
+def _violation(blank: Result, occurrences: Sequence[Occurrence], evidence: Evidence) -> Result:
     binding = [s for s in occurrences if is_binding(s[1])]
     reported = binding or list(occurrences)
     exchange, finding = reported[0]
     kinds = Counter(s[1].code for s in reported)
-    suffix = f" ({len(reported)} answers in all, {len(kinds)} kinds)" if len(reported) > 1 else ""
     signature = hashlib.sha256(f"{blank.requirement}|{blank.operation}|{sorted(kinds)}".encode()).hexdigest()[:12]
     return replace(
         blank,
         outcome=Outcome.FAILED if binding else Outcome.WARNED,
         level=finding.level if not binding else blank.level,
-        message=finding.message + suffix,
-        observed=finding.code,
+        message=finding.message,
+        kind=finding.code,
+        expected=expectation(finding, evidence.answer_schemas.get(blank.operation, "")),
+        observed=finding.code.removeprefix("status:") if finding.code.startswith("status:") else finding.message,
+        violations=len({s[0].id for s in reported}),
         exchanges=(*(s[0].id for s in reported[1:_MAX_EXAMPLES]), exchange.id),
         signature=signature,
+        notes=_other_kinds(reported, kinds),
+        reproduce=_cheapest_command(blank, reported, evidence),
     )
+
+
+def _other_kinds(reported: Sequence[Occurrence], kinds: Counter[str]) -> tuple[str, ...]:
+    """Where the answers violate it in several ways: the number of answers, and an example, of each."""
+    messages = {finding.code: finding.message for _, finding in reversed(reported)}
+    found = [f"{count:,} x {messages[code]}" for code, count in kinds.most_common(_MAX_EXAMPLES)]
+    return tuple(found) if len(kinds) > 1 else ()
+
+
+def _cheapest_command(blank: Result, reported: Sequence[Occurrence], evidence: Evidence) -> str:
+    """The command that repeats the check with the fewest requests of those that showed it.
+
+    Where only controls showed it, any check of the operation does, since it proves the control first.
+    """
+    seen = {exchange.check for exchange, _ in reported}
+    commands = {_check_id(result): result.reproduce for result in evidence.results.get(blank.operation, ())}
+    costs = [(name not in seen, evidence.requests[name], name) for name in commands if evidence.requests.get(name)]
+    return commands[min(costs)[2]] if costs else ""
+
+
+def _check_id(result: Result) -> str:
+    """The `check` of the exchanges of a result."""
+    return f"{result.check}[{result.operation}{f'-{result.case}' if result.case else ''}]"
 
 
 def _no_evidence(blank: Result, exchanges: Sequence[Exchange], evidence: Evidence) -> Result:
@@ -196,6 +237,8 @@ def _unstated_answers(blank: Result, evidence: Evidence) -> Result:
 def _nothing_sent(blank: Result, results: Sequence[Result]) -> Result:
     """Untested, or the common outcome of the operation's checks: a missing fact, or inapplicable."""
     representative = next((r for r in results if r.outcome is Outcome.UNSTATED), results[0] if results else None)
+    if hindered := next((r for r in results if r.outcome is Outcome.INCONCLUSIVE and r.message), None):
+        return replace(blank, message=hindered.message, cause=hindered.cause)
     if representative is None or any(r.outcome not in (Outcome.UNSTATED, Outcome.INAPPLICABLE) for r in results):
         return replace(blank, message="nothing was sent")
     return replace(

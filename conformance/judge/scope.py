@@ -121,11 +121,11 @@ def open_results(results: Sequence[Result]) -> list[Result]:
 
 def _gaps(results: Sequence[Result]) -> Iterable[Gap]:
     """One gap for each requirement and operation."""
-    seen: set[tuple[str, str]] = set()
+    by_place: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for result in open_results(results):
-        if (place := (result.requirement, result.operation)) not in seen:
-            seen.add(place)
-            yield Gap(*place, result.outcome, result.fact)
+        by_place[result.requirement, result.operation].append(result)
+    for place, found in by_place.items():
+        yield Gap(*place, found[0].outcome, found[0].fact, reason=found[0].message, results=len(found))
 
 
 def _exclusions(results: Iterable[Result]) -> tuple[Exclusion, ...]:

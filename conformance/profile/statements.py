@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -22,16 +23,25 @@ _TEMPLATES: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
+_REMARK: Final = re.compile(r" \((.+)\)$")
+"""What a stated fact lacks: `fixtures.cart.open (with revision)`."""
+_VALUES_OF_TRANSITIONS: Final[Mapping[str, str]] = {"leads_to": '"KIND.STATE"'}
+
+
 def statement_of_fact(key: str) -> str:
-    """TOML that states the fact at a dotted key, which may end in ` = VALUE`; its values are to be completed."""
+    """TOML that states the fact at a dotted key, which may end in ` = VALUE`; values are to be completed."""
+    if remark := _REMARK.search(key):
+        return f"# {remark[1]}\n{statement_of_fact(key[: remark.start()])}"
     path, _, value = key.partition(" = ")
     if path in _TEMPLATES:
         return _TEMPLATES[path][0]
     table, _, name = path.rpartition(".")
+    if table == "effects":
+        return _TEMPLATES[table][0].replace("OPERATION", name)
     if path.startswith("transitions"):
         _, operation, *facts = [*path.split("."), ""]
         return f'[[transitions]]\noperation = "{operation}"\nfixture = "KIND.STATE"' + (
-            f"\n{facts[0]} = true" if facts and facts[0] else ""
+            f"\n{facts[0]} = {_VALUES_OF_TRANSITIONS.get(facts[0], 'true')}" if facts and facts[0] else ""
         )
     declared = _schema_of(path)
     if declared.get("type") == "object" and "properties" in declared:
@@ -48,7 +58,7 @@ def waiver_of_cause(requirement: str, signature: str) -> str:
 
 def exclusion_of_fact(key: str) -> str:
     """TOML that says with a reason that the fact is not there or cannot be seen."""
-    path = key.partition(" = ")[0]
+    path = _REMARK.sub("", key).partition(" = ")[0]
     if path in _TEMPLATES:
         return _TEMPLATES[path][1]
     if path.startswith("transitions"):

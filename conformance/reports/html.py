@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,11 @@ from conformance.core.model import Run
 from conformance.core.package import cache_directory
 from conformance.reports.page import evidence, view
 from conformance.reports.shaping import counts, grouping, text
-from conformance.reports.shaping.marks import pieces
 
 FILE = "report.html"
-LIMIT = 6_000_000
+LIMIT = 1_500_000
 SHARES = (1.0, 0.3, 0.1, 0.03, 0.01)
+_LOWEST_SHARE = SHARES[-1]
 TEMPLATES = Path(__file__).parent / "page" / "templates"
 
 
@@ -46,13 +47,15 @@ def render(run: Run) -> str:
 
 def _render(run: Run, share: float) -> str:
     table = view.rows(run)
-    rows = table[: view.ROWS]
+    shown_rows = view.ROWS if share > _LOWEST_SHARE else view.FEWEST_ROWS
+    rows = table[:shown_rows]
     template = _environment().get_template("report.html.j2")
     return template.render(
         run=run,
         table=rows,
-        left_out=max(0, len(table) - view.ROWS),
+        left_out=max(0, len(table) - shown_rows),
         failures=view.failures(run, table, share),
+        anchors={id(row.result): row.id for row in rows},
         operations=view.columns(run),
         data=evidence.data(run, [(row.id, row.result) for row in rows], share),
         said=int(2_000 * share),
@@ -90,7 +93,13 @@ def _environment() -> Environment:
     )
     environment.globals.update(view=view, counts=counts, grouping=grouping, OUTCOMES=grouping.OUTCOMES)
     environment.filters.update(
-        plural=text.plural, marked=_highlight, ms=text.milliseconds, cut=text.cut, one_line=text.one_line
+        plural=text.plural,
+        marked=_highlight,
+        ms=text.milliseconds,
+        key=id,
+        coded=_code,
+        cut=text.cut,
+        one_line=text.one_line,
     )
     return environment
 
@@ -100,12 +109,22 @@ def _visible(value: Any) -> Any:
     return text.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _highlight(value: str, words: tuple[str, ...]) -> Markup:
-    """The text with those words marked; each piece is escaped here as the environment escapes other values."""
-    parts = ((escape(text.visible(piece)), is_marked) for piece, is_marked in pieces(value, words))
-    return Markup("").join(
-        Markup("<mark>{}</mark>").format(piece) if is_marked else piece for piece, is_marked in parts
-    )
+def _highlight(lines: Sequence[str], marked: Collection[int]) -> Markup:
+    """The lines with those marked; each is escaped here as the environment escapes other values."""
+    return Markup("\n").join(_mark(text.visible(line), is_marked=at in marked) for at, line in enumerate(lines))
+
+
+def _code(value: str) -> Markup:
+    """The text with each part between backticks as code."""
+    parts = (Markup("<code>{}</code>" if at % 2 else "{}").format(part) for at, part in enumerate(value.split("`")))
+    return Markup("").join(parts)
+
+
+def _mark(line: str, *, is_marked: bool) -> Markup:
+    if not is_marked:
+        return escape(line)
+    words = line.lstrip()
+    return Markup("{}<mark>{}</mark>").format(line[: len(line) - len(words)], words)
 
 
 @cache

@@ -13,12 +13,14 @@ import pytest
 
 from conformance.checks.support.registry import Instance
 from conformance.client.redaction.secrets import clean_with_all
+from conformance.contract import Contract
 from conformance.core.errors import JournalError
 from conformance.core.exit_codes import EXIT_CODES
 from conformance.core.model import Result, Run
 from conformance.core.outcomes import OPEN_OUTCOMES, Outcome, Verdict
 from conformance.engine.scheduler import EngineShutdown
 from conformance.engine.session import Session
+from conformance.judge.invariant_results import SHOWN_BY
 from conformance.reports.shaping.text import console_text, one_line
 
 EXIT_BROKEN = EXIT_CODES[Verdict.BROKEN]
@@ -104,7 +106,8 @@ class CheckItem(pytest.Item):
         self.instance = instance
         self.result: Result | None = None
         level = self.config.stash[session_key].contract.requirements[instance.check.requirement].level
-        for mark in (instance.operation.stability.value, level.value, *_keywords(instance)):
+        invariants = _invariants_of(instance, self.config.stash[session_key].contract)
+        for mark in (instance.operation.stability.value, level.value, *_keywords(instance), *invariants):
             self.extra_keyword_matches.add(mark)
         self.add_marker(instance.operation.stability.value)
         self.add_marker(level.value)
@@ -145,6 +148,13 @@ class CheckItem(pytest.Item):
 
 def _keywords(instance: Instance) -> tuple[str, ...]:
     return instance.check.requirement, instance.operation.id
+
+
+def _invariants_of(instance: Instance, contract: Contract) -> list[str]:
+    """The invariants that `-k` selects this check by: no check is their own, and they judge what it is answered."""
+    requirement, operation = instance.check.requirement, instance.operation.id
+    names = (name for name, requirements in SHOWN_BY.items() if requirement in requirements)
+    return [name for name in names if operation in contract.requirements[name].operations]
 
 
 def describe(result: Result) -> str:

@@ -119,13 +119,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         dropped = [item for item in items if item.name not in only_names]
         items[:] = [item for item in items if item.name in only_names]
         config.hook.pytest_deselected(items=dropped)
-    kept = select_for_depth([item.instance for item in items if isinstance(item, CheckItem)], run_session)
+    run_ids = select_for_depth([item.instance for item in items if isinstance(item, CheckItem)], run_session)
     if (
         run_session.options.shard and not run_session.previous_segments
     ):  # a resumed run has the open checks of its shard only
         items[:], other_shards = split_items(items, *run_session.options.shard_index)
         config.hook.pytest_deselected(items=other_shards)
-    left_out = [item for item in items if isinstance(item, CheckItem) and item.instance.id not in kept]
+    left_out = [item for item in items if isinstance(item, CheckItem) and item.instance.id not in run_ids]
     config.stash[left_out_key] = [item.instance for item in left_out]
     if left_out:
         left_out_ids = {item.instance.id for item in left_out}

@@ -1,6 +1,6 @@
 """The order in which checks start: the likeliest and cheapest evidence of a fault first.
 
-`evidence.json` says which instances of checks find each known fault; `python -m tests.matrix.count_kills` writes it.
+`evidence.json` says which instances of checks find each known fault; `python -m tests.matrix.fit_order` writes it.
 What a check has found on one operation and in one case, it may find on any other: operations and cases are
 exchangeable, but for the weight that the evidence gives to its own. An instance counts for what the ones before it may
 have missed, for each request that it costs (`costs.json`). A pure function: it only reorders.
@@ -29,9 +29,9 @@ _CONTROL_COST: Final = 1.0
 _BURST_COST: Final = 22.0
 """Requests that provoke the limit of one operation, which all its exclusive checks share."""
 _CERTAINTY: Final = 0.95
-"""What one instance that found a known fault finds of it again at most: it may show elsewhere."""
+"""The greatest likelihood: a fault like a known one may show on another operation or in another case."""
 _UNKNOWN: Final = 0.3
-"""The weight of a fault that nobody knows, of each requirement and of each check; a known one has 1."""
+"""The weight of an unknown fault of each requirement and of each check; that of a known fault is 1."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class Trace:
     operations: Mapping[str, float] = field(default_factory=dict)
 
     def likelihood(self, instance: Instance, weights: Weights, known_case: bool) -> float:
+        if self.anywhere == 1.0:
+            return _CERTAINTY
         in_case = self.cases.get(instance.case, 0.0) if known_case else self.anywhere
         on_operation = self.operations.get(instance.operation.id, 0.0)
         likelihood = (
@@ -95,7 +97,7 @@ class Evidence:
         controls: dict[str, set[str]] = defaultdict(set)
         for fault, found in document["faults"].items():
             for check, share in found["checks"].items():
-                traces[check][fault] = Trace(share["anywhere"], share["cases"], share["operations"])
+                traces[check][fault] = Trace(**share)
             for operation in found["controls"]:
                 controls[operation].add(fault)
         return cls(
@@ -112,9 +114,9 @@ def known_evidence() -> Evidence:
 
 def sort_by_priority(instances: Iterable[Instance], evidence: Evidence | None = None) -> list[Instance]:
     """The same instances; exclusive ones last, in their given order."""
-    given = list(instances)
-    ordinary = [instance for instance in given if not instance.check.exclusive]
-    return [*_Search(ordinary, evidence or known_evidence()).order(), *(i for i in given if i.check.exclusive)]
+    unsorted = list(instances)
+    ordinary = [instance for instance in unsorted if not instance.check.exclusive]
+    return [*_Search(ordinary, evidence or known_evidence()).order(), *(i for i in unsorted if i.check.exclusive)]
 
 
 def select_within(instances: Iterable[Instance], budget: float, evidence: Evidence | None = None) -> frozenset[str]:
@@ -132,8 +134,8 @@ def select_for_depth(instances: Sequence[Instance], session: Session) -> frozens
 
 def sort_for_depth(session: Session, instances: list[Instance]) -> list[Instance]:
     """The instances that are run in the depth of a session; by priority where requests or seconds are limited."""
-    kept = select_for_depth(instances, session)
-    selected = [instance for instance in instances if instance.id in kept]
+    selected_ids = select_for_depth(instances, session)
+    selected = [instance for instance in instances if instance.id in selected_ids]
     return sort_by_priority(selected) if session.has_budget else selected
 
 
@@ -147,6 +149,11 @@ def expected_cost(instance: Instance) -> float:
     return max(1.0, (cost.reads + cost.writes) / max(1, cost.instances))
 
 
+def setup_cost(instance: Instance) -> float:
+    """The requests that the first of the instances on an operation costs in addition."""
+    return _BURST_COST if instance.check.exclusive else _CONTROL_COST
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """Instances that are worth the same at any time: of one operation, with equal likelihoods and costs."""
@@ -156,6 +163,7 @@ class _Kind:
     doubts_of: Callable[[list[float]], tuple[float, ...]]
     """Picks the doubts of `faults` from the list of all."""
     cost: float
+    setup_cost: float
     setup: tuple[str, bool]
     """Its operation, and whether it runs alone."""
 
@@ -168,6 +176,7 @@ class _Search:
 
     def __init__(self, instances: Sequence[Instance], evidence: Evidence, weights: Weights | None = None) -> None:
         self._instances = instances
+        self._requirements = [instance.check.requirement for instance in instances]
         self._numbers: dict[str, int] = {}
         """By fault: its place in the list of doubts."""
         self._doubts: list[float] = []
@@ -175,7 +184,7 @@ class _Search:
         self._prepared: set[tuple[str, bool]] = set()
         """Operations whose control is proven, or whose limit was provoked."""
         self._uses: Counter[str] = Counter()
-        """By operation: the requirements that are asked of it first, so that they are spread over all operations."""
+        """By operation: the requirements that are covered of it first, so that they are spread over all operations."""
         self._worths: dict[int, float] = {}
         """By identity of a kind: its worth since the last choice."""
         self._kinds = self._kinds_of(evidence, weights or Weights())
@@ -212,52 +221,57 @@ class _Search:
             setup, cost = (instance.operation.id, instance.check.exclusive), expected_cost(instance)
             kind_key = (faults, shares, setup, cost)
             if kind_key not in kinds:
-                kinds[kind_key] = _Kind(faults, shares, itemgetter(*faults), cost, setup)
+                kinds[kind_key] = _Kind(faults, shares, itemgetter(*faults), cost, setup_cost(instance), setup)
             found.append(kinds[kind_key])
         return found
 
     def order(self, budget: float | None = None) -> list[Instance]:
         """All instances, or those that `budget` requests suffice for: each requirement once, then the best first."""
         remaining = float("inf") if budget is None else budget
-        asked: set[str] = set()
-        self._uses.clear()
+        covered: set[str] = set()
         chosen: list[int] = []
         later = list(range(len(self._instances)))
         for is_first in (True, False):
-            if not is_first:
-                self._uses.clear()
-            self._worths.clear()
-            queue = [(-self._worth(index), index) for index in later]
+            queue = self._queue(later)
             later = []
-            for index in self._best_first(queue):
-                requirement = self._instances[index].check.requirement
-                if is_first and requirement in asked:
-                    later.append(index)
-                elif (cost := self._cost(self._kinds[index])) <= remaining:
-                    asked.add(requirement)
+            for index in self._best_first(queue, covered if is_first else set(), later):
+                kind = self._kinds[index]
+                if (cost := self._cost(kind)) <= remaining:
                     remaining -= cost
                     if is_first:
-                        self._uses[self._instances[index].operation.id] += 1
-                    self._note(self._kinds[index])
+                        covered.add(self._requirements[index])
+                        self._uses[kind.setup[0]] += 1
+                    self._note(kind)
                     chosen.append(index)
         return [self._instances[index] for index in chosen]
 
-    def _best_first(self, queue: list[tuple[float, int]]) -> Iterator[int]:
-        """The indices of a list of (negative worth, index). What an instance is worth may fall after each."""
+    def _queue(self, indices: Iterable[int]) -> list[tuple[float, int]]:
+        self._uses.clear()
+        self._worths.clear()
+        queue = [(-self._worth(index), index) for index in indices]
         heapify(queue)
+        return queue
+
+    def _best_first(self, queue: list[tuple[float, int]], covered: set[str], later: list[int]) -> Iterator[int]:
+        """The indices of a heap of (negative worth, index); those of covered requirements are put into `later`.
+
+        What an instance is worth may fall after each.
+        """
         while queue:
             index = queue[0][1]
+            if self._requirements[index] in covered:
+                later.append(heappop(queue)[1])
+                continue
             entry = (-self._worth(index), index)
-            if len(queue) > 1 and entry > min(queue[1:3]):
-                heapreplace(queue, entry)
-            else:
+            heapreplace(queue, entry)
+            if queue[0] is entry:
                 heappop(queue)
                 yield index
 
     def _cost(self, kind: _Kind) -> float:
         if kind.setup in self._prepared:
             return kind.cost
-        return kind.cost + (_BURST_COST if kind.setup[1] else _CONTROL_COST)
+        return kind.cost + kind.setup_cost
 
     def _worth(self, index: int) -> float:
         """Known and unknown faults that are found for each request."""

@@ -74,7 +74,7 @@ ALLOWED: Final[Mapping[str, str]] = {
     "client/sender.py:budgetexhausted": "an exception named by its condition",
     "core/model.py:how": "a member of the journal",
     "core/model.py:left": "a member of run.json",
-    "core/model.py:lost": "a member of run.json",
+    "core/traffic.py:lost": "a member of run.json",
     "journal/lines.py:runstarted": "a type of the journal's schema",
     "journal/lines.py:exchangerecorded": "a type of the journal's schema",
     "journal/lines.py:checkconcluded": "a type of the journal's schema",

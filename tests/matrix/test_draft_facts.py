@@ -90,6 +90,9 @@ def test_a_fact_with_a_todo_is_an_assumption() -> None:
         ("bodies.media_types", ["a/b"], ["a/b", "c/d"], False),
         ("search.locales", ["de", "en"], ["en", "de"], True),
         ("search.q_max", 200, {"none": "any length"}, False),
+        ("search.cursor", {"none": "seen"}, {"none": "stated"}, True),
+        ("search.cursor", {"none": "seen"}, "/meta/next", False),
+        ("answers.fresh_headers", ["a"], ["a", "b"], True),
     ],
 )
 def test_what_is_true(key: str, drafted: Any, truth: Any, expected: bool) -> None:
@@ -102,6 +105,14 @@ def test_the_key_alone_is_a_format_where_the_scheme_is_optional() -> None:
     truth = {"authorization": {"format": "Key {key}", "scheme": "optional"}}
     assert not compare(text, truth, {}).false
     assert compare(text, {"authorization": {"format": "Key {key}"}}, {}).false
+
+
+def test_names_of_headers_and_ascending_orders_are_written_in_several_ways() -> None:
+    text = '[answers]\nfresh_headers = ["x-request-id"]\n[search]\nsorts = { a = { by = "/a" } }\n'
+    orders = {"a": {"by": "/a", "order": "ascending"}}
+    truth = {"answers": {"fresh_headers": ["X-Request-Id"]}, "search": {"sorts": orders}}
+    assert compare(text, truth, {}).share == 1
+    assert compare(text.replace("/a", "/b"), truth, {}).false
 
 
 def test_two_ways_to_say_the_same_are_equal() -> None:

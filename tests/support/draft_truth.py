@@ -19,6 +19,7 @@ TABLES = (
     "credentials",
     "idempotency",
     "bodies",
+    "answers",
     "errors",
     "identity",
     "search",
@@ -30,8 +31,9 @@ TABLES = (
 """The tables that a probe can find; `transitions`, `effects` and others are stated by a person."""
 _CHOICES = {("search", "query"), ("search", "category"), ("search", "merchant"), ("webhooks", "patch")}
 """Examples, of which several are as good."""
-_SUBSETS = {("idempotency", "volatile"), ("errors", "volatile"), ("webhooks", "kept")}
+_SUBSETS = {("idempotency", "volatile"), ("errors", "volatile"), ("webhooks", "kept"), ("answers", "fresh_headers")}
 """Lists that are true as long as they hold nothing else than the true one."""
+_CASELESS = {("answers", "fresh_headers")}
 _DEFAULTS = {("idempotency", "written"): "{key}", ("idempotency", "volatile"): [], ("errors", "volatile"): []}
 _CREDENTIAL_FACTS = {"scopes", "installation", "status"}
 _SAMPLES = 30
@@ -129,6 +131,11 @@ def _in_normal_form(facts: dict[Key, Any]) -> dict[Key, Any]:
     if facts.get(("idempotency", "other_format")) == "accepted":  # with another format accepted, any is
         facts[("idempotency", "format")] = "any"
         del facts[("idempotency", "other_format")]
+    for key in _CASELESS & facts.keys():
+        facts[key] = [name.lower() for name in facts[key]] if isinstance(facts[key], list) else facts[key]
+    sorts = facts.get(("search", "sorts"))
+    if isinstance(sorts, Mapping) and not _is_exclusion(sorts):
+        facts[("search", "sorts")] = {name: {"order": "ascending", **order} for name, order in sorts.items()}
     namespace = facts.get(("idempotency", "namespace"))
     if isinstance(namespace, list):  # a path has one operation, a credential one installation
         implied = {"path": "operation", "credential": "installation"}
@@ -137,8 +144,8 @@ def _in_normal_form(facts: dict[Key, Any]) -> dict[Key, Any]:
 
 
 def is_true(key: Key, value: Any, truth: Any) -> bool:
-    if _is_exclusion(truth):
-        return False
+    if _is_exclusion(truth) or _is_exclusion(value):  # the reason is free
+        return _is_exclusion(truth) and _is_exclusion(value)
     if key == ("idempotency", "format"):
         return _is_narrower(value, truth)
     if isinstance(value, list) and isinstance(truth, list):

@@ -248,8 +248,8 @@ class Case:
     ) -> tuple[Answer, Answer]:
         """The 200 of a call, and the answer to its changed request under the same key.
 
-        Checks share the call: what they send is refused, so that it leaves the key as it was. Inconclusive where the
-        call is refused.
+        Checks share the call, since a conflict does not change what the key stands for. Inconclusive where the call is
+        refused.
         """
         return await self.runtime.first_calls[self.operation.id].repeat(self, change, purpose)
 

@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema_rs
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.case_sampling import part_by_schema
 from conformance.client.request import Request
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
@@ -75,4 +76,5 @@ def contract_breaks(profile: Profile, operation: Operation) -> Mapping[str, tupl
         wrong = _wrong_type(pointer.get(body, where))
         if where != verifier and errors(pointer.replace(body, where, wrong)) - known_errors:
             breaks[f"type{where}"] = where, partial(_mistype, where)
-    return breaks or {"": None}
+    names = part_by_schema(list(breaks), profile, operation)
+    return {name: breaks[name] for name in names} or {"": None}

@@ -133,14 +133,14 @@ async def explore(
     law: Law,
     *,
     examples: int,
-    show: Callable[[Any], str] = repr,
+    show: Callable[[Any], str],
     final_check: Callable[[], Awaitable[Any]] | None = None,
     needs: str = "",
 ) -> None:
     """Sends `examples` generated values; raises Violation with the smallest of those that violate the law.
 
-    `final_check` must succeed at the end: the control, proven again. `needs` says what is missing where there are no
-    values at all.
+    `show` says in words what was generated, differently for each value. `final_check` must succeed at the end: the
+    control, proven again. `needs` says what is missing where there are no values at all.
     """
     examples = max(1, examples)  # a share of a small number is at least one
     exploration = Exploration(asyncio.get_running_loop(), examples)

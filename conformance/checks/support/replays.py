@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.signals import Inconclusive, Violation
+from conformance.client.redaction.fragments import truncate_for_redaction
 from conformance.client.request import Request
-from conformance.client.response import Answer
+from conformance.client.response import NO_VALUE, Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 
 _SETTLE_S = 1.5
 """Seconds, plus twice the duration of a call, for which an answered key may still be reported as in use."""
 _LONGEST_PAUSE_S = 0.8
+_MAX_DIFFERENCES = 12
+_MAX_VALUE = 200
+"""Maximum number of members that a violation shows, and of characters of each value."""
 
 
 def drop_volatile(value: Any, volatile: tuple[str, ...]) -> Any:
@@ -95,20 +100,36 @@ async def _send_until_settled(case: Case, request: Request, purpose: str) -> Ans
 
 
 def expect_same(case: Case, first: Answer, repeat: Answer) -> None:
-    """Violated unless `again` replays `first`."""
+    """Violated unless `repeat` replays `first`."""
     if repeat.status != first.status:
         raise case.violation("the replay has another status", first, repeat, expected=first.summary)
     if not are_alike(case, first, repeat):
-        where = strictjson.first_difference(
-            drop_volatile(first.value, case.volatile), drop_volatile(repeat.value, case.volatile)
-        )
-        raise case.violation(
-            f"the replay differs from the first answer at {where or 'its root'}",
-            first,
-            repeat,
-            expected="the same JSON value, but for members declared volatile",
-            observed=f"another value at {where or 'the root'}",
-        )
+        raise difference(case, "the replay differs from the first answer", first, repeat)
+
+
+def difference(case: Case, message: str, *answers: Answer) -> Violation:
+    """The violation that the last two answers have different values: it shows the differing members of each."""
+    first, second = (drop_volatile(answer.value, case.volatile) for answer in answers[-2:])
+    found = strictjson.differences(first, second, _MAX_DIFFERENCES + 1)
+    first_place = found[0][0] or "its root" if found else "its root"
+    expected, observed = (_lines([(place, pair[side]) for place, *pair in found]) for side in (0, 1))
+    violation = case.violation(f"{message} at {first_place}", *answers, expected=expected, observed=observed)
+    violation.identity = f"another value at {first_place}"
+    return violation
+
+
+def _lines(members: list[tuple[str, Any]]) -> str:
+    """`/data/id: "a"`, a line for each place."""
+    lines = [f"{place or 'the body'}: {_json(value)}" for place, value in members[:_MAX_DIFFERENCES]]
+    return "\n".join([*lines, *(["and more"] if len(members) > _MAX_DIFFERENCES else [])])
+
+
+def _json(value: Any) -> str:
+    if value is strictjson.ABSENT:
+        return "absent"
+    if value is NO_VALUE:
+        return "no JSON"
+    return truncate_for_redaction(json.dumps(value, ensure_ascii=False), _MAX_VALUE)
 
 
 async def require_replay(case: Case, first: Answer) -> None:

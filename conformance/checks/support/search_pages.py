@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from conformance.checks.support.case import Case
@@ -94,3 +96,29 @@ async def read_by_cursors(case: Case, request: Request, first: Answer, size: int
 
 async def read_page(case: Case, request: Request, page: int, size: int) -> Answer:
     return await case.send(request.with_query(page=str(page), pageSize=str(size)), f"page {page}, pageSize {size}")
+
+
+def _number(value: Any) -> float:
+    """A number, also as text; raises ValueError for any other text."""
+    return float(value)
+
+
+def _letters(value: Any) -> str:
+    return "".join(character for character in str(value).casefold() if character.isalnum())
+
+
+_COLLATIONS: tuple[Callable[[Any], Any], ...] = (_number, str, lambda value: str(value).casefold(), _letters)
+"""The interface names no collation: an order is as stated if it is one of these."""
+
+
+def is_ordered(values: list[Any]) -> bool:
+    """Whether values are ascending by one of the collations."""
+    return any(_is_ascending(values, key) for key in _COLLATIONS)
+
+
+def _is_ascending(values: list[Any], key: Callable[[Any], Any]) -> bool:
+    try:
+        keys = [key(value) for value in values]
+    except (TypeError, ValueError):
+        return False
+    return all(first <= second for first, second in pairwise(keys))

@@ -43,7 +43,7 @@ class SharedControl:
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
-        self._waiting = 0
+        self._queue_length = 0
         self._round: _Round | None = None
 
     async def negative(
@@ -62,21 +62,21 @@ class SharedControl:
             current = self._round = self._round or _Round(await arrange())
             answer = await self._refusal(current, refuse, prove)
             current.refusals += 1
-            if not current.proof.done() and (not self._waiting or current.refusals >= _MAX_REFUSALS):
+            if not current.proof.done() and (not self._queue_length or current.refusals >= _MAX_REFUSALS):
                 await self._prove(current, prove)
         finally:
             self._turn.release()
         return answer, await asyncio.shield(current.proof)
 
     async def _begin_turn(self) -> None:
-        self._waiting += 1
+        self._queue_length += 1
         try:
             await self._turn.acquire()
         except asyncio.CancelledError:
             self._abandon()
             raise
         finally:
-            self._waiting -= 1
+            self._queue_length -= 1
 
     async def _refusal(
         self,
@@ -87,7 +87,7 @@ class SharedControl:
         try:
             return await refuse(current.request)
         except Inapplicable:  # nothing was sent
-            if current.refusals and not self._waiting:
+            if current.refusals and not self._queue_length:
                 await self._prove(current, prove)
             raise
         except Violation as violation:

@@ -18,7 +18,12 @@ class Signal(Exception):
 
 
 class Violation(Signal):
-    """The requirement is violated. `level` overrides its own, where a profile fact binds more or less."""
+    """The requirement is violated. `level` overrides its own, where a profile fact binds more or less.
+
+    `identity`, where it is set, stands for `expected` and `observed` in the signature: they may differ from run to run.
+    """
+
+    identity = ""
 
     def __init__(
         self, message: str, *answers: Answer, expected: str = "", observed: str = "", level: Level | None = None

@@ -145,9 +145,9 @@ class Walker:
             if is_latest or repeat.status != first.status:
                 expect_same(self.case, first, repeat)
         except Violation as other:
-            raise WalkViolation(other.message, *other.answers, expected=other.expected, observed=other.observed).about(
-                REPLAY, name
-            ) from None
+            violation = WalkViolation(other.message, *other.answers, expected=other.expected, observed=other.observed)
+            violation.identity = other.identity
+            raise violation.about(REPLAY, name) from None
 
     async def refuse(self, name: str, defect: str) -> None:
         request = await self._request(name, self._members)

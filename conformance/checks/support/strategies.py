@@ -14,6 +14,7 @@ from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from conformance.core import json_pointer as pointer
+from conformance.core.key_change import KeyChange
 from conformance.profile.sample import alternatives
 from conformance.profile.subschema import Root, Schema
 
@@ -58,6 +59,14 @@ class Edit:
     ascii_only: bool
     is_removal: bool = False
     """Whether the place is removed."""
+
+    @property
+    def words(self) -> str:
+        """What is done: `/reason replaced by 5`."""
+        if self.is_removal:
+            return f"{self.where} removed"
+        escaped = ", all but ASCII escaped" if self.ascii_only else ""
+        return f"{self.where or 'the whole body'} replaced by {json.dumps(self.value, ensure_ascii=False)}{escaped}"
 
     def apply(self, document: JsonValue) -> bytes:
         """The changed document as JSON text."""
@@ -169,30 +178,22 @@ def fitting_documents(body: JsonValue, schema: Schema | None, keep: frozenset[st
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def key_edits(length: int) -> SearchStrategy[tuple[str, int, str]]:
-    """Small changes of a credential of that length, as (action, position, character).
+def key_changes(length: int) -> SearchStrategy[KeyChange]:
+    """Small changes of a credential of that length.
 
     Never only in the last two characters, whose lowest bits an encoding may ignore, nor in case.
     """
     from hypothesis import strategies as st
 
     inside = st.integers(0, max(0, length - 3))
-    ways = st.sampled_from(("replace", "insert", "delete", "swap", "cut", "repeat"))
-    return st.tuples(ways, inside, st.sampled_from(_PLAIN))
+    actions = st.sampled_from(("replace", "insert", "delete", "swap", "keep", "repeat"))
+    return st.builds(_key_change, actions, inside, st.sampled_from(_PLAIN))
 
 
-def apply_edit(key: str, edit: tuple[str, int, str]) -> str:
-    """The credential after an edit of `key_edits`; it may be unchanged."""
-    action, at, character = edit
-    if action == "replace":
-        return key[:at] + character + key[at + 1 :]
-    if action == "insert":
-        return key[:at] + character + key[at:]
-    if action == "delete":
-        return key[:at] + key[at + 1 :]
-    if action == "swap":
-        return key[:at] + key[at + 1 : at + 2] + key[at : at + 1] + key[at + 2 :]
-    return key[: at + 1] if action == "cut" else key + key[: at + 1]
+def _key_change(action: str, at: int, character: str) -> KeyChange:
+    if action in ("keep", "repeat"):
+        return KeyChange(action, at + 1)
+    return KeyChange(action, at, character if action in ("replace", "insert") else "")
 
 
 def neighbour_of(key: str, at: int) -> str:

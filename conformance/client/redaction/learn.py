@@ -50,6 +50,8 @@ class Guard:
         """Called before a request is sent. The profile's own credentials are known from the start."""
         if not request.credential:
             for value in request.authorization:
+                if request.evidence_texts.get(("authorization", value)) == value:
+                    continue  # a check generated it: it is no key
                 core = self._authorization_form.secret_of(value)
                 whole = _PIECE.fullmatch(core)  # then the text around it is public
                 pieces = {piece for piece in _PIECE.findall(value) if not self._authorization_form.is_open(piece)}

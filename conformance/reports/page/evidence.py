@@ -1,92 +1,78 @@
 """The JSON data of the page's script: results, and the exchanges that support them.
 
-Bodies are embedded only for problematic results and within a budget, so that the page stays small.
+Bodies are embedded only for problematic results and within a budget, so that the page stays small. Texts that many
+results share are written once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
 
-from conformance.core.model import Exchange, Message, Result, Run
-from conformance.core.outcomes import BAD_OUTCOMES
+from conformance.core.model import Exchange, Result, Run
+from conformance.core.outcomes import BAD_OUTCOMES, Outcome
+from conformance.reports.page.exchanges import comparison, exchange_view
 from conformance.reports.shaping import grouping
-from conformance.reports.shaping.curl import curl, variables
 from conformance.reports.shaping.marks import marks
-from conformance.reports.shaping.text import cut, encode_json, milliseconds, visible
+from conformance.reports.shaping.text import cut, encode_json, milliseconds, one_line, visible
 
-BODY_LIMIT = 4_000
+BODY_LIMIT = 3_000
 """Characters of one body."""
-HEADER_LIMIT, HEADERS = 400, 40
 MAX_EXCHANGES = 4
 """Exchanges shown of one result: the last ones, the decisive one among them."""
-RESULT_BUDGET = 2_000_000
+RESULT_BUDGET = 600_000
 """Characters of complete results; later ones are shortened."""
-BUDGET = 2_000_000
+BUDGET = 400_000
 """Characters of exchanges with bodies; later ones are only named."""
-LINE_BUDGET = 500_000
-
-
-def exchange_view(exchange: Exchange, body_limit: int) -> dict[str, Any]:
-    """One exchange as page and script show it."""
-    exchange = _shorten(exchange, body_limit)
-    answer = exchange.trouble or "no answer"
-    return {
-        "id": exchange.id,
-        "line": grouping.exchange_line(exchange),
-        "purpose": exchange.purpose,
-        "method": exchange.method,
-        "url": exchange.url,
-        "status": str(exchange.status) if exchange.status is not None else f"no answer: {answer}",
-        "took": milliseconds(exchange.duration_ms),
-        "credential": exchange.credential,
-        "retry": exchange.retry_of,
-        "request": _message(exchange.request),
-        "response": _message(exchange.response),
-        "findings": [f"{f.requirement} {f.code}: {cut(f.message, 400)}" for f in exchange.findings[:10]],
-        "curl": curl(exchange),
-        "variables": variables(exchange),
-    }
-
-
-def _shorten(exchange: Exchange, limit: int) -> Exchange:
-    return replace(
-        exchange,
-        url=cut(exchange.url, 2_000),
-        trouble=cut(exchange.trouble, 400),
-        request=_cut_message(exchange.request, limit),
-        response=_cut_message(exchange.response, limit),
-    )
-
-
-def _cut_message(message: Message, limit: int) -> Message:
-    longest, count = min(HEADER_LIMIT, limit), min(HEADERS, 4 + limit // 50)
-    headers = tuple((cut(name, 100), cut(value, longest)) for name, value in message.headers[:count])
-    short = message.truncated or len(message.body) > limit
-    return Message(headers, message.body[:limit], message.body_bytes, short)
-
-
-def _message(message: Message) -> dict[str, Any]:
-    return {
-        "headers": [f"{name}: {value}" for name, value in message.headers],
-        "body": message.body,
-        "size": f"cut, {message.body_bytes:,} bytes in all" if message.truncated else "",
-    }
+LINE_BUDGET = 120_000
 
 
 def data(run: Run, results: Iterable[tuple[str, Result]], share: float) -> Markup:
-    """The JSON of the page's data element: `results` by their identity, `exchanges` by id, `clauses` by requirement.
+    """The JSON of the page's data element.
 
+    `results` by their identity, `others` as lists with indices of `texts`, `exchanges` by id, `clauses` by requirement.
     `share` scales what is embedded, from 1 down to 0.
     """
     results = list(results)
-    clauses = {row.id: [row.statement, f"{row.level} · {row.section}"] for row in run.requirements}
-    exchanges = _exchanges(run, [result for _, result in results], share)
-    results_json = _results(results, share, grouping.by_id(run))
-    return Markup(f'{{"results":{results_json},"exchanges":{_inert(exchanges)},"clauses":{_inert(clauses)}}}')
+    table_rows = [(name, result) for name, result in results if is_served(result)]
+    others = [(name, result) for name, result in results if not is_served(result)]
+    exchanges_by_id = grouping.by_id(run)
+    parts: dict[str, Any] = {
+        "exchanges": _exchanges([result for _, result in [*table_rows, *others]], share, exchanges_by_id),
+        "clauses": {row.id: [row.statement, f"{row.level} · {row.section}"] for row in run.requirements},
+        "again": _common_command(run.results),
+        **_others(others, share),
+    }
+    members = ",".join(f'"{name}":{_inert(value)}' for name, value in parts.items())
+    return Markup(f'{{"results":{_results(table_rows, share, exchanges_by_id)},{members}}}')
+
+
+def _common_command(results: Iterable[Result]) -> str:
+    """The part of the commands that all results share: everything before ` --only`."""
+    return next((r.reproduce.partition(" --only ")[0] for r in results if " --only '" in r.reproduce), "")
+
+
+def is_served(result: Result) -> bool:
+    """Whether the markup has its row; the script adds the others, which are many and much alike."""
+    return result.outcome in (*BAD_OUTCOMES, Outcome.WARNED)
+
+
+OTHER_MEMBERS = ("outcome", "check", "requirement", "operation", "message", "level", "cause", "fact", "case")
+
+
+def _others(results: Iterable[tuple[str, Result]], share: float) -> dict[str, Any]:
+    """The other results: id, places of the members in `texts`, time, decisive exchange, notes."""
+    places: dict[str, int] = {}
+    limit, rows = int(20 + 380 * share), []
+    for name, result in results:
+        texts = [one_line(getattr(result, member), limit) for member in OTHER_MEMBERS]
+        indices = [places.setdefault(text, len(places)) for text in texts]
+        cited = "".join(result.exchanges[-1:]) if share >= 1 else ""
+        notes = [one_line(note, limit) for note in result.notes[:4]] if share >= 1 else []
+        rows.append([name, indices, milliseconds(result.duration_ms), cited, *notes])
+    return {"others": rows, "texts": list(places)}
 
 
 def _results(results: Iterable[tuple[str, Result]], share: float, exchanges_by_id: Mapping[str, Exchange]) -> str:
@@ -111,8 +97,10 @@ def _result_view(result: Result, longest: int, exchanges_by_id: Mapping[str, Exc
     value = texts | {name: cut(getattr(result, name), max(20, longest // 4)) for name in names}
     value |= {"outcome": result.counted_as, "level": result.level.value}
     value |= {"notes": [cut(note, max(20, longest // 4)) for note in result.notes[: 1 + longest // 400]]}
-    if result.outcome in BAD_OUTCOMES and result.exchanges and result.exchanges[-1] in exchanges_by_id:
-        value["marks"] = list(marks(result, exchanges_by_id[result.exchanges[-1]]))
+    value["often"] = grouping.how_often(result)
+    if result.outcome in BAD_OUTCOMES:
+        cited = [exchanges_by_id[name] for name in result.exchanges if name in exchanges_by_id]
+        value["compared"] = comparison(result, cited, min(BODY_LIMIT, longest)) if longest > BODY_LIMIT else []
     value |= {
         "exchanges": list(result.exchanges[-MAX_EXCHANGES:]),
         "more": max(0, len(result.exchanges) - MAX_EXCHANGES),
@@ -120,10 +108,13 @@ def _result_view(result: Result, longest: int, exchanges_by_id: Mapping[str, Exc
     return {name: item for name, item in value.items() if item}
 
 
-def _exchanges(run: Run, results: list[Result], share: float) -> dict[str, Any]:
-    exchanges_by_id, found, remaining = grouping.by_id(run), dict[str, Any](), BUDGET * share
+def _exchanges(results: list[Result], share: float, exchanges_by_id: Mapping[str, Exchange]) -> dict[str, Any]:
+    found, remaining = dict[str, Any](), BUDGET * share
+    decided_by = {result.exchanges[-1]: result for result in reversed(results) if result.exchanges}
     for name in _cited_ids(results, exchanges_by_id, with_bodies=True):
-        value = exchange_view(exchanges_by_id[name], int(BODY_LIMIT * share))
+        exchange = exchanges_by_id[name]
+        decided = marks(decided_by[name], exchange) if name in decided_by else None
+        value = exchange_view(exchange, int(BODY_LIMIT * share), decided)
         remaining -= len(_inert(value))
         if remaining < 0:
             break
@@ -132,7 +123,7 @@ def _exchanges(run: Run, results: list[Result], share: float) -> dict[str, Any]:
     for name in _cited_ids(results, exchanges_by_id, with_bodies=False):
         if name not in found and remaining > 0:
             line = grouping.exchange_line(exchanges_by_id[name])
-            remaining -= len(_inert(line))
+            remaining -= len(line)
             found[name] = {"id": name, "line": line}
     return found
 

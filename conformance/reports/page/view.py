@@ -6,10 +6,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from conformance.core.model import STATUSES, Exchange, OperationInfo, RequirementRow, Result, Run
 from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, Outcome, Stability
-from conformance.reports.page.evidence import MAX_EXCHANGES, exchange_view
+from conformance.reports.page.evidence import MAX_EXCHANGES
+from conformance.reports.page.evidence import is_served as is_served
+from conformance.reports.page.exchanges import comparison, exchange_view
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.grouping import OUTCOMES, Group
 from conformance.reports.shaping.marks import marks
@@ -18,7 +21,8 @@ from conformance.reports.shaping.text import milliseconds
 SERVED_BODY = 2_000
 """Characters of a body in the static part of the page."""
 SERVED_GROUPS = 60
-ROWS = 4_000
+ROWS, FEWEST_ROWS = 4_000, 500
+"""Rows of the results table, and where even shortened texts make the page too large."""
 PLOT_WIDTH = 320
 MEANINGS: Mapping[int, str] = {
     200: "success",
@@ -100,20 +104,28 @@ def failures(run: Run, table: list[Row], share: float) -> list[dict[str, Any]]:
 def _failure(
     run: Run, group: Group, anchors: dict[int, str], exchanges_by_id: Mapping[str, Exchange], share: float
 ) -> dict[str, Any]:
-    first = next((r for r in group.results if r.exchanges), group.results[0])
+    batches = sorted(grouping.alike(group.results), key=len, reverse=True)
+    first = next((r for batch in batches for r in batch if r.exchanges), group.results[0])
     cited = grouping.evidence(run, first, exchanges_by_id)[-MAX_EXCHANGES:]
     return {
         "group": group,
         "served": True,
         "id": anchors[id(group.results[0])],
         "label": group.results[0].counted_as,
-        "batches": [[(r, anchors[id(r)]) for r in batch] for batch in grouping.alike(group.results)],
+        "batches": [[(r, anchors[id(r)]) for r in batch] for batch in batches],
         "dependents": [(r, anchors[id(r)]) for r in group.dependents],
-        "evidence": [exchange_view(e, int(SERVED_BODY * share)) for e in cited],
-        "marks": marks(first, cited[-1]) if cited else (),
+        "evidence": [
+            exchange_view(e, int(SERVED_BODY * share), marks(first, e) if e is cited[-1] else None) for e in cited
+        ],
+        "compared": comparison(first, grouping.evidence(run, first, exchanges_by_id), int(SERVED_BODY * share)),
         "shown_for": first,
-        "reproduce": next((r.reproduce for r in group.results if r.reproduce), ""),
+        "reproduce": next((r.reproduce for r in (first, *group.results) if r.reproduce), ""),
     }
+
+
+def filter_of(outcome: str, words: str) -> str:
+    """The address of the results table filtered by outcome and words."""
+    return f"#results?{urlencode({'outcome': outcome, 'q': words}, errors='replace')}"
 
 
 def columns(run: Run) -> list[OperationInfo]:
@@ -142,7 +154,7 @@ def _requirement_cell(row: RequirementRow, operation: str, places: Mapping[tuple
         return None
     anchor = places.get((row.id, operation), "") if outcome in (*grouping.EVIDENCE_OUTCOMES, *OPEN_OUTCOMES) else ""
     label = row.cell(operation) or outcome
-    meaning = f"{row.id}, {operation or 'no single operation'}: {label}"
+    meaning = f"{row.id}, {operation or 'no single operation'}: {label}" if anchor else label
     return Cell(grouping.SYMBOLS[label], meaning, f"o-{label}", anchor)
 
 

@@ -200,6 +200,11 @@ def alike(results: Iterable[Result]) -> list[list[Result]]:
     return list(found.values())
 
 
+def how_often(result: Result) -> str:
+    """`3 of 40 answers`, for an invariant's violation; empty for other results."""
+    return f"{result.violations:,} of {plural(result.answers, 'answer')}" if result.violations else ""
+
+
 def places(batch: Iterable[Result], max_cases: int = 8) -> list[tuple[str, str]]:
     """The operations (or checks) of a batch, each with its cases in one line."""
     found: dict[str, list[str]] = {}
@@ -236,6 +241,20 @@ def shortfalls(run: Run) -> tuple[Shortfall, ...]:
 def general(text: str, result: Result) -> str:
     """The text without the operation's name: `quotePublicCart was refused` becomes `the operation was refused`."""
     return without_operation(text, result.operation)
+
+
+THIN = 10
+"""At least this many missing facts make a profile a thin one."""
+
+
+def thin_profile_hint(run: Run) -> str:
+    """Which commands find out what a thin profile does not state; empty for another profile."""
+    if len(run.missing) < THIN:
+        return ""
+    return (
+        f"The profile does not state {plural(len(run.missing), 'fact')}. `conformance probe` finds out what the target "
+        "shows by itself, and `conformance init` asks for what only a person knows."
+    )
 
 
 def inapplicable(run: Run) -> tuple[Shortfall, ...]:

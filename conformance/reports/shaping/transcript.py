@@ -6,13 +6,13 @@ between `▶` and `◀`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from conformance.core.model import Exchange, Message, Result, Run
-from conformance.reports.shaping.curl import curl, variables
+from conformance.reports.shaping.curl import curl, in_words, variables
 from conformance.reports.shaping.grouping import evidence
-from conformance.reports.shaping.marks import marks, pieces
+from conformance.reports.shaping.layout import lines_of
+from conformance.reports.shaping.marks import Marks, marks, pieces
 from conformance.reports.shaping.text import clean, cut, milliseconds, one_line
 
 CURL = 3_000
@@ -25,12 +25,12 @@ def deciding(run: Run, result: Result) -> Exchange | None:
     return found[-1] if found else None
 
 
-def whole(exchange: Exchange, words: tuple[str, ...] | None, limit: int) -> Iterator[str]:
-    """Request and answer line by line, each body cut to `limit` characters; `words` is None for other exchanges."""
+def whole(exchange: Exchange, found: Marks | None, limit: int) -> Iterator[str]:
+    """Request and answer line by line, each body cut to `limit` characters; `found` is None for other exchanges."""
     yield clean(f"> {exchange.method} {cut(exchange.url, 600)}")
-    yield from _message(exchange.request, ">", (), limit)
-    yield clean(f"{'<' if words is None else '▶'} {_answer(exchange)}")
-    yield from _message(exchange.response, "<", words or (), limit)
+    yield from _message(exchange.request, ">", Marks(), limit)
+    yield clean(f"{'<' if found is None else '▶'} {_answer(exchange)}")
+    yield from _message(exchange.response, "<", found or Marks(), limit)
     for finding in exchange.findings:
         yield clean(f"! {finding.requirement} {one_line(finding.message, 300)}")
 
@@ -42,7 +42,7 @@ def short(exchange: Exchange, result: Result, limit: int = 160) -> Iterator[str]
         yield clean(f">   {one_line(exchange.request.body, limit)}")
     yield clean(f"▶ {_answer(exchange)}")
     if exchange.response.body:
-        yield clean(f"<   {mark_words(one_line(exchange.response.body, limit), marks(result, exchange))}")
+        yield clean(f"<   {mark_words(one_line(exchange.response.body, limit), marks(result, exchange).words)}")
 
 
 def command(exchange: Exchange) -> str:
@@ -52,7 +52,7 @@ def command(exchange: Exchange) -> str:
 
 
 def mark_words(text: str, words: tuple[str, ...]) -> str:
-    return "".join(f"▶{piece}◀" if is_marked else piece for piece, is_marked in pieces(text, words))
+    return "".join(f"▶{piece}◀" if is_mark_line else piece for piece, is_mark_line in pieces(text, words))
 
 
 def _answer(exchange: Exchange) -> str:
@@ -60,15 +60,19 @@ def _answer(exchange: Exchange) -> str:
     return f"{one_line(status_text, 300)} after {milliseconds(exchange.duration_ms)}"
 
 
-def _message(message: Message, mark: str, words: tuple[str, ...], limit: int) -> Iterator[str]:
+def _message(message: Message, sign: str, found: Marks, limit: int) -> Iterator[str]:
     for name, value in message.headers:
-        yield clean(f"{mark} {mark_words(f'{name}: {one_line(value, 200)}', words)}")
-    for line in cut(_pretty(message.body), limit).splitlines():
-        yield clean(f"{mark}   {mark_words(line, words)}")
+        text = f"{name}: {in_words(one_line(value, 200))}"
+        yield clean(f"{sign} {_mark_line(text, marked=found.has_header(name, value))}")
+    lines = lines_of(message)
+    for line in lines:
+        if limit <= 0:
+            yield f"{sign}   …"
+            return
+        text = cut(line.text, limit)
+        limit -= len(text) + 1
+        yield clean(f"{sign}   {_mark_line(text, marked=found.has_line(line))}")
 
 
-def _pretty(body: str) -> str:
-    try:
-        return json.dumps(json.loads(body), ensure_ascii=False, indent=1) if body else ""
-    except (ValueError, RecursionError):
-        return body
+def _mark_line(text: str, *, marked: bool) -> str:
+    return f"{text[: len(text) - len(text.lstrip())]}▶{text.strip()}◀" if marked and text.strip() else text

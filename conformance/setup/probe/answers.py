@@ -1,8 +1,7 @@
-"""Volatile members of replays and errors, order of precedence of errors, rate limits and clock."""
+"""Volatile members of replays and errors, order of precedence of errors, rate limit headers and clock."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -13,7 +12,6 @@ from typing import Any, Final
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
-from conformance.setup.probe.access import IDENTITY
 from conformance.setup.probe.context import ARRANGE_ERRORS, UNKNOWN_KEY, Probe, wait_for_clock_tick
 from conformance.setup.probe.idempotency import differences
 from conformance.setup.probe.operations import CREATE, PARAMETER_FIXTURES, UPDATE
@@ -236,35 +234,3 @@ def clock_offset(probe: Probe) -> float | None:
         except (ValueError, TypeError, OverflowError):
             continue
     return None
-
-
-async def probe_rate_limit(probe: Probe, max_requests: int) -> None:
-    """Sends up to `max_requests` requests with one key until a 429, and measures the recovery time. 0: sends none."""
-    if not max_requests or IDENTITY not in probe.controls or probe.draft.is_stated("rate_limit"):
-        return
-    request = probe.controls[IDENTITY].request
-    request = probe.arranger.as_credential(request, list(probe.draft.get("credentials"))[-1])
-    started, count, limited = time.monotonic(), 0, None
-    while count < max_requests and limited is None:
-        count += 1
-        answer = await probe.send(request, "rate limit", accept_statuses=frozenset({429}))
-        limited = answer if answer.status == 429 else None
-    elapsed_s = time.monotonic() - started
-    if limited is None:
-        probe.draft.note("rate_limit", f"no 429 in {count} requests in {elapsed_s:.1f} s")
-        return
-    limited_at = time.monotonic()
-    for pause in (0.2, 0.5, 1, 2, 5, 10, 20):
-        await asyncio.sleep(pause)
-        if (await probe.send(request, "recovery", accept_statuses=frozenset({429}))).ok:
-            break
-    evidence = f"429 after {count} requests in {elapsed_s:.1f} s, 200 again {time.monotonic() - limited_at:.1f} s later"
-    probe.draft.note("rate_limit", evidence)
-    probe.draft.state(("rate_limit", "provoke"), True, "as allowed by --provoke-429")
-    probe.draft.state(
-        ("rate_limit", "credential"),
-        list(probe.draft.get("credentials"))[-1],
-        "the last key; prefer one that no other check uses",
-    )
-    probe.draft.state(("rate_limit", "max_requests"), max(max_requests, count), "as allowed by --provoke-429")
-    probe.echo(f"  rate limit: {evidence}")

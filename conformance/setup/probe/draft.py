@@ -25,6 +25,7 @@ _TABLE_ORDER: Final = (
     "credentials",
     "idempotency",
     "bodies",
+    "answers",
     "errors",
     "fixtures",
     "operations",
@@ -100,17 +101,20 @@ class Draft:
         return has_key(self.facts, key)
 
     def get(self, *key: str) -> Any:
-        """The value of the key, or None."""
+        """The value of the key, or None; also None where it is excluded."""
         value: Any = self.facts
         for name in key:
             value = value.get(name) if isinstance(value, Mapping) else None
-        return value
+        return None if _is_exclusion(value) else value
 
     def state(self, key: Key, value: Any, evidence: str) -> None:
         """Sets a fact. If the user stated another value, that one stays and the observed value becomes a note."""
-        if self.is_stated(*key):
+        if self.is_stated(*key) and not self.is_excluded(*key):
             if self.get(*key) != value:
                 self.note(key[0], f"{'.'.join(key)} keeps your value; observed: {format_value(value)} ({evidence})")
+            return
+        if self.is_excluded(*key):
+            self.note(key[0], f"{'.'.join(key)} stays excluded; observed: {format_value(value)} ({evidence})")
             return
         if _has_placeholder(value):
             self.note(key[0], f"{'.'.join(key)} was not stated: the observed value contains a placeholder")
@@ -120,6 +124,10 @@ class Draft:
             table = table.setdefault(name, {})
         table[key[-1]] = value
         self.evidence[key] = evidence
+
+    def is_excluded(self, *key: str) -> bool:
+        """Whether the user excluded the key, or a table that holds it."""
+        return any(has_key(self.user_facts, (*key[:length], "none")) for length in range(1, len(key) + 1))
 
     def retract(self, key: Key) -> None:
         """Removes a fact, unless the user stated it."""
@@ -272,7 +280,8 @@ class Draft:
         if not self.is_stated(*key):
             return observed
         user_part = _get(self.user_facts, key)
-        names = f"{', '.join(user_part)} " if isinstance(user_part, Mapping) and user_part != self.get(*key) else ""
+        is_part = isinstance(user_part, Mapping) and user_part != _get(self.facts, key)
+        names = f"{', '.join(user_part)} " if is_part else ""
         return "; ".join(filter(None, (names + self._source_of(key), observed)))
 
     def _source_of(self, key: Key) -> str:
@@ -281,6 +290,10 @@ class Draft:
             if source := self.other_sources.get(key[:length]):
                 return source
         return f"stated in {self.source}" if self.source else "stated"
+
+
+def _is_exclusion(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("none"), str)
 
 
 def _has_placeholder(value: Any) -> bool:

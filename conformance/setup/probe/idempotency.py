@@ -8,9 +8,11 @@ import string
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, product
 from typing import Any, Final
 
+from conformance.client.pattern import sample
 from conformance.client.request import NO_BODY, Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -101,6 +103,17 @@ KEY_FORMATS: Final = (
 """Most common first."""
 
 
+def key_formats(probe: Probe) -> list[KeyFormat]:
+    """UUIDs, the formats of the document, and then other common ones."""
+    patterns = probe.openapi.key_patterns
+    documented = [KeyFormat("the pattern of the document", {"pattern": p}, partial(_match, p)) for p in patterns]
+    return [KEY_FORMATS[0], *documented, *KEY_FORMATS[1:]]
+
+
+def _match(pattern: str) -> str:
+    return sample(pattern, random_source.SystemRandom())
+
+
 async def probe_key_location(probe: Probe) -> None:
     """Tries locations until a key in one of them changes the outcome, and states it with the evidence."""
     if probe.draft.has("idempotency", "carrier"):
@@ -153,7 +166,7 @@ async def _find_if_refused(probe: Probe, name: str, first: Answer) -> bool:
             return True
         if differences(first.value, answer.value) - noise:
             suspects.append(location)
-    for location, key_format in _other_forms(suspects or list(islice(key_locations(probe), 1))):
+    for location, key_format in _other_forms(probe, suspects or list(islice(key_locations(probe), 1))):
         answer = await _try_location(probe, name, location, key_format, first)
         if answer is not None and answer.ok:
             return True
@@ -161,10 +174,11 @@ async def _find_if_refused(probe: Probe, name: str, first: Answer) -> bool:
     return False
 
 
-def _other_forms(suspects: list[KeyLocation]) -> Iterator[tuple[KeyLocation, KeyFormat]]:
+def _other_forms(probe: Probe, suspects: list[KeyLocation]) -> Iterator[tuple[KeyLocation, KeyFormat]]:
     """The suspected locations with other formats of keys, and then with other ways to write each."""
-    yield from product(suspects[:_MAX_SUSPECTS], KEY_FORMATS[1:])
-    for key_format, written in product(KEY_FORMATS, _WRITTEN):
+    formats = key_formats(probe)
+    yield from product(suspects[:_MAX_SUSPECTS], formats[1:])
+    for key_format, written in product(formats, _WRITTEN):
         for location in suspects[:_MAX_WRITTEN_SUSPECTS]:
             yield replace(location, written=written), key_format
 
@@ -195,7 +209,7 @@ async def _find_if_accepted(probe: Probe, name: str, first: Answer) -> bool:
     for location in key_locations(probe):
         if await _try_replay(probe, name, location, KEY_FORMATS[0], identifiers, suspects):
             return True
-    for location, key_format in _other_forms(suspects):
+    for location, key_format in _other_forms(probe, suspects):
         if await _try_replay(probe, name, location, key_format, identifiers, []):
             return True
     probe.echo(f"  {name} is repeated with a key in each common location, and without one")

@@ -6,6 +6,7 @@ The profile adopts the schemas; everything else is only a hint until a request c
 from __future__ import annotations
 
 import json
+import random
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -14,16 +15,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from conformance.client.pattern import sample
 from conformance.contract import Contract, Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.errors import ProfileError, UsageError
 from conformance.profile.model import Profile
 from conformance.profile.schemas import load_schemas
 from conformance.setup.probe.documents import read_openapi_document
-from conformance.setup.probe.query_values import example_of, merge, values_in, values_of_parameters
+from conformance.setup.probe.query_values import example_of, lists_of_parameters, merge, values_in, values_of_parameters
 
 ERROR: Final = "PublicErrorResponse"
 _KEY_NAME: Final = re.compile(r"idempot|repeatab|dedup|request[-_]?(key|id)|operation[-_]?key|^_?key$", re.IGNORECASE)
+_SAMPLES: Final = 20
 _LEAST_SCHEMAS: Final = 3
 """Fewer schemas may have another text member in common."""
 
@@ -42,9 +45,15 @@ class OpenApiFacts:
     """Schema names whose schema cannot be used -> reason."""
     key_locations: tuple[tuple[str, str], ...] = ()
     """(carrier, name or JSON pointer) of possible locations of the idempotency key."""
+    key_patterns: tuple[str, ...] = ()
+    """Regular expressions that the whole key matches in one of these locations."""
     authorization_formats: tuple[str, ...] = ()
     query_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Search parameter -> example values."""
+    query_lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Search parameter -> all its values, as an enumeration lists them."""
+    query_parameters: tuple[str, ...] = ()
+    """The names of all search parameters of the document."""
     all_schema_names: tuple[str, ...] = ()
     """Names of all schemas of the document."""
 
@@ -68,8 +77,11 @@ def read_openapi(source: str, profile: Profile, contract: Contract) -> OpenApiFa
         evidence={name: evidence for name, evidence in schema_map.evidence.items() if name not in unusable},
         unusable=unusable,
         key_locations=tuple(dict.fromkeys(_key_locations(document, schema_map, contract))),
+        key_patterns=tuple(dict.fromkeys(_key_patterns(document, schema_map, contract))),
         authorization_formats=tuple(dict.fromkeys(_authorization_formats(document))),
         query_values=_query_values(schema_map, document),
+        query_lists=lists_of_parameters(_search_parameters(schema_map), partial(_resolve, document)),
+        query_parameters=_names_in_query(_search_parameters(schema_map)),
         all_schema_names=tuple(schema_map.schemas),
     )
 
@@ -178,28 +190,62 @@ def _key_locations(
     document: Mapping[str, Any], schema_map: _SchemaMap, contract: Contract
 ) -> Iterator[tuple[str, str]]:
     for operation in contract.idempotent:
-        entry = schema_map.entries.get(operation.id, {})
-        for parameter in _as_list(entry.get("parameters")):
-            name, location = str(_as_mapping(parameter).get("name", "")), _as_mapping(parameter).get("in")
-            if location in ("header", "query") and _KEY_NAME.search(name):
-                yield str(location), name
+        yield from ((str(entry["in"]), str(entry["name"])) for entry in _key_parameters(schema_map, operation))
         members = _members(document, schema_map, operation)
-        yield from (("body", at) for at, description in members.items() if _is_key(at, description))
+        yield from (("body", at) for at, member in members.items() if _is_key(at, member))
     yield from (("body", at) for at in _common_members(document, schema_map, contract))
+
+
+def _key_parameters(schema_map: _SchemaMap, operation: Operation) -> list[Mapping[str, Any]]:
+    """The parameters that carry the key, by their names."""
+    entries = map(_as_mapping, _as_list(schema_map.entries.get(operation.id, {}).get("parameters")))
+    candidates = (entry for entry in entries if _KEY_NAME.search(str(entry.get("name", ""))))
+    return [entry for entry in candidates if entry.get("in") in ("header", "query")]
+
+
+def _key_patterns(document: Mapping[str, Any], schema_map: _SchemaMap, contract: Contract) -> Iterator[str]:
+    for operation in contract.idempotent:
+        schemas = [_resolve(document, entry.get("schema")) for entry in _key_parameters(schema_map, operation)]
+        schemas += [m for at, m in _members(document, schema_map, operation).items() if _is_key(at, m)]
+        for schema in schemas:
+            yield from whole_pattern(str(_as_mapping(schema).get("pattern", "")))
+
+
+def whole_pattern(pattern: str) -> list[str]:
+    """A pattern between `^` and `$` without them; none if it is not between them, or if no text can be made of it."""
+    inner = pattern[1:-1]
+    if not (pattern.startswith("^") and pattern.endswith("$")) or _has_outer_alternative(inner):
+        return []
+    try:
+        texts = {sample(inner, random.Random(number)) for number in range(_SAMPLES)}
+        is_usable = len(texts) == _SAMPLES and all(re.fullmatch(inner, text) for text in texts)
+    except (re.error, ValueError, OverflowError, RecursionError):
+        return []
+    return [inner] if is_usable else []
+
+
+def _has_outer_alternative(pattern: str) -> bool:
+    """Whether `^` and `$` belong to alternatives of the pattern, and not to the whole."""
+    depth = 0
+    for character in re.sub(r"\\.|\[\^?\]?[^\]]*\]", "", pattern):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "|" and not depth:
+            return True
+    return False
 
 
 def _last(at: str) -> str:
     return pointer.tokens(at)[-1]
 
 
-def _members(document: Mapping[str, Any], schema_map: _SchemaMap, operation: Operation) -> dict[str, str]:
-    """The places of the text members of a request body -> their descriptions."""
+def _members(document: Mapping[str, Any], schema_map: _SchemaMap, operation: Operation) -> dict[str, Any]:
+    """The places of the text members of a request body -> their schemas."""
     schema = schema_map.schemas.get(schema_map.names.get(operation.request_schema, operation.request_schema))
     return dict(_text_members(document, schema, "", 3))
 
 
-def _is_key(at: str, description: str) -> bool:
-    return bool(_KEY_NAME.search(_last(at))) or "idempoten" in description.lower()
+def _is_key(at: str, member: Mapping[str, Any]) -> bool:
+    return bool(_KEY_NAME.search(_last(at))) or "idempoten" in str(member.get("description", "")).lower()
 
 
 def _common_members(document: Mapping[str, Any], schema_map: _SchemaMap, contract: Contract) -> list[str]:
@@ -211,13 +257,13 @@ def _common_members(document: Mapping[str, Any], schema_map: _SchemaMap, contrac
     return [at for at in first if all(at in members for members in others)]
 
 
-def _text_members(document: Mapping[str, Any], schema: Any, at: str, depth: int) -> Iterator[tuple[str, str]]:
-    """The places and descriptions of a schema's members that are texts, with those of its objects and parts."""
+def _text_members(document: Mapping[str, Any], schema: Any, at: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """The places and schemas of a schema's members that are texts, with those of its objects and parts."""
     resolved = _as_mapping(_resolve(document, schema))
     for name, subschema in _as_mapping(resolved.get("properties")).items():
         member = _as_mapping(_resolve(document, subschema))
         if member.get("type", "string") in ("string", ["string"]) and "properties" not in member:
-            yield at + pointer.join(str(name)), str(member.get("description", ""))
+            yield at + pointer.join(str(name)), member
         if depth > 1:
             yield from _text_members(document, member, at + pointer.join(str(name)), depth - 1)
     for part in _as_list(resolved.get("allOf")) if depth > 1 else ():
@@ -233,10 +279,19 @@ def _authorization_formats(document: Mapping[str, Any]) -> Iterator[str]:
             yield "{key}"
 
 
+def _search_parameters(schema_map: _SchemaMap) -> list[Any]:
+    return _as_list(schema_map.entries.get("searchPublicProducts", {}).get("parameters"))
+
+
+def _names_in_query(parameters: list[Any]) -> tuple[str, ...]:
+    entries = [_as_mapping(parameter) for parameter in parameters]
+    return tuple(str(entry["name"]) for entry in entries if entry.get("in") == "query" and "name" in entry)
+
+
 def _query_values(schema_map: _SchemaMap, document: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Search parameter -> values: of the parameters, then of examples of answers, then of schemas."""
     resolve = partial(_resolve, document)
-    parts = [values_of_parameters(schema_map.entries.get("searchPublicProducts", {}).get("parameters", []), resolve)]
+    parts = [values_of_parameters(_search_parameters(schema_map), resolve)]
     for operation in ("getPublicRuntimeConfig", "searchPublicProducts", "listPublicMerchantProducts"):
         answers = _as_mapping(schema_map.entries.get(operation, {}).get("responses"))
         content = _json_content(resolve(answers.get("200", answers.get("2XX"))))

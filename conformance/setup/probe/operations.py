@@ -143,9 +143,9 @@ def _add_unproven(probe: Probe, operation: Operation, refusals: list[tuple[str, 
 async def probe_webhooks(probe: Probe) -> None:
     """Finds the id of a created webhook endpoint by updating it, and states the webhook fixture."""
     control = probe.controls.get(CREATE)
-    if control is None:
-        return
     stated = probe.draft.get("webhooks", "id")
+    if control is None or probe.draft.is_excluded("webhooks", "id"):
+        return
     for at in [stated] if stated else list(_candidate_ids(control.value)):
         if not pointer.has(control.value, at):
             continue

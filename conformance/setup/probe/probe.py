@@ -22,18 +22,23 @@ from conformance.engine.options import run_name, suite_version
 from conformance.profile.loader import profile_from_document
 from conformance.profile.model import Schemas
 from conformance.setup.probe import access as probe_access
+from conformance.setup.probe import answer_rules as probe_answer_rules
 from conformance.setup.probe import answers as probe_answers
 from conformance.setup.probe import bodies as probe_bodies
+from conformance.setup.probe import cursors as probe_cursors
 from conformance.setup.probe import exchange as probe_exchange
 from conformance.setup.probe import idempotency as probe_idempotency
+from conformance.setup.probe import installations as probe_installations
 from conformance.setup.probe import isolation as probe_isolation
 from conformance.setup.probe import key_rules as probe_key_rules
 from conformance.setup.probe import openapi as probe_openapi
 from conformance.setup.probe import operations as probe_operations
+from conformance.setup.probe import rate_limit as probe_rate_limit
 from conformance.setup.probe import schemas as probe_schemas
 from conformance.setup.probe import schemes as probe_schemes
 from conformance.setup.probe import search as probe_search
 from conformance.setup.probe import search_values as probe_search_values
+from conformance.setup.probe import sorts as probe_sorts
 from conformance.setup.probe.comments import Comments, read_comments
 from conformance.setup.probe.context import Probe, open_probe, provisional_profile
 from conformance.setup.probe.draft import Draft, Key, has_key, merge_facts
@@ -183,16 +188,20 @@ def _parts(options: ProbeOptions) -> list[Part]:
         ("search filters", probe_search.probe_filters),
         ("order of items", probe_search_values.probe_order),
         ("unusual search values", probe_search_values.probe_unusual_values),
+        ("values of sort", probe_sorts.probe_sorts),
+        ("search cursors", probe_cursors.probe_cursors),
         ("missing idempotency keys", probe_idempotency.probe_missing_keys),
         ("replays", probe_answers.probe_replays),
         ("volatile members of errors", probe_answers.probe_errors),
         ("rules of idempotency keys", probe_key_rules.probe_key_rules),
         ("request bodies", probe_bodies.probe_bodies),
         ("other installations", probe_isolation.probe_tenancy),
+        ("names of installations", probe_installations.probe_installations),
         ("tickets", probe_isolation.probe_tickets),
         ("token exchange", probe_exchange.probe_exchange),
         ("order of precedence of errors", probe_answers.probe_precedence),
-        ("rate limit", lambda probe: probe_answers.probe_rate_limit(probe, options.provoke_429)),
+        ("all answers", probe_answer_rules.probe_answers),
+        ("rate limit", lambda probe: probe_rate_limit.probe_rate_limit(probe, options.provoke_429)),
     ]
 
 

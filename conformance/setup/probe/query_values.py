@@ -86,6 +86,18 @@ def values_of_parameters(parameters: list[Any], resolve: Any) -> dict[str, tuple
     return found
 
 
+def lists_of_parameters(parameters: list[Any], resolve: Any) -> dict[str, tuple[str, ...]]:
+    """Query parameter -> the values of its enumeration, if it has one and all of them are texts."""
+    found: dict[str, tuple[str, ...]] = {}
+    for parameter in parameters:
+        if isinstance(parameter, Mapping) and parameter.get("in") == "query":
+            schema = resolve(parameter.get("schema"))
+            values = schema.get("enum") if isinstance(schema, Mapping) else None
+            if isinstance(values, list) and values and all(isinstance(value, str) and value for value in values):
+                found[str(parameter.get("name"))] = tuple(dict.fromkeys(values))
+    return found
+
+
 def _schema_values(schema: Any, resolve: Any, depth: int = 3) -> Iterator[Any]:
     schema = resolve(schema)
     if not isinstance(schema, Mapping):

@@ -58,6 +58,8 @@ async def find_bound(accepts: Callable[[int], Awaitable[bool]], steps: tuple[int
 
 async def probe_query(probe: Probe) -> None:
     """Tries queries with known and common values until one gets 200, then looks for a word with several pages."""
+    if probe.draft.is_excluded("search", "query"):
+        return
     known = {name: str(value) for name, value in (probe.draft.get("search", "query") or {}).items()}
     runtime, documented = await _runtime_values(probe), probe.openapi.query_values
     hints = merge(runtime, documented)
@@ -180,8 +182,8 @@ async def probe_filters(probe: Probe) -> None:
     values = known_query(probe)
     if values is None:
         return
-    page_size_max = probe.draft.get("search", "page_size_max")
-    wide_query = {**values, "pageSize": str(min(int(page_size_max or _FILTER_PAGE_SIZE), _FILTER_PAGE_SIZE))}
+    largest = int(probe.draft.get("search", "page_size_max") or _FILTER_PAGE_SIZE)
+    wide_query = {**values, "pageSize": str(min(largest, _FILTER_PAGE_SIZE))}
     items = [item for item in await _search_items(probe, wide_query) if isinstance(item, dict)]
     if ids := _unique_pointers(items):
         evidence = f"unique in {len(items)} items"
@@ -237,7 +239,7 @@ def _as_text(value: Any) -> str:
 
 
 def known_query(probe: Probe) -> dict[str, str] | None:
-    if SEARCH not in probe.controls or not probe.draft.has("search", "query"):
+    if SEARCH not in probe.controls or not probe.draft.get("search", "query"):
         return None
     return {name: str(value) for name, value in probe.draft.get("search", "query").items()}
 

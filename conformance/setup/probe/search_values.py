@@ -117,14 +117,13 @@ def _treatment_of_end(answer: Answer) -> str:
 async def _probe_lists(probe: Probe, query: Mapping[str, str]) -> None:
     """States the locales and markets that the runtime configuration lists, and what another value is."""
     statuses: set[int | None] = set()
-    config = probe.controls.get(_CONFIG)
     for name, fact in _LISTED.items():
-        found = find_list(config.value if config else None, query[name])
+        found = listed_values(probe, name, query[name])
         if found is None:
             continue
-        at, values = found
+        source, values = found
         if all([(await _send(probe, query, **{name: value})).ok for value in values]):
-            probe.draft.state(("search", fact), values, f"{_CONFIG} lists them at {at}; each gets 200")
+            probe.draft.state(("search", fact), values, f"{source}; each gets 200")
     for name in ("sort", "locale", "market"):
         for value in (f"{query[name]}x", query[name][:-1], "no-such-value"):
             statuses.add((await _send(probe, query, **{name: value})).status)
@@ -132,6 +131,17 @@ async def _probe_lists(probe: Probe, query: Mapping[str, str]) -> None:
         treatment = "ignored" if statuses == {200} else "refused"
         evidence = f"{statuses.pop()} with three other values of sort, locale and market each"
         probe.draft.state(("search", "unlisted"), treatment, evidence)
+
+
+def listed_values(probe: Probe, name: str, member: str) -> tuple[str, list[str]] | None:
+    """Where all values of a parameter are listed, and these; None without a list, or with two different ones."""
+    config, documented = probe.controls.get(_CONFIG), list(probe.openapi.query_lists.get(name, ()))
+    found = find_list(config.value if config else None, member)
+    if member not in documented:
+        return (f"{_CONFIG} lists them at {found[0]}", found[1]) if found else None
+    if found and sorted(found[1]) != sorted(documented):
+        return None
+    return f"the document lists the values of {name}", documented
 
 
 def find_list(value: Any, member: str) -> tuple[str, list[str]] | None:

@@ -116,7 +116,7 @@ def value_for(option: Option, place: Path) -> Any:
     """A value that is not the empty one."""
     numbers = {Kind.INTEGER: 3, Kind.NUMBER: 9.5, Kind.FLAG: True, Kind.WORKERS: "2", Kind.SHARD: "1/2"}
     others = {Kind.PATH: place, Kind.TEXT: "a", Kind.TEXTS: ("a", "b"), Kind.PAIRS: {"a": "1"}}
-    return {**numbers, **others}[option.kind]
+    return option.choices[0] if option.choices else {**numbers, **others}[option.kind]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ import yaml
 
 from conformance.core.outcomes import Verdict
 from conformance.reference.random_targets.choices import target_from
-from conformance.reference.random_targets.profile_writer import profile_of
+from conformance.reference.random_targets.profile_writer import profile_of, schemas_of
 from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles
 from tests.support.drafts import SCHEMAS, STATED, bad, probed, verdict, written
 
@@ -81,6 +82,24 @@ def test_what_a_target_chose_is_found_and_its_draft_gives_a_conformant_run(
     assert [name for name, home in homes.items() if home != homes["full"]] == ["other-installation"]
     run = verdict(draft, tmp_path)
     assert run.verdict is Verdict.CONFORMANT, bad(run)
+
+
+def test_keys_of_a_documented_pattern_are_sent(served: EmbeddedReference, tmp_path: Path) -> None:
+    """A format that nobody guesses, in a member of the body: the schema of the member shows it."""
+    choices = {"carrier": "body", "key_pointer": "/_key", "key_format": "[A-Z]{3}-[0-9]{12}", "key_in_schema": True}
+    target = target_from(choices)
+    httpx.put(f"{served.control_url}/targets/R949", json=target.differences()).raise_for_status()
+    document = schemas_of(target, yaml.safe_load(SCHEMAS.read_text(encoding="utf-8")))
+    for name, schema in document["components"]["schemas"].items():
+        if name.endswith("Request"):
+            schema["properties"]["_key"]["pattern"] = "^[A-Z]{3}-[0-9]{12}$"
+    (tmp_path / "shown.json").write_text(json.dumps(document), encoding="utf-8")
+    stated = written(tmp_path / "R949.fixtures.toml", DOCUMENT, profile_of(target, DOCUMENT))
+    draft = probed(served, tmp_path, "R949", stated, openapi=str(tmp_path / "shown.json"))
+    found = tomllib.loads(draft.text)["idempotency"]
+    assert (found["carrier"], found["pointer"]) == ("body", "/_key")
+    assert found["format"] == {"pattern": "[A-Z]{3}-[0-9]{12}"}
+    assert draft.proven_operations == 20
 
 
 def test_what_is_stated_leaves_the_probe_its_work() -> None:

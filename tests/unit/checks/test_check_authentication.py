@@ -12,7 +12,7 @@ from conformance.checks.support.case import Case
 from conformance.core.outcomes import Outcome
 from tests.support.check_runs import KEY
 
-NEAR = {name: change(KEY) for name, change in NEAR_MISSES.items()}
+NEAR = {name: change(KEY).apply(KEY) for name, change in NEAR_MISSES.items()}
 NEAR |= {f"replaced-{at}": KEY[:at] + "A" + KEY[at + 1 :] for at in range(len(KEY))}
 NEAR |= {"b": KEY.replace("k", "B", 1), "other-hyphen": f"{KEY[:5]}-{KEY[5:]}"}
 
@@ -35,13 +35,13 @@ def test_a_neighbour_that_is_another_good_key_is_not_sent(judged: Any, answer: A
     assert bool(sent & set(NEAR.values())) is not known
 
 
-@pytest.mark.parametrize("name", sorted(set(NEAR_MISSES) - {"random-key"}))
+@pytest.mark.parametrize("name", sorted(NEAR_MISSES))
 @pytest.mark.parametrize("known", [True, False], ids=["of the profile", "of nobody"])
 def test_a_near_miss_that_is_another_good_key_is_not_sent(judged: Any, answer: Any, name: str, *, known: bool) -> None:
     """The result says that it was left out."""
 
     async def law(case: Case) -> None:
-        await a_defective_credential_is_answered_401(case, NEAR_MISSES[name])
+        await a_defective_credential_is_answered_401(case, name)
 
     result, _ = judged(_accepting({KEY, *NEAR.values()}, answer), law, keys=NEAR if known else {})
     assert result.outcome is (Outcome.PASSED if known else Outcome.FAILED), result

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,20 @@ def test_some_headers_are_never_written(tmp_path: Path, name: str) -> None:
     exchange = written(tmp_path, answer(sent_headers=((name, value),), headers=((name, value),)))
     assert value not in str(exchange)
     assert exchange.response.headers == ((name, "«redacted»"),)
-    expected = "«credential:full»" if name.lower() == "authorization" else "«redacted»"
+    expected = "«credential:full»" if name.lower() == "authorization" else f"«redacted:{name.lower()}»"
     assert exchange.request.headers == ((name, expected),)
+
+
+def test_what_a_request_shows_of_a_header_is_written_redacted(tmp_path: Path) -> None:
+    """A check may state what evidence shows of a header; a key in that text is redacted like any other."""
+    good = answer()
+    evidence = {("authorization", "Bearer x"): "Bearer «credential:full|drop:1»", ("cookie", "a"): f"a={KEY}"}
+    headers = (("Authorization", "Bearer x"), ("Cookie", "a"), ("Authorization", "Bearer y"))
+    exchange = written(
+        tmp_path, replace(good, request=replace(good.request, evidence_texts=evidence), sent_headers=headers)
+    )
+    values = [value for _, value in exchange.request.headers]
+    assert values == ["Bearer «credential:full|drop:1»", "a=«credential:full»", "«credential:full»"]
 
 
 def test_no_field_keeps_a_secret(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ FULL = RunOptions(
     fail_fast=True,
     last_failed=True,
     max_requests=9,
+    depth="quick",
     rate=2.5,
     timeout_s=3.0,
     read_only=True,
@@ -79,7 +80,7 @@ def test_the_command_that_repeats_a_run_has_target_seed_and_what_is_judged() -> 
     assert shlex.split(replace(FULL, command="").repeat_command()) == [
         *("conformance", "run", "--profile", "/p/mine.toml", "--base-url", "http://127.0.0.1:1/a b"),
         *("--var", "control=http://127.0.0.1:2", "--seed", "7", "--examples", "4", "--limit", "patience_s=5"),
-        *("--limit", "max_requests=9", "--limit", "rate=2.5", "--limit", "timeout_s=3.0"),
+        *("--limit", "max_requests=9", "--limit", "depth=quick", "--limit", "rate=2.5", "--limit", "timeout_s=3.0"),
         *("--limit", "read_only=true", "--limit", "proxy=http://127.0.0.1:3"),
     ]
 

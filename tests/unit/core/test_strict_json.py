@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.core.strict_json import (
+    ABSENT,
     MAX_DEPTH,
     JsonError,
     NestingLimitError,
+    differences,
     first_difference,
     is_equal,
     json_type,
@@ -232,3 +234,24 @@ def test_a_difference_is_named_within_both(left: Any, right: Any) -> None:
 def test_kinds_are_named_in_words(value: Any, name: str) -> None:
     """The six JSON types, and a boolean is no number."""
     assert json_type(value) == name
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "found"),
+    [
+        ({"a": 1}, {"a": 1.0}, []),
+        (1, "1", [("", 1, "1")]),
+        ({"a": {"b": [1, 2]}, "c": 0}, {"a": {"b": [1, 3]}, "c": 0}, [("/a/b/1", 2, 3)]),
+        ({"a/b": 1}, {"c": 2}, [("/a~1b", 1, ABSENT), ("/c", ABSENT, 2)]),
+        ([1], [1, {"x": 1}], [("/1", ABSENT, {"x": 1})]),
+        ({"a": None}, {}, [("/a", None, ABSENT)]),
+    ],
+)
+def test_differences_are_the_places_with_both_values(left: Any, right: Any, found: list[Any]) -> None:
+    """Each place that differs, deepest first, with what each value has there; equal numbers do not differ."""
+    assert differences(left, right, 10) == found
+
+
+def test_differences_are_bounded() -> None:
+    """No more places than the limit are compared."""
+    assert len(differences(list(range(50)), list(range(1, 51)), 5)) == 5

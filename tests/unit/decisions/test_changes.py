@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from conformance.core.model import Latency, ProfileInfo, Result, Run, Suite
+from conformance.core.model import ProfileInfo, Result, Run, Suite
 from conformance.core.outcomes import Outcome
+from conformance.core.traffic import Latency
 from conformance.decisions.changes import changes_between
 from conformance.decisions.latency import is_slower
 from tests.support.runs import PROVEN, result, run_of

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from conformance.checks.support.registry import all_checks
 from conformance.core.model import STATUSES, Exchange, Finding, Requirement, Result
 from conformance.core.outcomes import Level, Outcome, Verdict
 from conformance.judge.assemble import assemble
 from conformance.judge.coverage import coverage, reasons, unreachable
-from conformance.judge.invariant_results import INVARIANTS, Evidence, invariant_results
+from conformance.judge.invariant_results import INVARIANTS, SHOWN_BY, Evidence, invariant_results
 from tests.support.journals import CONTRACT, END, IDENTITY, by_check, exchange, journal, result
 
 # Rows of the invariants
@@ -35,14 +37,52 @@ def test_what_was_looked_at_and_clean_has_passed() -> None:
 
 
 def test_a_violation_fails_its_row_and_no_other() -> None:
-    """The first answer is told, how many there were and of how many kinds; the decisive exchange stands last."""
+    """It says what was expected and observed, and in how many of its answers; the decisive exchange stands last."""
     defect = Finding("ENV-2", "data", "data is an array, not an object")
     run = assemble(journal([exchange(1), exchange(2, 200, defect), exchange(3, 200, defect)], end=END))
     failed = [one for one in run.results if one.outcome is Outcome.FAILED]
     (row,) = failed
-    assert (row.check, row.observed, row.exchanges) == ("invariant::ENV-2", "data", ("x3", "x2"))
-    assert row.message == "data is an array, not an object (2 answers in all, 1 kinds)"
+    assert (row.check, row.kind, row.exchanges) == ("invariant::ENV-2", "data", ("x3", "x2"))
+    assert row.message == row.observed == "data is an array, not an object"
+    assert row.expected == "an object whose member data is an object"
+    assert (row.violations, row.answers, row.notes) == (2, 3, ())
     assert run.verdict is Verdict.NONCONFORMANT
+
+
+def test_several_kinds_of_violation_are_counted() -> None:
+    """Where answers violate an invariant in several ways, each way has its number of answers and an example."""
+    seen = [
+        exchange(n, 200, Finding("ENV-2", code, f"it is {code}")) for n, code in enumerate(("data", "none", "data"))
+    ]
+    row = by_check(assemble(journal(seen)), "invariant::ENV-2")
+    assert (row.violations, row.notes) == (3, ("2 x it is data", "1 x it is none"))
+
+
+@pytest.mark.parametrize(
+    ("senders", "command"),
+    [
+        (("check_a::a[{}]", "check_a::b[{}-case]", "check_a::b[{}-case]"), "run a"),
+        (("check_a::b[{}-case]", "check_a::b[{}-case]"), "run b"),
+        (("control",), "run a"),
+    ],
+)
+def test_the_cheapest_check_that_showed_it_repeats_it(senders: tuple[str, ...], command: str) -> None:
+    """The command is that of the check with the fewest requests of those that showed it; of any, after a control."""
+    checks = [result("a", reproduce="run a"), result("b", reproduce="run b", case="case")]
+    operation = checks[0].operation
+    defect = Finding("ENV-2", "data", "data is an array")
+    names = [name.format(operation) for name in senders]
+    seen = [replace(exchange(n, 200, defect), check=name) for n, name in enumerate(names, 10)]
+    others = [f"check_a::a[{operation}]"] + [f"check_a::b[{operation}-case]"] * 2
+    seen += [replace(exchange(n), check=name) for n, name in enumerate(others, 30)]
+    row = by_check(assemble(journal(seen, checks)), "invariant::ENV-2")
+    assert (row.outcome, row.reproduce) == (Outcome.FAILED, command)
+
+
+def test_every_invariant_is_shown_by_checks() -> None:
+    """`-k STA-2` selects a check: each invariant names requirements that have one."""
+    checked = {check.requirement for check in all_checks()}
+    assert {name for name in INVARIANTS if set(SHOWN_BY[name]) & checked} == set(INVARIANTS) == set(SHOWN_BY)
 
 
 def test_the_signature_names_the_kind_of_failure_only() -> None:
@@ -63,7 +103,7 @@ def test_a_warning_warns() -> None:
     assert (row.outcome, row.level) == (Outcome.WARNED, Level.RECOMMENDED)
     both = [exchange(1, 200, warning), exchange(2, 200, Finding("ENV-1", "not-json", "no JSON"))]
     row = by_check(assemble(journal(both)), "invariant::ENV-1")
-    assert (row.outcome, row.observed, row.level) == (Outcome.FAILED, "not-json", Level.REQUIRED)
+    assert (row.outcome, row.kind, row.level) == (Outcome.FAILED, "not-json", Level.REQUIRED)
 
 
 def test_a_warning_is_not_explained_by_another_warning() -> None:
@@ -109,7 +149,7 @@ def test_another_kind_is_not_explained() -> None:
         exchange(2, 500, Finding("STA-1", "status:500", "m")),
     ]
     row = by_check(assemble(journal(seen, [result("a", Outcome.FAILED, exchanges=("x1",))])), "invariant::STA-1")
-    assert (row.outcome, row.observed) == (Outcome.FAILED, "status:500")
+    assert (row.outcome, row.kind, row.observed) == (Outcome.FAILED, "status:500", "500")
 
 
 @pytest.mark.parametrize(

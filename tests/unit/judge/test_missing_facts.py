@@ -38,11 +38,27 @@ def test_only_unstated_results_name_a_missing_fact() -> None:
     assert missing_facts([Result("c::d", "ENV-1", "", "", Outcome.PASSED, fact="search.sorts")]) == ()
 
 
+def test_a_key_with_a_value_is_the_same_fact() -> None:
+    """`rate_limit.provoke = true` and `rate_limit.provoke` are one fact, with the sentences of all its checks."""
+    results = [
+        unstated("rate_limit.provoke", "RATE-2", message="no 429 was seen"),
+        *(unstated("rate_limit.provoke = true", "RATE-1", message="a burst is needed") for _ in range(2)),
+    ]
+    (fact,) = missing_facts(results)
+    assert (fact.key, fact.results, fact.requirements) == ("rate_limit.provoke = true", 3, ("RATE-2", "RATE-1"))
+    assert fact.reasons == ("a burst is needed", "no 429 was seen")
+    assert fact.reason == "a burst is needed, and 1 more for another reason"
+
+
 FORMS = (
     "transitions.quotePublicCart",
     "transitions.quotePublicCart.single_winner",
     "credentials",
     "effects",
+    "effects.quotePublicCart",
+    "transitions.quotePublicCart.leads_to",
+    "fixtures.cart.open (with revision)",
+    "operations.quotePublicCart.body (from a fixture)",
     "search.stable_sort = true",
     "fixtures.webhook.foreign",
 )

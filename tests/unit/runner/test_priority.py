@@ -13,7 +13,7 @@ from conformance.contract import load_contract
 from conformance.profile.loader import load_profile
 from conformance.runner import priority as ordering
 from conformance.runner.embedded_reference import bundled_profiles
-from tests.matrix.count_kills import cover
+from tests.matrix import fit_order
 
 PROFILE = bundled_profiles() / "reference.toml"
 TOLD = (
@@ -61,11 +61,34 @@ def test_what_must_run_alone_comes_last() -> None:
     assert alone == sorted(alone)
 
 
-def test_the_instances_that_lead_are_there_and_come_first() -> None:
-    """Each of them is an instance of today's checks; `first.json` is made anew when it is not."""
-    lead = list(ordering.leaders())
-    assert lead
-    assert ids(ordering.sort_by_priority(everything()))[: len(lead)] == lead
+def test_each_requirement_is_asked_once_before_any_twice() -> None:
+    """On many operations, so that a fault of one operation has few places to hide."""
+    ordinary = [one for one in ordering.sort_by_priority(everything()) if not one.check.exclusive]
+    requirements = {one.check.requirement for one in ordinary}
+    first = ordinary[: len(requirements)]
+    assert {one.check.requirement for one in first} == requirements
+    assert len({one.operation.id for one in first}) == len({one.operation.id for one in ordinary})
+
+
+def test_a_selection_costs_no_more_than_its_budget() -> None:
+    """And a greater budget buys more."""
+    sizes = []
+    for budget in (50, 200, 600):
+        selected = ordering.select_within(everything(), budget)
+        cost = sum(ordering.expected_cost(one) for one in everything() if one.id in selected)
+        assert 0.9 * budget < cost + len({one.operation.id for one in everything() if one.id in selected}) + 25
+        assert cost <= budget
+        sizes.append(len(selected))
+    assert sizes == sorted(set(sizes))
+
+
+def test_what_found_a_fault_comes_before_what_found_none() -> None:
+    """One fault, seen by one check on one operation, leads its check to the front of that requirement."""
+    instances_ = [one for one in everything() if one.check.requirement == "AUTH-1"]
+    finder = instances_[-1]
+    document = fit_order.evidence({"F1": frozenset({finder.id})}, instances_)
+    known = ordering.Evidence.from_json(document)
+    assert ordering.sort_by_priority(instances_, known)[0].check is finder.check
 
 
 def test_every_requirement_and_every_operation_has_its_turn_in_the_first_third() -> None:
@@ -76,8 +99,20 @@ def test_every_requirement_and_every_operation_has_its_turn_in_the_first_third()
     assert {one.check.requirement for one in early} == {one.check.requirement for one in ordinary}
 
 
-def test_a_cover_finds_every_fault_with_the_cheapest_that_finds_most_first() -> None:
-    """What nothing finds is left out, and what is found already asks for nothing more."""
-    killers = {"F1": ["a", "b"], "F2": ["a"], "F3": ["a", "c"], "F4": ["d", "e"], "F5": []}
-    assert cover(killers, {"a": 2, "b": 1, "c": 1, "d": 5, "e": 1}) == ["a", "e"]
-    assert cover(killers, {"b": 1, "c": 1, "d": 5}) == ["b", "c", "d"]
+def test_the_folds_judge_each_fault_once_with_an_order_that_does_not_know_it() -> None:
+    """Five parts, disjoint; the figures of the record come from them."""
+    names = [f"F{number}" for number in range(23)]
+    parts = list(fit_order.folds(names))
+    assert sorted(name for _, judged in parts for name in judged) == sorted(names)
+    assert all(not set(fitted) & set(judged) and set(fitted) | set(judged) == set(names) for fitted, judged in parts)
+
+
+def test_requests_are_counted_until_the_first_instance_that_shows_the_fault() -> None:
+    """With the proofs of controls before it; none where no instance of the order shows it."""
+    order = ordering.sort_by_priority(everything())[:40]
+    at = [fit_order.requests_until(order, {one.id}) for one in order]
+    assert all(count is not None for count in at)
+    assert at == sorted(at, key=lambda count: count or 0)
+    assert fit_order.requests_until(order, {"nothing"}) is None
+    control = f"control:{order[0].operation.id}"
+    assert fit_order.requests_until(order, {control}) == 1

@@ -4,11 +4,6 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const table = document.getElementById("table");
   const form = document.querySelector(".filters");
-  const rows = [...table.tBodies[0].rows].map((row) => {
-    const id = row.id.slice(2);
-    return { row, id, result: data.results[id], text: "" };
-  });
-  const byId = new Map(rows.map((entry) => [entry.id, entry]));
 
   const el = (tag, attributes, ...children) => {
     const node = document.createElement(tag);
@@ -16,6 +11,32 @@
     for (const child of children) if (child) node.append(child);
     return node;
   };
+
+  // What passed or was not judged is in the data only, each text once, which keeps the page small.
+  const members = ["outcome", "check", "requirement", "operation", "message", "level", "cause", "fact", "case"];
+  const symbols = Object.fromEntries([...form.querySelectorAll(".chip")].map((chip) => [chip.querySelector("input").value, chip.querySelector("[aria-hidden]").textContent]));
+  const addRow = ([id, indices, took, cited, ...notes]) => {
+    const result = Object.fromEntries(members.map((member, index) => [member, data.texts[indices[index]]]));
+    const name = result.check + (result.case ? ` [${result.case}]` : "");
+    const only = `${result.check.split("::").pop()}[${result.operation}${result.case ? "-" + result.case : ""}]`;
+    result.exchanges = cited ? [cited] : [];
+    result.notes = notes;
+    result.reproduce = data.again && !result.check.startsWith("invariant::") ? `${data.again} --only '${only}'` : "";
+    data.results[id] = result;
+    return el("tr", { id: "r-" + id, class: "row" },
+      el("td", null, el("a", { class: "open o o-" + result.outcome, href: "#r-" + id },
+        el("span", { "aria-hidden": "true" }, symbols[result.outcome]), " " + result.outcome)),
+      el("th", { scope: "row" }, result.requirement), el("td", null, el("code", null, result.operation || "–")),
+      el("td", null, el("span", { class: "check" }, name), result.message && el("span", { class: "msg" }, result.message.slice(0, 200))),
+      el("td", { class: "num" }, took));
+  };
+  table.tBodies[0].append(...data.others.map(addRow));
+
+  const rows = [...table.tBodies[0].rows].map((row) => {
+    const id = row.id.slice(2);
+    return { row, id, result: data.results[id], text: "" };
+  });
+  const byId = new Map(rows.map((entry) => [entry.id, entry]));
 
   const copyButton = (pre) => {
     const button = el("button", { type: "button", "aria-label": "Copy: " + pre.getAttribute("aria-label") }, "Copy");
@@ -33,28 +54,34 @@
   };
 
   const command = (line, label) => {
-    const pre = el("pre", { class: "copy", tabindex: "0", role: "region", "aria-label": label }, el("code", null, line));
+    const pre = el("pre", { class: "copy", tabindex: "0", role: "group", "aria-label": label }, el("code", null, line));
     return el("div", { class: "command" }, el("span", { class: "label" }, label), pre, copyButton(pre));
   };
 
-  // The words that decided, in what holds them.
-  const marked = (node, text, words) => {
-    if (!words || !words.length) { node.append(text); return node; }
-    const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-    text.split(new RegExp("(" + escaped.join("|") + ")", "gi")).forEach((piece, index) => {
-      node.append(index % 2 ? el("mark", null, piece) : piece);
+  // The lines that decided.
+  const marked = (node, lines, indices) => {
+    lines.forEach((line, index) => {
+      if (index) node.append("\n");
+      if (indices.includes(index)) node.append(/^\s*/.exec(line)[0], el("mark", null, line.trimStart()));
+      else node.append(line);
     });
     return node;
   };
 
-  const half = (name, message, words) => {
-    const pre = el("pre", { tabindex: "0", role: "region", "aria-label": name });
-    for (const header of message.headers) pre.append(marked(el("span", { class: "header" }), header, words), "\n");
-    if (message.body) marked(pre, "\n" + message.body, words); else pre.append(el("i", null, "no body"));
+  const half = (name, message) => {
+    const pre = el("pre", { tabindex: "0", role: "group", "aria-label": name },
+      marked(el("span", { class: "header" }), message.headers, message.headersMarked));
+    if (message.headers.length) pre.append("\n\n");
+    if (message.body.length) marked(pre, message.body, message.marked); else pre.append(el("i", null, "no body"));
     return el("div", { class: "half" }, el("h5", null, name, message.size && el("small", null, " " + message.size)), pre);
   };
 
-  const exchange = (one, decisive, words) => {
+  const compared = (sides) => el("div", { class: "compared" }, ...sides.map((side) => el("div", { class: "half" },
+    el("h5", null, side.name + " ", el("small", null, side.id), " ", el("span", { class: "status" }, "→ " + side.status)),
+    side.body.length ? marked(el("pre", { tabindex: "0", role: "group", "aria-label": side.name }), side.body, side.marked)
+      : el("pre", null, el("i", null, "no body")))));
+
+  const exchange = (one, decisive) => {
     if (!one.request) return el("p", { class: "check" }, one.line);
     const summary = el("summary", null,
       el("span", { class: "purpose" }, one.purpose || "exchange"), " ",
@@ -62,7 +89,8 @@
       el("span", { class: "status" }, "→ " + one.status), " ", el("span", { class: "took" }, one.took),
       decisive && el("b", { class: "mark" }, "decisive"));
     const box = el("details", { class: decisive ? "exchange decisive" : "exchange" }, summary,
-      el("div", { class: "halves" }, half("Request", one.request), half("Answer", one.response, decisive && words)));
+      el("p", { class: "sent" }, "Sent with " + one.credential + "."),
+      el("div", { class: "halves" }, half("Request", one.request), half("Answer", one.response)));
     for (const finding of one.findings) box.append(el("p", { class: "finding" }, finding));
     const set = one.variables.length ? " (set " + one.variables.join(", ") + ")" : "";
     box.append(command(one.curl, "send it again" + set));
@@ -79,14 +107,15 @@
     if (result.message) box.append(el("p", { class: "said" }, result.message));
     if (result.expected || result.observed) box.append(el("dl", { class: "versus" }, pair("expected", result.expected), pair("observed", result.observed)));
     const more = el("dl", { class: "more" });
-    const labels = { level: "Judged as", cause: "Cause", fact: "Profile key that would enable it", signature: "Signature" };
+    const labels = { often: "How often", level: "Judged as", cause: "Cause", fact: "Profile key that would enable it", signature: "Signature" };
     for (const [name, label] of Object.entries(labels)) if (result[name]) more.append(el("dt", null, label), el("dd", null, el("code", null, result[name])));
     for (const note of result.notes || []) more.append(el("dt", null, "Note"), el("dd", null, note));
     box.append(more);
+    if (result.compared) box.append(compared(result.compared));
     const cited = result.exchanges || [];
     cited.forEach((id, index) => {
       const one = data.exchanges[id];
-      box.append(one ? exchange(one, index === cited.length - 1 && result.outcome !== "passed", result.marks) : el("p", { class: "check" }, id + ": see journal.ndjson"));
+      box.append(one ? exchange(one, index === cited.length - 1 && result.outcome !== "passed") : el("p", { class: "check" }, id + ": see journal.ndjson"));
     });
     if (result.more) box.append(el("p", { class: "check" }, result.more + " earlier exchanges: see journal.ndjson"));
     if (result.reproduce) box.append(command(result.reproduce, "run just this again"));
@@ -201,9 +230,11 @@
     tip.style.left = left + "px";
     tip.style.top = (above > 4 ? above : box.bottom + 6) + "px";
   };
+  const columns = [...document.querySelectorAll(".matrix thead tr:last-child th")].map((cell) => cell.textContent);
+  const meaning = (cell) => cell.title || `${cell.parentNode.querySelector("b").textContent}, ${columns[cell.cellIndex]}: ${cell.querySelector(".vh").textContent.split(": ").pop()}`;
   for (const grid of document.querySelectorAll(".grid")) {
-    for (const cell of grid.querySelectorAll("td[title]")) {
-      cell.dataset.tip = cell.title;
+    for (const cell of grid.querySelectorAll("td[title], .matrix tbody td[class]")) {
+      cell.dataset.tip = meaning(cell);
       cell.removeAttribute("title");
       (cell.querySelector("a") || cell).tabIndex = -1;
     }
@@ -238,7 +269,12 @@
   const refresh = () => { if (!tip.hidden) showTip(tipped && tipped.contains(document.activeElement) ? tipped : null); };
   addEventListener("scroll", refresh, { passive: true, capture: true });
   for (const pre of document.querySelectorAll("pre.copy")) if (pre.parentNode.lastElementChild === pre) pre.after(copyButton(pre));
-  addEventListener("beforeprint", () => { for (const box of document.querySelectorAll("#failures details")) box.open = true; });
+  // On paper the evidence is folded.
+  const unfolded = [];
+  addEventListener("beforeprint", () => {
+    for (const box of document.querySelectorAll("details[open]")) { unfolded.push(box); box.open = false; }
+  });
+  addEventListener("afterprint", () => { for (const box of unfolded.splice(0)) box.open = true; });
   addEventListener("hashchange", follow);
   apply();
   follow();

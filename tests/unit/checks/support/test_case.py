@@ -335,6 +335,27 @@ def test_a_replay_is_compared_by_value(judged: Any, answer: Any, first: Any, sec
     assert result.outcome is (Outcome.UNTESTED if same else Outcome.FAILED), result.message
 
 
+def test_a_replay_that_differs_shows_both_values(judged: Any, answer: Any) -> None:
+    """Expected and observed are the differing members with the first answer's values and the replay's.
+
+    The signature names the first place only: values may differ from run to run.
+    """
+
+    def run(*ids: str) -> Any:
+        values = [{"data": {"at": 1, "id": name, "a": 1, **({"b": 2} if name == ids[1] else {})}} for name in ids]
+
+        async def check(case: Case) -> None:
+            expect_same(case, *map(_answer, values))
+
+        return judged(Shop(answer), check, QUOTE)[0]
+
+    result = run("e1", "e2")
+    assert result.expected == '/data/id: "e1"\n/data/b: absent'
+    assert result.observed == '/data/id: "e2"\n/data/b: 2'
+    assert result.message == "the replay differs from the first answer at /data/id"
+    assert result.signature == run("x", "y").signature != ""
+
+
 def test_a_409_of_a_replay_is_given_a_moment(judged: Any, answer: Any) -> None:
     """A key may be in use for an instant after it was answered; one that stays stuck is the answer."""
     statuses = iter([200, 409, 409, 200])

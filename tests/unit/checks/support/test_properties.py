@@ -24,7 +24,7 @@ def _property(strategy: Any, **options: Any) -> Any:
             if answer.status == 400:
                 raise case.violation("a number was refused", answer, expected="200")
 
-        await explore(case, strategy, law, examples=case.examples, **options)
+        await explore(case, strategy, law, examples=case.examples, **{"show": repr, **options})
 
     return check
 
@@ -120,7 +120,7 @@ def test_what_else_goes_wrong_ends_the_search(judged: Any, answer: Any, error: E
             tried.append(number)
             raise error
 
-        await explore(case, st.integers, law, examples=8)
+        await explore(case, st.integers, law, examples=8, show=repr)
 
     assert judged(_refusing(answer, 1), check)[0].outcome is outcome
     assert len(tried) == len(set(tried)) <= 4
@@ -153,7 +153,7 @@ def test_what_was_answered_200_needs_no_control_any_more(judged: Any, answer: An
         async def after() -> None:
             raise Inconclusive("the control fails")
 
-        await explore(case, lambda: st.integers(0, 9), law, examples=8, final_check=after)
+        await explore(case, lambda: st.integers(0, 9), law, examples=8, show=repr, final_check=after)
 
     assert judged(script, check)[0].outcome is Outcome.FAILED
 
@@ -185,7 +185,7 @@ def test_searches_at_once_do_not_disturb_each_other(judged: Any, answer: Any) ->
                 mine.append(json.dumps(value))
                 await case.send(await case.arrange(prove_control=False), word)
 
-            await explore(case, lambda: st.recursive(st.text(), st.lists), law, examples=5)
+            await explore(case, lambda: st.recursive(st.text(), st.lists), law, examples=5, show=repr)
 
         await asyncio.gather(*(one(str(n)) for n in range(20)))
         assert [len(mine) for mine in found] == [5] * 20

@@ -44,6 +44,16 @@ def test_a_key_with_one_letter_changed_is_as_good_as_the_key(text: str) -> None:
     assert secrets.clean(text) != text
 
 
+def test_what_a_check_made_up_is_no_secret() -> None:
+    """Evidence shows it, so that a curl line can send it; a changed key stays a secret beside its placeholder."""
+    guard, secrets = guarded()
+    guard.note_request(IDENTITY.with_made_up_authorization(f"Token t={VALUE}!"))
+    assert secrets.clean(VALUE) == VALUE
+    changed = VALUE[::-1]
+    guard.note_request(IDENTITY.with_authorization(f"Token t={changed}!", evidence=("Token t=«credential:a|drop:1»!",)))
+    assert changed not in secrets.clean(changed)
+
+
 def test_what_a_token_request_says_is_a_secret_by_pointer_and_by_name() -> None:
     guard, secrets = guarded()
     guard.note_request(

@@ -41,6 +41,7 @@ def test_the_credential_reads_as_a_shell_variable() -> None:
     ("text", "expected"),
     [
         ("«credential:full»", '"$CONFORMANCE_KEY_FULL"'),
+        ("Bearer «credential:full|drop:1»", '"Bearer ${CONFORMANCE_KEY_FULL%?}"'),
         ("«credential:read-only»s", '"${CONFORMANCE_KEY_READ_ONLY}s"'),
         ("«redacted:dpop proof»", '"$CONFORMANCE_REDACTED_DPOP_PROOF"'),
         ('{"t":"«redacted»"}', '\'{"t":"\'"$CONFORMANCE_REDACTED"\'"}\''),

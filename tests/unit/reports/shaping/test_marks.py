@@ -1,4 +1,4 @@
-"""The decisive part of an answer is marked: what the failure's own words quote, and nothing that they do not."""
+"""What decided in an answer is marked: what the result says it observed, and nothing that is merely named alike."""
 
 from __future__ import annotations
 
@@ -6,61 +6,92 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.core.model import Finding, Message
+from conformance.core.model import Exchange, Finding, Message, Result
 from conformance.core.outcomes import Outcome
 from conformance.reports import html
-from conformance.reports.shaping.marks import MAX_WORDS, marks, pieces
+from conformance.reports.shaping.layout import Line, lines_of
+from conformance.reports.shaping.marks import Marks, marked_lines, marks, pieces
 from tests.support.runs import OPERATIONS, PAYLOADS, exchange, result, run_of
 
-BODY = '{"data":{"state":"open","revision":3}}'
+BODY = '{"data":{"state":"revoked","revision":3,"items":[{"id":"a"},{"id":"b"}]}}'
 
 
-def failure(**told: str) -> object:
-    return result("AUTH-1", "getApiKeyIdentity", Outcome.FAILED, exchanges=("x1",), **told)
+def failure(**texts: str) -> Result:
+    return result("AUTH-1", "getApiKeyIdentity", Outcome.FAILED, exchanges=("x1",), **texts)
 
 
-def answer(body: str = BODY, findings: tuple[Finding, ...] = ()) -> object:
+def answer(body: str = BODY, findings: tuple[Finding, ...] = ()) -> Exchange:
     made = exchange("x1", OPERATIONS[3], 200, findings=findings)
     headers = (("WWW-Authenticate", "Bearer"), ("content-type", "text/html"))
     return replace(made, response=Message(headers, body, len(body)))
 
 
+def marked(result: Result, exchange: Exchange) -> list[str]:
+    """The marked headers and lines."""
+    found = marks(result, exchange)
+    lines = lines_of(exchange.response)
+    headers = [name for name, value in exchange.response.headers if found.has_header(name, value)]
+    return headers + [lines[at].text.strip().rstrip(",") for at in marked_lines(lines, found)]
+
+
 @pytest.mark.parametrize(
-    ("told", "marked"),
+    ("texts", "decisive"),
     [
-        ({"observed": "'open'"}, ("open",)),
-        ({"message": "/data/revision is no text"}, ("revision",)),
-        ({"message": "the header WWW-Authenticate is odd"}, ("WWW-Authenticate",)),
-        ({"observed": 'media type "text/html"'}, ("text/html",)),
-        ({"message": "it was open"}, ()),
-        ({"observed": "'closed'"}, ()),
+        ({"observed": "'revoked'"}, ['"state": "revoked"']),
+        ({"observed": "another value at /data/items/1/id"}, ['"id": "b"']),
+        ({"observed": "/data/revision: 3\n/data/lost: absent"}, ['"revision": 3']),
+        ({"message": "/data/revision is no text"}, ['"revision": 3']),
+        ({"message": "the header WWW-Authenticate is odd"}, ["WWW-Authenticate"]),
+        ({"observed": 'media type "text/html"'}, ["content-type"]),
+        ({"message": "the key 'revoked' was not answered 401", "observed": "200"}, []),
+        ({"message": "the key 'revoked' was accepted"}, []),
+        ({"message": "it was revoked"}, []),
+        ({"observed": "'closed'"}, []),
     ],
 )
-def test_what_is_quoted_and_there_is_marked(told: dict[str, str], marked: tuple[str, ...]) -> None:
-    """A value, a member by its pointer, a header; neither plain words nor what the answer does not hold."""
-    assert marks(failure(**told), answer()) == marked  # type: ignore[arg-type]
+def test_what_was_observed_is_marked(texts: dict[str, str], decisive: list[str]) -> None:
+    """The member at a pointer, a whole value, a header; neither the name of a key nor a plain word."""
+    assert marked(failure(**texts), answer()) == decisive
 
 
 def test_findings_of_the_same_requirement_mark_too() -> None:
-    """An invariant tells in its finding what it saw."""
-    own, other = Finding("AUTH-1", "x", "'open' is none"), Finding("ENV-1", "x", "'revision' is none")
-    assert marks(failure(), answer(findings=(own, other))) == ("open",)  # type: ignore[arg-type]
+    """An invariant's finding names what it saw; another one's does not count."""
+    own, other = Finding("AUTH-1", "x", "'revoked' is none"), Finding("ENV-1", "x", "/data/revision is none")
+    assert marked(failure(), answer(findings=(own, other))) == ['"state": "revoked"']
+    header = Finding("AUTH-1", "media-type", "JSON is sent as text/html")
+    assert marked(failure(), answer(findings=(header,))) == ["content-type"]
 
 
-def test_marks_are_few_and_the_pieces_are_the_text() -> None:
-    """However much is quoted; the longest wins where they overlap."""
+def test_marks_are_few() -> None:
+    """However much is quoted."""
     words = [f"word-{number}" for number in range(50)]
-    found = marks(failure(message=" ".join(f"'{word}'" for word in words)), answer(" ".join(words)))  # type: ignore[arg-type]
-    assert len(found) == MAX_WORDS
-    text = "a Word-1 b word-12"
-    assert pieces(text, ("word-12", "word-1")) == [("a ", False), ("Word-1", True), (" b ", False), ("word-12", True)]
-    assert pieces(text, ()) == [(text, False)]
+    found = marks(failure(observed=" ".join(f"'{word}'" for word in words)), answer())
+    assert 0 < len(found.values) < 20
+
+
+def test_the_pieces_of_a_text_are_the_text() -> None:
+    """For a body on one line: members and values, with their quotes."""
+    words = Marks(places=("/data/id",), values=("b",)).words
+    assert words == ('"id"', '"b"')
+    assert pieces('{"id":1,"a":"b"}', words) == [
+        ("{", False),
+        ('"id"', True),
+        (':1,"a":', False),
+        ('"b"', True),
+        ("}", False),
+    ]
+    assert pieces("a", ()) == [("a", False)]
 
 
 def test_marking_opens_no_way_into_the_page() -> None:
     """A hostile answer is marked as text."""
-    text = " ".join(PAYLOADS)
-    quoted = " ".join(f"'{payload}'" for payload in PAYLOADS)
-    page = html.render(run_of([failure(observed=quoted)], [answer(text)]))  # type: ignore[list-item]
+    payload = next(payload for payload in PAYLOADS if payload.startswith("<script>"))
+    page = html.render(run_of([failure(observed=f"'{payload}'")], [answer(payload)]))
     assert "<mark>&lt;script&gt;" in page
-    assert "<script>window" not in page and "<img" not in page
+    assert "<script>window" not in page
+    assert "<img" not in page
+
+
+def test_a_line_of_an_array_is_its_value() -> None:
+    """An item has no name before it."""
+    assert Marks(values=("a",)).has_line(Line('    "a",', "/data/0"))

@@ -179,3 +179,14 @@ def test_a_whole_table_may_be_excluded() -> None:
     )
     text = draft.to_toml([])
     assert tomllib.loads(text) == draft.facts
+
+
+@pytest.mark.parametrize("excluded", [{"none": "no catalogue"}, {"q_max": {"none": "any length"}}])
+def test_what_the_user_excluded_stays_excluded(excluded: dict[str, Any]) -> None:
+    """What was observed of it is a note; nobody reads the exclusion as a value."""
+    draft = Draft(user_facts={"search": excluded})
+    draft.state(("search", "q_max"), 200, "201 is refused")
+    assert draft.facts == {"search": excluded}
+    assert draft.get("search", "q_max") is None
+    assert draft.notes == {"search": ["search.q_max stays excluded; observed: 200 (201 is refused)"]}
+    tomllib.loads(draft.to_toml([]))

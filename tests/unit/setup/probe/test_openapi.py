@@ -18,7 +18,7 @@ from conformance.profile.behavior import Authorization
 from conformance.profile.model import Profile
 from conformance.profile.schemas import load_schemas
 from conformance.runner.embedded_reference import bundled_profiles
-from conformance.setup.probe.openapi import OpenApiFacts, read_openapi
+from conformance.setup.probe.openapi import OpenApiFacts, read_openapi, whole_pattern
 from tests.support.paths import ROOT
 from tests.support.stub_service import stub_service
 
@@ -283,3 +283,21 @@ def test_a_text_that_all_bodies_share_may_be_the_key(tmp_path: Path) -> None:
     path = tmp_path / "shop.json"
     path.write_text(json.dumps({"components": {"schemas": schemas}}))
     assert _read(path).key_locations == (("body", "/call/mark"),)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("^[A-Z]{3}-[0-9]{12}$", ["[A-Z]{3}-[0-9]{12}"]),
+        ("^(idem|key)_[0-9a-f|]{16}$", ["(idem|key)_[0-9a-f|]{16}"]),
+        ("[a-z]{20}", []),
+        ("^[a-z]{20}|[0-9]{20}$", []),
+        ("^(?=.*[0-9])[a-z0-9]{1,2}$", []),
+        ("^.*(", []),
+        ("^only$", []),
+        ("", []),
+    ],
+)
+def test_a_pattern_of_keys_is_about_the_whole_key(pattern: str, expected: list[str]) -> None:
+    """Between `^` and `$`, with more than a few keys."""
+    assert whole_pattern(pattern) == expected
