@@ -16,6 +16,7 @@ from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.profile.behavior import Idempotency
 
+_ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _KEY_ATTEMPTS: Final = 50
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
@@ -185,7 +186,7 @@ class Request:
             return None, None
         if isinstance(self.body, RawBody):
             return self.body.content, self.body.media_type
-        text = json.dumps(self.document, ensure_ascii=False, separators=(",", ":"))
+        text = _ENCODE(self.document)
         return text.encode("utf-8", "surrogatepass"), self.media_type
 
 

@@ -324,7 +324,7 @@ def may_hold_secret_names(text: str) -> bool:
     if '"' not in text:
         return False
     small = text.lower()
-    return any(part in small for part in _SECRET_NAME_PARTS)
+    return any(map(small.__contains__, _SECRET_NAME_PARTS))
 
 
 def _redact_member(match: re.Match[str]) -> str:
