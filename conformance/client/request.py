@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote
 
+import msgspec
+
 from conformance.client.dpop import Proof
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
@@ -39,8 +41,7 @@ class RawBody:
     media_type: str | None = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class Wire:
+class Wire(msgspec.Struct, frozen=True):
     """The request as it is sent. `target` is the raw request target."""
 
     method: str

@@ -8,9 +8,10 @@ import math
 import random
 import time
 from collections import deque
-from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from conformance.client.fixtures import NotSent
 from conformance.client.limit_watch import LastingLimit, LimitWatch

@@ -9,9 +9,10 @@ import errno
 import os
 import ssl
 import time
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
+
+import msgspec
 
 from conformance.client.http_connection import MalformedRequest
 from conformance.client.http_pool import HttpPool
@@ -26,8 +27,7 @@ _SUITE_HEADERS: Final = (("User-Agent", USER_AGENT), ("Accept-Encoding", "gzip")
 _NO_TLS: Final = Tls()
 
 
-@dataclass(frozen=True, slots=True)
-class RawAnswer:
+class RawAnswer(msgspec.Struct, frozen=True):
     """The answer: `status` None and `trouble` set where it is incomplete."""
 
     status: int | None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from conformance.client.request import NO_BODY, RawBody, Request, Wire, new_key
 from conformance.client.transport import Transport
 from conformance.contract import load_contract
 from conformance.profile.behavior import Idempotency
+from tests.support.values import replace
 
 OPERATIONS = load_contract().operations
 CREATE = Request(OPERATIONS["createInstallationWebhook"], body={"url": "https://hooks.example/é"})
