@@ -114,7 +114,7 @@ async def a_known_key_is_no_credential(case: Case, refusal_case: tuple[Refuse, i
     async def change(good: Request) -> Request:
         return refuse(case, good)
 
-    first, repeat = await case.repeat_changed(change, "a known key")
+    first, repeat = await case.repeat_changed(change, "a known key", defect="credential")
     if repeat.status != expected:
         raise case.violation(
             "a known key was answered without a good credential", first, repeat, expected=str(expected)

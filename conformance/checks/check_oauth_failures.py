@@ -12,6 +12,7 @@ from conformance.checks.support.oauth_exchange import member_place, oauth_of, pr
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 
 Defect = Callable[[Case, Request], Request]
@@ -95,15 +96,19 @@ async def a_failed_exchange_has_the_stated_status(case: Case, failure: Failure) 
     """An exchange with one defect is answered with the status that the profile states for it."""
     status = getattr(oauth_of(case).status, failure.fact)
     case.need(status is not None, f"oauth.status.{failure.fact}", "the status of the failure is needed")
-    request, control = await case.arrange(), await case.arrange()
     purpose = failure.fact.replace("_", " ")
-    answer = await case.send_with_retry(failure.defect(case, request), purpose, control)
-    if answer.ok:
-        raise Inconclusive(f"an exchange with a {purpose} was answered 200", answer, cause=failure.judged_by)
-    await case.reprove_control(control, purpose, answer)
-    if answer.status != status:
-        message = f"a {purpose} was not answered as oauth.status.{failure.fact} states"
-        raise case.violation(message, answer, expected=str(status))
+
+    async def refuse(control: Request) -> Answer:
+        request = await case.arrange()  # a failed exchange may use its code up
+        answer = await case.send_with_retry(failure.defect(case, request), purpose, control)
+        if answer.ok:
+            raise Inconclusive(f"an exchange with a {purpose} was answered 200", answer, cause=failure.judged_by)
+        if answer.status != status:
+            message = f"a {purpose} was not answered as oauth.status.{failure.fact} states"
+            raise case.violation(message, answer, expected=str(status))
+        return answer
+
+    await case.share_control(refuse, purpose)
 
 
 _FAILED_BEFORE: Mapping[str, Defect] = {

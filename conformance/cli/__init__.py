@@ -15,6 +15,7 @@ import click
 
 from conformance.cli import certificates, doctor, finished_runs, profile_drafts
 from conformance.cli import gate as gates
+from conformance.cli.observe import observe
 from conformance.cli.options import drop_environment, options_from, run_options, target_options
 from conformance.cli.shell import CommandGroup
 from conformance.core.defaults import DEPTHS, MAX_WORKERS
@@ -319,5 +320,12 @@ def faults(
     sys.exit(0 if all(row.fine for row in judged_rows) else 1)
 
 
-for command in (doctor.doctor, gates.gate, *profile_drafts.COMMANDS, *certificates.COMMANDS, *finished_runs.COMMANDS):
+for command in (
+    doctor.doctor,
+    gates.gate,
+    observe,
+    *profile_drafts.COMMANDS,
+    *certificates.COMMANDS,
+    *finished_runs.COMMANDS,
+):
     main.add_command(command)

@@ -24,6 +24,7 @@ from conformance.core.defaults import DEPTHS
 )
 @file_option("--policy", help="A TOML file with tier, allow_incomplete, strict_waivers and [[waivers]].")
 @click.option("--depth", type=click.Choice(DEPTHS), help="quick: let a run in quick depth pass if nothing was found.")
+@click.option("--observed", is_flag=True, help="Let an observed run pass if no violation is new.")
 @click.option("--strict-waivers", is_flag=True, help="Also fail on a waiver that is expired or excuses nothing.")
 @click.option(
     "--format", "output_format", type=click.Choice(["auto", "text", "github"]), default="auto", help="Output format."
@@ -37,6 +38,7 @@ def gate(
     allow_incomplete: tuple[str, ...],
     policy: Path | None,
     depth: str | None,
+    observed: bool,
     strict_waivers: bool,
     output_format: str,
     json_file: Path | None,
@@ -47,16 +49,15 @@ def gate(
 
     0 passes, 1 a failure, or with --baseline a regression, 3 something required was not judged, 5 the suite erred. The
     decision is the run's own verdict and its scope; what narrows it (a tier, allowed requirements, waivers) is printed.
-    With --depth quick a run in quick depth passes if nothing was found, which is no verdict.
+    With --depth quick a run in quick depth passes if nothing was found, which is no verdict; with --observed an
+    observed run if it has no violation that the baseline does not have.
 
     \b
     Examples:
-      conformance gate reports/mine-20260102-030405 --tier stable
-      conformance gate reports/now --baseline reports/released
-      conformance gate reports/now --policy gate.toml --strict-waivers
-      conformance gate reports/now --depth quick
-      conformance gate reports/now -q      # the answer, in one line
-      conformance gate reports/now -v      # every result of each cause
+      conformance gate reports/mine-20260102-030405 --tier stable --baseline reports/released
+      conformance gate reports/now --policy gate.toml --strict-waivers --depth quick
+      conformance gate reports/today --observed --baseline reports/yesterday
+      conformance gate reports/now -q      # the answer; -v: every result of each cause
     """
     from conformance.decisions import gate_report
     from conformance.decisions.gate import ALL, Policy, decide
@@ -64,14 +65,14 @@ def gate(
     from conformance.judge.assemble import load
     from conformance.reports.shaping.text import dumps, map_strings, utf8
 
-    policy_document = load_policy(policy) if policy else {}
-    allowed_requirements = {*policy_document.get("allow_incomplete", ()), *known_requirements(allow_incomplete)}
+    document = load_policy(policy) if policy else {}
     effective_policy = Policy(
-        tier=tier or policy_document.get("tier", ALL),
-        allow_incomplete=frozenset(allowed_requirements),
-        strict_waivers=strict_waivers or policy_document.get("strict_waivers", False),
-        waivers=policy_document.get("waivers", ()),
-        depth=depth or policy_document.get("depth", ""),
+        tier=tier or document.get("tier", ALL),
+        allow_incomplete=frozenset((*document.get("allow_incomplete", ()), *known_requirements(allow_incomplete))),
+        strict_waivers=strict_waivers or document.get("strict_waivers", False),
+        waivers=document.get("waivers", ()),
+        depth=depth or document.get("depth", ""),
+        observed=observed,
     )
     run = load(run_dir)
     decision = decide(run, effective_policy, load(baseline) if baseline else None, today=today())

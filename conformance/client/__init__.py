@@ -15,5 +15,6 @@ __all__ = [
     "response",
     "sender",
     "throttle",
+    "traffic",
     "transport",
 ]

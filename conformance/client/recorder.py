@@ -36,12 +36,15 @@ class Recorder:
         judge: Judge,
         on_answer: Callable[[Answer], None] = lambda _: None,
         on_exchange: Callable[[Exchange], None] = lambda _: None,
+        finish: Callable[[Exchange, Answer], Exchange] = lambda exchange, _: exchange,
     ) -> None:
+        """`finish` changes an exchange that was cleaned of known secrets before it is written."""
         self._journal = journal
         self._secrets = secrets
         self._judge = judge
         self._on_answer = on_answer
         self._on_exchange = on_exchange
+        self._finish = finish
         self.count = 0
 
     def record(self, answer: Answer, retry_of: str = "") -> Exchange:
@@ -50,9 +53,9 @@ class Recorder:
         if self._journal.evidence:
             url = answer.url
             request = self._draft_message(answer.sent_headers, answer.sent_body, answer.request)
-            response = self._draft_message(_redact_headers(answer.headers), answer.body, truncated=answer.truncated)
-        plain_texts = [url, *(finding.message for finding in findings)]
-        clean = self._secrets.cleaner([*filter(None, plain_texts), *request.texts(), *response.texts()])
+            response = self._draft_message(self._redact(answer.headers), answer.body, truncated=answer.truncated)
+        texts = [url] if url else []
+        clean = self._secrets.cleaner([*texts, *request.texts(), *response.texts()], self._secrets.marks)
         exchange = Exchange(
             id=answer.id,
             operation=answer.request.operation.id,
@@ -69,11 +72,12 @@ class Recorder:
             purpose=answer.purpose,
             judged=judged,
             findings=tuple(
-                Finding(f.requirement, f.code, self._secrets.excerpt(f.message, HEADER_LIMIT, clean), f.level)
+                Finding(f.requirement, f.code, self._secrets.excerpt(f.message, HEADER_LIMIT), f.level)
                 for f in findings
             ),
             retry_of=retry_of,
         )
+        exchange = self._finish(exchange, answer)
         self._journal.append(ExchangeRecorded(exchange))
         self.count += 1
         self._on_answer(answer)
@@ -90,12 +94,33 @@ class Recorder:
         """Includes a margin beyond the written part of the body: a secret cut in two would not be recognized."""
         margin = self._secrets.margin
         return _Draft(
-            headers=tuple((name, *_written_value(name, value, request)) for name, value in headers[:HEADER_COUNT]),
+            headers=tuple((name, *self._written(name, value, request)) for name, value in headers[:HEADER_COUNT]),
             body=body[: BODY_LIMIT + margin].decode("utf-8", "backslashreplace"),
             length=len(body),
             margin=margin if truncated or len(body) > BODY_LIMIT + margin else 0,
             truncated=truncated or len(body) > BODY_LIMIT,
         )
+
+    def _written(self, name: str, value: str, request: Request | None) -> tuple[str, bool]:
+        """What is written of a header's value, and whether it is a placeholder that needs no redaction."""
+        lower_name = name.lower()
+        if lower_name not in WHOLE_HEADERS or not value.strip():
+            return value, False
+        if request is None:
+            return self._mark(value), True
+        if evidence := request.evidence_texts.get((lower_name, value)):
+            return evidence, False
+        if request.credential and lower_name == "authorization":
+            return f"«credential:{request.credential}»", True
+        return self._mark(value, f"«redacted:{lower_name}»"), True
+
+    def _redact(self, headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        """A target's headers without the values that are secrets by their name, such as X-Auth-Token."""
+        return tuple((name, self._mark(value) if is_secret_name(name) else value) for name, value in headers)
+
+    def _mark(self, value: str, placeholder: str = "«redacted»") -> str:
+        marks = self._secrets.marks
+        return marks.label(placeholder, value) if marks else placeholder
 
 
 class _Draft(NamedTuple):
@@ -141,22 +166,3 @@ def redact_exchange(exchange: Exchange, clean: Callable[[str], str]) -> Exchange
     return replace(
         exchange, url=clean(exchange.url), request=request, response=response, trouble=clean(exchange.trouble)
     )
-
-
-def _written_value(name: str, value: str, request: Request | None) -> tuple[str, bool]:
-    """What is written of a header's value, and whether it is a placeholder that needs no redaction."""
-    lower_name = name.lower()
-    if lower_name not in WHOLE_HEADERS or not value:
-        return value, False
-    if request is None:
-        return "«redacted»", True
-    if evidence := request.evidence_texts.get((lower_name, value)):
-        return evidence, False
-    if request.credential and lower_name == "authorization":
-        return f"«credential:{request.credential}»", True
-    return f"«redacted:{lower_name}»", True
-
-
-def _redact_headers(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """A target's headers without the values that are secrets by their name, such as X-Auth-Token."""
-    return tuple((name, "«redacted»" if is_secret_name(name) else value) for name, value in headers)

@@ -50,7 +50,7 @@ class Transport:
         parts = urlsplit(base_url)
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self.prefix = quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
-        self._verify = _ssl_context(tls) if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._verify = ssl_context(tls) if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._timeout_s = timeout_s
         self._proxy = proxy
         self._pool = HttpPool(self.origin, MAX_BODY, tls=self._verify, proxy=proxy)
@@ -94,7 +94,7 @@ class Transport:
         return await abandon(self.origin, wire, moment, tls=self._verify, timeout_s=self._timeout_s, proxy=self._proxy)
 
 
-def _ssl_context(tls: Tls) -> ssl.SSLContext:
+def ssl_context(tls: Tls) -> ssl.SSLContext:
     """Created once: reading the certificate store takes longer than a request."""
     context = ssl.create_default_context(cafile=str(tls.ca_file) if tls.ca_file else None)
     if not tls.verify:

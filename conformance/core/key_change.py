@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 _CHANGE: Final = r"(?P<action>[a-z]+)(?::(?P<number>\d{1,6}))?(?::(?P<text>[A-Za-z0-9]{1,40}))?"
-PLACEHOLDER: Final = re.compile(rf"«(?P<kind>credential|redacted)(?::(?P<name>[^»]*?))?(?:\|{_CHANGE})?»")
+PLACEHOLDER: Final = re.compile(
+    rf"«(?P<kind>credential|redacted)(?::(?P<name>[^»]*?))?(?:\|{_CHANGE})?(?:#[0-9a-f]{{16}})?»"
+)
 """A redacted text, with the change of the key where there is one."""
 
 

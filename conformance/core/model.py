@@ -13,6 +13,7 @@ import msgspec
 
 from conformance.core.changes import PreviousRun
 from conformance.core.messages import without_operation
+from conformance.core.observed_traffic import ObservedTraffic
 from conformance.core.outcomes import OPEN_OUTCOMES, WAIVED, Level, Outcome, Stability, Verdict
 from conformance.core.traffic import Traffic
 
@@ -385,5 +386,7 @@ class Run:
     schema_version: int = SCHEMA_VERSION
     exchanges: Sequence[Exchange] = ()
     """Recorded in the journal, not in run.json."""
+    observed: ObservedTraffic | None = None
+    """Of a run that judged the traffic of others; such a run is never conformant."""
     previous: PreviousRun | None = None
     """The comparison with the previous run of the reports folder; not in run.json."""

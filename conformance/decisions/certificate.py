@@ -92,6 +92,8 @@ def create_certificate(
 
 def _check(run: Run, tier: str, today: str) -> Decision:
     hint = "`conformance gate` lists the obstacles"
+    if run.observed:
+        raise UsageError("an observed run certifies nothing", hint="run every check")
     if run.filtered:
         raise UsageError("a filtered run certifies nothing", hint="run every check")
     if not run.complete:

@@ -117,6 +117,8 @@ def _notes(before: Run, after: Run) -> Iterator[str]:
     for name, run in (("The previous run", before), ("This run", after)):
         if run.interrupted:
             yield f"{name} ended early: what it did not judge is neither new nor gone."
+        elif run.observed:
+            yield f"{name} judged observed traffic: what was not seen is neither new nor gone."
         elif run.filtered:
             yield f"{name} judged only selected checks: what it did not judge is neither new nor gone."
 

@@ -19,12 +19,13 @@ _BODY = 1_200
 
 
 def failure_lines(run: Run, name: str) -> Iterator[str]:
-    """The results that did not pass with that name: a requirement, check, item, id or signature.
+    """The results that did not pass with that name, failures first: a requirement, check, item, id or signature.
 
     Raises UsageError where there is none.
     """
     found = [result for result in run.results if name in _names(result)]
     explained = [result for result in found if result.outcome in _EXPLAINED_OUTCOMES]
+    explained.sort(key=lambda result: _EXPLAINED_OUTCOMES.index(result.outcome))
     if not found:
         raise UsageError(f"the run has nothing called {name!r}", hint="name a requirement, a check, or a row's id")
     if not explained:

@@ -52,6 +52,8 @@ class Policy:
     """In addition to the profile's own."""
     depth: str = ""
     """`quick`: a run in quick depth passes if nothing was found; it is not conformant for that."""
+    observed: bool = False
+    """An observed run passes if no violation is new; it is not conformant for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Decision:
     obstacles: tuple[Obstacle, ...]
     """Regressions first."""
     reasons: tuple[str, ...]
-    """Further reasons: a filtered run, a superfluous waiver."""
+    """Further reasons: a filtered or observed run, a superfluous waiver."""
     policy: tuple[str, ...] = ()
     """The restrictions and permissions of the policy; empty where the run's own verdict applies."""
     excused: tuple[tuple[Result, Waiver], ...] = ()
@@ -90,6 +92,8 @@ class Decision:
     baseline: bool = False
     depth: str = ""
     """The depth in which nothing was found, where that suffices: nothing is said about what it left out."""
+    observed: bool = False
+    """Only new violations of observed traffic counted: nothing is said about what was not seen."""
 
 
 def decide(run: Run, policy: Policy, baseline: Run | None = None, *, today: str = "") -> Decision:
@@ -102,6 +106,9 @@ def decide(run: Run, policy: Policy, baseline: Run | None = None, *, today: str 
     allowed = tuple(r for r in open_results(results) if r.requirement in policy.allow_incomplete)
     relevant = [result for result in results if not _is_allowed_open(policy, result)]
     verdict = _verdict(run, policy, relevant, waivers, scope)
+    if policy.observed and run.observed:
+        decision = _of_observed(run, policy, relevant, waivers, scope, baseline)
+        return _strict(decision) if policy.strict_waivers else decision
     depth = policy.depth if policy.depth == run.depth == "quick" else ""
     if depth:
         relevant = _without_left_out(relevant)
@@ -125,6 +132,42 @@ def decide(run: Run, policy: Policy, baseline: Run | None = None, *, today: str 
             decision, relevant, baseline, policy, same_checks=baseline.suite.checks == run.suite.checks
         )
     return _strict(decision) if policy.strict_waivers else decision
+
+
+def _of_observed(
+    run: Run,
+    policy: Policy,
+    relevant: Sequence[Result],
+    waivers: tuple[Waiver, ...],
+    scope: Scope,
+    baseline: Run | None,
+) -> Decision:
+    """The decision by the violations of an observed run that its baseline does not have; gaps block nothing."""
+    before = {_key(result): result for result in of_tier(baseline, policy.tier)} if baseline else {}
+    obstacles = [o for o in _obstacles(relevant) if o.kind is not ObstacleKind.UNDECIDED]
+    compared = [_compare(obstacle, before.get(_key(obstacle.result))) for obstacle in obstacles]
+    new = [o for o in compared if not (o.kind is ObstacleKind.FAILED and o.before is Outcome.FAILED)]
+    known = len(compared) - len(new)
+    words = (f"known from the baseline: {known} failed result{'s' if known > 1 else ''}",) if known else ()
+    if run.verdict is Verdict.BROKEN:
+        code = EXIT_CODES[Verdict.BROKEN]
+    else:
+        code = EXIT_CODES[Verdict.NONCONFORMANT] if new else 0
+    return Decision(
+        passed=code == 0,
+        exit_code=code,
+        verdict=run.verdict,
+        scope=scope,
+        obstacles=tuple(new),
+        reasons=(),
+        policy=(*_restrictions(policy), *words),
+        excused=tuple((result, waivers[result.waived_by]) for result in relevant if result.waived_by is not None),
+        fixed=tuple(r for r in relevant if r.outcome is Outcome.PASSED and _is_failed(before.get(_key(r)))),
+        waivers=waivers,
+        tier=policy.tier,
+        baseline=baseline is not None,
+        observed=code == 0,
+    )
 
 
 def _without_left_out(results: Sequence[Result]) -> list[Result]:
@@ -154,7 +197,7 @@ def _verdict(run: Run, policy: Policy, relevant: Sequence[Result], waivers: Sequ
 
 def _judge(run: Run, policy: Policy, relevant: Sequence[Result], waivers: Sequence[Waiver], scope: Scope) -> Verdict:
     """The judge's verdict on these results alone."""
-    whole = run.complete and not run.filtered
+    whole = run.complete and not run.filtered and not run.observed
     tiers = None
     if policy.tier == ALL:
         tiers = tiers_of(relevant, (), run.operations, waivers, frozenset(scope.proven), whole=whole)
@@ -199,6 +242,8 @@ def _obstacles(results: Sequence[Result]) -> Iterable[Obstacle]:
 def _incompleteness(run: Run) -> Iterable[str]:
     if run.depth == "quick":
         yield "a run in quick depth leaves checks out: --depth quick lets it pass if nothing was found"
+    if run.observed:
+        yield "an observed run certifies nothing: --observed lets it pass if no violation is new"
     if run.filtered:
         yield "some checks were deselected: a filtered run certifies nothing"
     if run.interrupted:

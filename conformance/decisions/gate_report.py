@@ -120,7 +120,10 @@ def answer(decision: Decision, run: Run) -> str:
     tier = "" if decision.tier == ALL else f" ({decision.tier})"
     mark = "✓ passes" if decision.passed else "✕ is blocked"
     target = f"{console_text(one_line(run.target))}{tier}"
-    if decision.depth:
+    if decision.observed:
+        new = "nothing new" if decision.baseline else "no violation"
+        statement = f"{new} was found in the observed traffic of {target}, which is no verdict"
+    elif decision.depth:
         statement = f"nothing was found at {target} in {decision.depth} depth, which is no verdict"
     else:
         statement = f"{target} is {decision.verdict}"

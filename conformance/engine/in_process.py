@@ -23,15 +23,19 @@ def judge(
     *,
     profile: Profile | None = None,
     keep_journal: bool = True,
+    journal: MemoryJournal | None = None,
     arrange: Callable[[Session, list[Instance]], list[Instance]] = lambda _, selected: selected,
 ) -> Run:
     """Certifies one target with the checks that `select` accepts.
 
     The journal is written to `options.report_dir`; with `keep_journal=False` it stays in memory, without bodies.
+    `journal` replaces either.
     `profile` replaces the one of `options.profile`. `arrange` sorts the selected checks, or leaves some out.
     Raises ConformanceError like a run from the command line.
     """
-    session = Session(options, profile=profile, journal=None if keep_journal else MemoryJournal(evidence=False))
+    if journal is None and not keep_journal:
+        journal = MemoryJournal(evidence=False)
+    session = Session(options, profile=profile, journal=journal)
     session.claim()
     return run_instances(session, arrange(session, [i for i in session.instances if select(i)]))
 

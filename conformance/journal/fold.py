@@ -19,6 +19,7 @@ from conformance.journal.lines import (
     RunStarted,
     SegmentEnded,
     SegmentResumed,
+    TrafficCounted,
 )
 from conformance.journal.segments import Key, PreviousSegments, SegmentEnds
 
@@ -49,6 +50,8 @@ class JournalFold:
         """All exchanges as the judge needs them, whether or not their messages are kept in memory."""
         self.results: dict[Key, Result] = {}
         """The last result of each check."""
+        self.traffic_counts: dict[str, TrafficCounted] = {}
+        """The last line about each observed source."""
         self.resources: list[ResourceCreated | ResourceRemoved] = []
 
     @property
@@ -75,6 +78,8 @@ class JournalFold:
                 judged = self.exchanges.add(exchange, place)
                 number = self.exchanges.number(exchange.id)
                 self.judged_exchanges[number : number + 1] = [judged]  # a repeated line replaces the first
+            case TrafficCounted(source=source):
+                self.traffic_counts[source] = line
             case CheckConcluded(result=result):
                 self.results[key(result)] = result
             case ResourceCreated() | ResourceRemoved():

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import msgspec
 
 from conformance.core.errors import JournalError
+from conformance.core.law_facts import LawFacts
 from conformance.core.model import Exchange, OperationInfo, ProfileInfo, Requirement, Result, Suite, Waiver
 from conformance.core.outcomes import Level
 from conformance.core.strict_json import replace_surrogates
@@ -52,6 +53,14 @@ class Shard(msgspec.Struct, frozen=True):
     """The selection of checks, as text."""
 
 
+class TrafficSource(msgspec.Struct, frozen=True):
+    """Where the exchanges of an observed run come from."""
+
+    sources: tuple[str, ...]
+    bodies: str = "redacted"
+    """`redacted` or `shape`."""
+
+
 class RunStarted(_Line, frozen=True, tag="run"):
     """The first line: the identity of the run, and everything that it will judge."""
 
@@ -84,16 +93,31 @@ class RunStarted(_Line, frozen=True, tag="run"):
     """operationId -> the interface's name of the schema of its 200."""
     further_members: str = ""
     """The profile's word on members that schemas do not name: `allowed`, `never`, or empty."""
+    laws: LawFacts | None = None
+    """For observed traffic: what the laws over several exchanges need to know. None: they do not judge this run."""
     waivers: tuple[Waiver, ...] = ()
     shard: Shard | None = None
     shards: int = 0
     """The number of shards that were merged into this journal; 0 where it was not merged."""
+    observed: TrafficSource | None = None
+    """Of a run that sends nothing and judges the traffic of others."""
 
 
 class ExchangeRecorded(_Line, frozen=True, tag="exchange"):
     """A request was sent: the exchange."""
 
     exchange: Exchange
+
+
+class TrafficCounted(_Line, frozen=True, tag="traffic"):
+    """How much of an observed source was left out so far. The last line about a source counts."""
+
+    source: str
+    foreign: int = 0
+    unknown: Mapping[str, int] = {}
+    """Requests to the target that are no operation of the interface."""
+    skipped: Mapping[str, int] = {}
+    """Reason -> number of exchanges."""
 
 
 class CheckConcluded(_Line, frozen=True, tag="result"):
@@ -163,6 +187,7 @@ class SegmentEnded(_Line, frozen=True, tag="end"):
 Line: TypeAlias = (
     RunStarted
     | ExchangeRecorded
+    | TrafficCounted
     | CheckConcluded
     | ResourceCreated
     | ResourceRemoved

@@ -24,7 +24,8 @@ from conformance.judge.created_resources import created_resources
 from conformance.judge.invariant_results import Evidence, invariant_results
 from conformance.judge.missing_facts import missing_facts
 from conformance.judge.profile_places import with_places
-from conformance.judge.scope import proven_operations, scope_of
+from conformance.judge.scope import OBSERVED, proven_operations, scope_of
+from conformance.judge.traffic_results import observed_traffic, traffic_results
 from conformance.judge.verdict import (
     counts_of,
     requirement_rows,
@@ -60,16 +61,14 @@ def _run(fold: JournalFold) -> Run:
     interrupted = ends.interruption
     check_results = [*fold.results.values(), *_missing_results(head, fold.results, interrupted)]
     is_partial = any(check.left_out for check in head.planned)
-    invariants = _invariants(head, exchanges, check_results)
-    if is_partial:
-        invariants = [_left_out(result, head.depth) for result in invariants]
-    results = with_causes((*check_results, *invariants))
+    results = with_causes((*check_results, *_exchange_results(fold, check_results, is_partial=is_partial)))
     proven = proven_operations(exchanges)
     unproven = [operation.id for operation in operations if operation.id not in proven]
     waivers = with_states(head.waivers, results, head.started_at[:10], unproven)
     results = with_waivers(results, waivers, unproven)
-    whole = not interrupted and not head.filtered and not is_partial
-    tiers = tiers_of(results, requirements, operations, waivers, proven, whole=whole, depth=head.depth)
+    whole = not interrupted and not head.filtered and not is_partial and not head.observed
+    depth = OBSERVED if head.observed else head.depth
+    tiers = tiers_of(results, requirements, operations, waivers, proven, whole=whole, depth=depth)
     cells = coverage(exchanges, [operation.id for operation in operations])
     return Run(
         suite=head.suite,
@@ -80,13 +79,13 @@ def _run(fold: JournalFold) -> Run:
         finished_at=ends.finished_at,
         complete=not interrupted,
         verdict=verdict_of(results, waivers, whole=whole, unproven=unproven, tiers=tiers),
-        scope=scope_of(results, requirements, operations, proven, head.depth),
+        scope=scope_of(results, requirements, operations, proven, depth),
         tiers=tiers,
         counts=counts_of(results),
         requirements=requirement_rows(requirements, results),
         results=results,
         coverage=cells,
-        coverage_reasons=reasons(cells, head.unreachable, results),
+        coverage_reasons=reasons(cells, head.unreachable, results, observed=head.observed is not None),
         traffic=_traffic(exchanges, ends.traffic_stats),
         operations=operations,
         waivers=waivers,
@@ -98,19 +97,26 @@ def _run(fold: JournalFold) -> Run:
         missing=missing_facts(results),
         parts=ends.count,
         exchanges=fold.exchanges,
+        observed=observed_traffic(head.observed, fold.traffic_counts.values(), results, operations),
     )
 
 
-def _invariants(head: RunStarted, exchanges: Sequence[Exchange], check_results: Sequence[Result]) -> list[Result]:
+def _exchange_results(fold: JournalFold, check_results: Sequence[Result], *, is_partial: bool) -> list[Result]:
+    """The results of what is judged on exchanges. `is_partial`: the depth left checks out."""
+    head = fold.head
     evidence = Evidence.of(
-        exchanges,
+        fold.judged_exchanges,
         check_results,
         head.exclusions,
         provokes=head.provokes,
         answer_schemas=head.answer_schemas,
         further_members=head.further_members,
     )
-    return invariant_results({r.id: r for r in head.requirements}, evidence, only_judged=head.filtered)
+    by_id = {requirement.id: requirement for requirement in head.requirements}
+    if head.observed:
+        return traffic_results(by_id, evidence, fold.exchanges, head.laws)
+    results = invariant_results(by_id, evidence, only_judged=head.filtered)
+    return [_left_out(result, head.depth) for result in results] if is_partial else results
 
 
 def _missing_results(head: RunStarted, results: Mapping[Key, Result], interrupted: str) -> Iterator[Result]:

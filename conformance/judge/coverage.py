@@ -21,6 +21,18 @@ _PROVOKED_BY: Mapping[int, tuple[str, ...]] = {
 """The requirements whose checks provoke a status."""
 
 
+_SEND: Mapping[int, str] = {
+    200: "a valid request",
+    400: "a request that violates the contract, such as one without a required member",
+    401: "a request without a key",
+    403: "a request with a key that lacks the scope",
+    404: "a request for an id that does not exist",
+    409: "an idempotency key again with another payload, or a request that the state does not allow",
+    429: "more requests than the limit allows",
+}
+"""What brings about a status, for traffic in which it was not seen."""
+
+
 def coverage(exchanges: Iterable[Exchange], operations: Iterable[str]) -> dict[str, dict[str, int]]:
     """The number of answers by operation and status; `none` counts requests without an answer."""
     counts_by_operation: dict[str, Counter[str]] = {operation: Counter() for operation in operations}
@@ -52,8 +64,13 @@ def reasons(
     counts_by_operation: Mapping[str, Mapping[str, int]],
     structural_reasons: Mapping[str, Mapping[str, str]],
     results: Sequence[Result],
+    *,
+    observed: bool = False,
 ) -> dict[str, dict[str, str]]:
-    """The reason of each empty cell: from the interface, or from the outcome of the checks that provoke it."""
+    """The reason of each empty cell: from the interface, or from the outcome of the checks that provoke it.
+
+    `observed`: the run sent nothing, so that the reason says what to send.
+    """
     by_cell: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for result in results:
         by_cell[result.operation, result.requirement].append(result)
@@ -64,6 +81,8 @@ def reasons(
             if counts.get(str(status)):
                 continue
             structural = structural_reasons.get(operation, {}).get(str(status))
+            if observed:
+                structural = structural or f"not seen in the traffic; send {_SEND[status]}"
             reasons_by_operation[operation][str(status)] = structural or _from_results(operation, status, by_cell)
     return reasons_by_operation
 

@@ -9,7 +9,9 @@ from enum import StrEnum
 from conformance.core.model import Exchange, Exclusion, Gap, OperationInfo, Requirement, Result, Scope
 from conformance.core.outcomes import JUDGED_OUTCOMES, OPEN_OUTCOMES, Level, Outcome, Stability
 
-_CONTROL_PURPOSES = ("control", "control again")
+OBSERVED = "observed"
+"""The purpose of an exchange that the suite did not send, and the word for a run of such exchanges."""
+_CONTROL_PURPOSES = ("control", "control again", OBSERVED)
 
 
 class _Cell(StrEnum):
@@ -34,7 +36,10 @@ def scope_of(
     proven: Collection[str],
     depth: str = "standard",
 ) -> Scope:
-    """The scope of a verdict on these operations. `results` are those of the operations, with their waivers."""
+    """The scope of a verdict on these operations. `results` are those of the operations, with their waivers.
+
+    `depth`: of the run, or `observed` for a run that sent nothing.
+    """
     names = {operation.id for operation in operations}
     states = dict(_states(results, requirements, names))
     about = [name for name, state in states.items() if state is not _Cell.ABSENT]
@@ -59,7 +64,7 @@ def scope_of(
                 _plural(len(excluded), "exclusion"),
                 *([f"{waived} waived"] if waived else []),
                 *([f"{len(gaps)} open"] if gaps else []),
-                *([f"{depth} depth"] if depth != "standard" else []),
+                *({"standard": [], OBSERVED: [OBSERVED]}.get(depth, [f"{depth} depth"])),
             ]
         ),
     )

@@ -32,7 +32,7 @@ def _value(name: str, text: str) -> Any:
         return text
     try:
         value = getattr(msgspec.convert({name: text}, Limits, strict=False), name)
-        if value in (None, math.inf):
+        if value in (None, math.inf) or value not in facts[name].get("enum", [value]):
             raise ValueError
         return value
     except ValueError:

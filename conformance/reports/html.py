@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 from conformance.core.model import Run
 from conformance.core.package import cache_directory
 from conformance.reports.page import evidence, view
-from conformance.reports.shaping import counts, grouping, text
+from conformance.reports.shaping import counts, grouping, text, traffic
 
 FILE = "report.html"
 LIMIT = 1_500_000
@@ -91,7 +91,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.globals.update(view=view, counts=counts, grouping=grouping, OUTCOMES=grouping.OUTCOMES)
+    environment.globals.update(view=view, counts=counts, grouping=grouping, traffic=traffic, OUTCOMES=grouping.OUTCOMES)
     environment.filters.update(
         plural=text.plural,
         marked=_highlight,

@@ -13,7 +13,7 @@ from pathlib import Path
 from conformance.core.model import Exchange, MissingFact, Result, Run
 from conformance.core.outcomes import Outcome
 from conformance.core.paths import display_command
-from conformance.reports.shaping import counts, grouping, transcript
+from conformance.reports.shaping import counts, grouping, traffic, transcript
 from conformance.reports.shaping.grouping import (
     OUTCOMES,
     SYMBOLS,
@@ -78,6 +78,7 @@ def _render(run: Run, extent: Extent) -> str:
         _head(run),
         _tiers(run),
         *_failures(run, extent),
+        _traffic(run, extent),
         _warnings(run, extent),
         _shortfalls(run, extent),
         _exclusions(run, extent),
@@ -210,6 +211,18 @@ def _batch(batch: list[Result], extent: Extent) -> str:
     texts = [(label, getattr(first, label)) for label in ("expected", "observed")]
     lines += [f"  - {label} {code(text, extent.text)}" for label, text in texts if text]
     return "\n".join(lines)
+
+
+def _traffic(run: Run, extent: Extent) -> str:
+    if run.observed is None:
+        return ""
+    parts = [f"- left out: {code(text, 1500)}" for text in traffic.left_out(run.observed)]
+    advice = [f"- {code(traffic.advice_text(item), 500)}" for item in traffic.advice(run.observed)]
+    if advice:
+        parts.append(
+            "\n" + fold(f"{plural(len(advice), 'kind')} of requests to send", _limit_lines(advice, extent, "more kind"))
+        )
+    return "## Observed traffic\n\n" + "\n".join(parts) if parts else ""
 
 
 def _warnings(run: Run, extent: Extent) -> str:

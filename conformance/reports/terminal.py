@@ -12,7 +12,7 @@ from rich.text import Text
 from conformance.core.model import MissingFact, Result, Run
 from conformance.core.outcomes import OPEN_OUTCOMES, WAIVED, Outcome, Verdict
 from conformance.core.paths import display_command
-from conformance.reports.shaping import counts, grouping, transcript
+from conformance.reports.shaping import counts, grouping, traffic, transcript
 from conformance.reports.shaping.grouping import SYMBOLS, VERDICT_SYMBOLS, Group, Shortfall
 from conformance.reports.shaping.text import clean, console_text, one_line, plural
 
@@ -120,7 +120,22 @@ def _sections(run: Run, *, verbose: bool) -> Iterator[Line]:
         yield from _not_judged(run)
     elif run.verdict is Verdict.INCOMPLETE:
         yield from _missing_facts(run)
+    yield from _traffic(run, verbose=verbose)
     yield from _gaps(run, verbose=verbose)
+
+
+def _traffic(run: Run, *, verbose: bool) -> Iterator[Line]:
+    """What was left out of observed traffic, and what to send for what was not seen."""
+    if run.observed is None:
+        return
+    for text in traffic.left_out(run.observed):
+        yield Line(f"left out: {text}", "dim")
+    found = traffic.advice(run.observed)
+    for item in found if verbose else found[:REASONS]:
+        yield Line(f"{SYMBOLS[Outcome.UNTESTED]} {traffic.advice_text(item)}", STYLES[Outcome.UNTESTED])
+    if len(found) > REASONS and not verbose:
+        yield Line(f"  … and {len(found) - REASONS} more of what to send: --verbose, or the report", "dim")
+    yield Line("")
 
 
 def _verdict(run: Run) -> Iterator[Line]:

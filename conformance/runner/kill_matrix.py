@@ -37,6 +37,7 @@ from conformance.core.outcomes import Level, Outcome, Verdict
 from conformance.core.run_options import RunOptions
 from conformance.engine.in_process import document_profile, judge, merge_patch, patched_profile, reference_options
 from conformance.judge.invariant_results import is_binding
+from conformance.profile.model import Profile
 from conformance.reference.random_targets.choices import RandomTarget, target_from
 from conformance.reference.random_targets.legitimate_values import ALL_FACTS
 from conformance.reference.random_targets.profile_writer import profile_of, schemas_of
@@ -196,7 +197,7 @@ def _seeded_row(subject: Subject, service: embedded.EmbeddedReference, folder: P
     name = subject.id
     seeded: Any = faults().get(name) or variants()[name]
     started = time.monotonic()
-    options = replace(_run_options(service, name, folder), depth=subject.depth)
+    options = replace(run_options(service, name, folder), depth=subject.depth)
     profile = patched_profile(options, seeded.profile) if seeded.profile else None
     try:
         run = judge(options, profile=profile, keep_journal=False, arrange=sort_for_depth)
@@ -249,20 +250,28 @@ def judge_random_target(
 
     `examples`: the number of examples of each property; None: the default. Raises ConformanceError like `judge`.
     """
+    options, profile = prepare_random_target(target, name, service, folder, examples)
+    return judge(options, profile=profile, keep_journal=False)
+
+
+def prepare_random_target(
+    target: RandomTarget, name: str, service: embedded.EmbeddedReference, folder: Path, examples: int | None = None
+) -> tuple[RunOptions, Profile]:
+    """Registers a random target; returns the options of a run against it, and the profile that states its facts."""
     _register(target, name, service)
     profiles = embedded.bundled_profiles()
     document = tomllib.loads((profiles / "reference.toml").read_text(encoding="utf-8"))
     schemas = _schemas(profiles / document["schemas"]["file"])
     file = folder / f"{name}.schemas.json"
     file.write_text(json.dumps(schemas_of(target, schemas)), encoding="utf-8")
-    options = replace(_run_options(service, name, folder), examples=examples)
+    options = replace(run_options(service, name, folder), examples=examples)
     patch = {**profile_of(target, document), "schemas": {"file": str(file.resolve())}}
     stated_document = merge_patch(document, patch)
     if target.silence == "excluded":
         stated_document = random_profile.with_exclusions(target, stated_document, document)
     if target.facts != ALL_FACTS:
         stated_document = random_profile.reduce_facts(stated_document, target.facts, options)
-    return judge(options, profile=document_profile(options, stated_document), keep_journal=False)
+    return options, document_profile(options, stated_document)
 
 
 @cache
@@ -280,7 +289,7 @@ def _register(target: RandomTarget, name: str, service: embedded.EmbeddedReferen
         raise ConformanceError(error.read().decode("utf-8", "replace"), where=name) from error
 
 
-def _run_options(service: embedded.EmbeddedReference, name: str, folder: Path) -> RunOptions:
+def run_options(service: embedded.EmbeddedReference, name: str, folder: Path) -> RunOptions:
     profile = embedded.bundled_profiles() / "reference.toml"
     return reference_options(service.base_url, service.control_url, name, profile, folder / name)
 

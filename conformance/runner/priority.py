@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from heapq import heapify, heappop, heapreplace
@@ -30,8 +30,9 @@ _BURST_COST: Final = 22.0
 """Requests that provoke the limit of one operation, which all its exclusive checks share."""
 _CERTAINTY: Final = 0.95
 """The greatest likelihood: a fault like a known one may show on another operation or in another case."""
-_UNKNOWN: Final = 0.3
-"""The weight of an unknown fault of each requirement and of each check; that of a known fault is 1."""
+_WEIGHTS: Final = {"?everywhere": 0.15, "?once": 0.5}
+"""The weights of two unknown faults of each check: one that all its instances find, and one that a single one finds. A
+known fault has 1."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,6 @@ class _Search:
 
     def __init__(self, instances: Sequence[Instance], evidence: Evidence, weights: Weights | None = None) -> None:
         self._instances = instances
-        self._requirements = [instance.check.requirement for instance in instances]
         self._numbers: dict[str, int] = {}
         """By fault: its place in the list of doubts."""
         self._doubts: list[float] = []
@@ -184,7 +184,7 @@ class _Search:
         self._prepared: set[tuple[str, bool]] = set()
         """Operations whose control is proven, or whose limit was provoked."""
         self._uses: Counter[str] = Counter()
-        """By operation: the requirements that are covered of it first, so that they are spread over all operations."""
+        """By operation: the requirements that are covered on it first, so that they are spread over all operations."""
         self._worths: dict[int, float] = {}
         """By identity of a kind: its worth since the last choice."""
         self._kinds = self._kinds_of(evidence, weights or Weights())
@@ -196,7 +196,7 @@ class _Search:
     def _number(self, fault: str) -> int:
         if fault not in self._numbers:
             self._numbers[fault] = len(self._doubts)
-            self._doubts.append(_UNKNOWN if fault.startswith("?") else 1.0)
+            self._doubts.append(_WEIGHTS.get(fault.partition(" ")[0], 1.0))
         return self._numbers[fault]
 
     def _kinds_of(self, evidence: Evidence, weights: Weights) -> list[_Kind]:
@@ -204,7 +204,6 @@ class _Search:
         sizes: Counter[str] = Counter()
         for instance in self._instances:
             sizes[instance.check.id] += 1
-            sizes[instance.check.requirement] += 1
         vectors: dict[tuple[str, bool, str, str], tuple[tuple[int, ...], tuple[float, ...]]] = {}
         kinds: dict[tuple[object, ...], _Kind] = {}
         found = []
@@ -226,40 +225,44 @@ class _Search:
         return found
 
     def order(self, budget: float | None = None) -> list[Instance]:
-        """All instances, or those that `budget` requests suffice for: each requirement once, then the best first."""
+        """All instances, or those that `budget` requests suffice for.
+
+        Each requirement comes once before any comes twice, each operation is called, and then the best comes first.
+        """
         remaining = float("inf") if budget is None else budget
-        covered: set[str] = set()
         chosen: list[int] = []
         later = list(range(len(self._instances)))
-        for is_first in (True, False):
-            queue = self._queue(later)
-            later = []
-            for index in self._best_first(queue, covered if is_first else set(), later):
-                kind = self._kinds[index]
+        covered: set[str] = set()
+        for group_of in (_requirement, _operation, None):
+            groups = [group_of(instance) for instance in self._instances] if group_of else None
+            queue, later = self._queue(later), []
+            for index in self._best_first(queue, groups, covered, later):
+                kind, instance = self._kinds[index], self._instances[index]
                 if (cost := self._cost(kind)) <= remaining:
                     remaining -= cost
-                    if is_first:
-                        covered.add(self._requirements[index])
-                        self._uses[kind.setup[0]] += 1
-                    self._note(kind)
+                    covered |= {_requirement(instance), _operation(instance)}
+                    self._note(kind, is_first=group_of is _requirement)
                     chosen.append(index)
+            self._uses.clear()
         return [self._instances[index] for index in chosen]
 
     def _queue(self, indices: Iterable[int]) -> list[tuple[float, int]]:
-        self._uses.clear()
+        """A heap of (negative worth, index)."""
         self._worths.clear()
         queue = [(-self._worth(index), index) for index in indices]
         heapify(queue)
         return queue
 
-    def _best_first(self, queue: list[tuple[float, int]], covered: set[str], later: list[int]) -> Iterator[int]:
-        """The indices of a heap of (negative worth, index); those of covered requirements are put into `later`.
+    def _best_first(
+        self, queue: list[tuple[float, int]], groups: Sequence[str] | None, covered: Set[str], later: list[int]
+    ) -> Iterator[int]:
+        """The indices of a heap of (negative worth, index); those of covered groups are put into `later`.
 
         What an instance is worth may fall after each.
         """
         while queue:
             index = queue[0][1]
-            if self._requirements[index] in covered:
+            if groups is not None and groups[index] in covered:
                 later.append(heappop(queue)[1])
                 continue
             entry = (-self._worth(index), index)
@@ -285,8 +288,10 @@ class _Search:
             worth = self._worths[id(kind)] = found / self._cost(kind) / (1 + self._uses[operation])
         return worth
 
-    def _note(self, kind: _Kind) -> None:
+    def _note(self, kind: _Kind, *, is_first: bool) -> None:
+        """Notes the choice of an instance. `is_first`: of its requirement; those are spread over all operations."""
         self._worths.clear()
+        self._uses[kind.setup[0]] += is_first
         for fault, share in zip(kind.faults, kind.shares, strict=True):
             self._doubts[fault] *= 1 - share
         operation, exclusive = kind.setup
@@ -296,15 +301,23 @@ class _Search:
         self._prepared.add(kind.setup)
 
 
+def _requirement(instance: Instance) -> str:
+    return instance.check.requirement
+
+
+def _operation(instance: Instance) -> str:
+    return instance.operation.id
+
+
 def _likelihoods(
     instance: Instance, traces: Mapping[str, Trace], weights: Weights, sizes: Mapping[str, int], *, known_case: bool
 ) -> dict[str, float]:
-    """Fault -> the likelihood that an instance finds it. `?NAME` is an unknown fault of a requirement or check."""
+    """Fault -> the likelihood that an instance finds it. Names of unknown faults begin with `?`."""
     likelihoods = {
         fault: likelihood
         for fault, trace in traces.items()
         if (likelihood := trace.likelihood(instance, weights, known_case))
     }
-    for name in (instance.check.id, instance.check.requirement):
-        likelihoods[f"?{name}"] = max(0.1, 1 / sizes[name])
+    likelihoods[f"?everywhere {instance.check.id}"] = _CERTAINTY
+    likelihoods[f"?once {instance.check.id}"] = 1 / sizes[instance.check.id]
     return likelihoods

@@ -82,6 +82,7 @@ ALLOWED: Final[Mapping[str, str]] = {
     "journal/lines.py:resourceremoved": "a type of the journal's schema",
     "journal/lines.py:segmentresumed": "a type of the journal's schema",
     "journal/lines.py:segmentended": "a type of the journal's schema",
+    "journal/lines.py:trafficcounted": "a type of the journal's schema",
     "journal/lines.py:asked": "a member of the journal",
     "journal/lines.py:again": "a member of the journal",
     "journal/lines.py:left": "a member of the journal",

@@ -31,7 +31,7 @@ def profile(url: str, **changes: Any) -> Profile:
         "name": "p",
         "base_url": url,
         "authorization": Authorization("Bearer {key}"),
-        "limits": Limits(timeout_s=2, patience_s=0.2),
+        "limits": Limits(timeout_s=2, patience_s=0.2, depth="deep"),
         "credentials": {"full": Credential("full", SecretSource(env="X"), frozenset({"catalog:read"}))},
         "idempotency": Idempotency("header", name="Idempotency-Key", volatile=("/data/at", "/data/lines/*/at")),
         "fixtures": {"cart": {"open": Fixture("cart", "open", values=tuple({"id": f"c{n}"} for n in range(9)))}},

@@ -244,14 +244,14 @@ class Case:
         return answer
 
     async def repeat_changed(
-        self, change: Callable[[Request], Awaitable[Request]], purpose: str
+        self, change: Callable[[Request], Awaitable[Request]], purpose: str, *, defect: str = "payload"
     ) -> tuple[Answer, Answer]:
         """The 200 of a call, and the answer to its changed request under the same key.
 
-        Checks share the call, since a conflict does not change what the key stands for. Inconclusive where the call is
-        refused.
+        Checks with the same kind of defect share the call, since what is refused does not change what the key stands
+        for. Inconclusive where the call is refused.
         """
-        return await self.runtime.first_calls[self.operation.id].repeat(self, change, purpose)
+        return await self.runtime.first_calls[self.operation.id, defect].repeat(self, change, purpose)
 
     async def shared_negative(
         self,
@@ -282,14 +282,19 @@ class Case:
     async def share_control(self, refuse: Callable[[Request], Awaitable[Answer]], purpose: str) -> Answer:
         """Sends refusals of a good request, which the negatives of this operation share, as their last control.
 
-        `refuse` gets the request, sends its defects and returns the last answer. It is called again, with a request of
-        its own, where the others' defects or the control leave in doubt why it was refused.
+        `refuse` gets the request with a new key, sends its defects and returns the last answer. It is called again,
+        with a request of its own, where the others' defects or the control leave in doubt why it was refused.
         """
+
+        async def refuse_with_new_key(request: Request) -> Answer:
+            return await refuse(request.with_fresh_key())  # a target may store refusals
 
         async def prove(request: Request) -> Answer:
             return await self.send(request.with_fresh_key(), "control again")
 
-        answer, proof = await self.runtime.shared_controls[self.operation.id].negative(self.arrange, refuse, prove)
+        answer, proof = await self.runtime.shared_controls[self.operation.id].negative(
+            self.arrange, refuse_with_new_key, prove
+        )
         if proof is None or not proof.ok:
             request = await self.arrange()
             answer = await self._refuse_alone(refuse, request, purpose)

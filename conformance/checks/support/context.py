@@ -79,8 +79,8 @@ class Runtime:
     controls: Controls = field(init=False)
     shared_controls: dict[str, SharedControl] = field(default_factory=lambda: defaultdict(SharedControl))
     """By operationId."""
-    first_calls: dict[str, FirstCall] = field(default_factory=lambda: defaultdict(FirstCall))
-    """By operationId."""
+    first_calls: dict[tuple[str, str], FirstCall] = field(default_factory=lambda: defaultdict(FirstCall))
+    """By operationId and the kind of what is sent under their keys."""
     calls_with_key: Counter[str] = field(default_factory=Counter)
     """By operationId: the calls with an idempotency key that were answered."""
     _alternatives: dict[str, Alternatives] = field(default_factory=dict)

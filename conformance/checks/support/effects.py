@@ -69,11 +69,12 @@ class Oracle:
         """Whether any sign can show an effect of a call that is not answered 200."""
         return not all(watch.awaits_answer for watch in self._watches)
 
-    async def count_effects(self) -> int:
+    async def count_effects(self, *, is_proven_later: bool = False) -> int:
         """Counts effects since the last observation where none is expected; without a step, 1 means a change.
 
         Where a sign is known to lag, by the profile or by this run, it waits for that time before it returns 0.
         Raises Inconclusive where no sign can be read, or where each that moved also moves with other calls.
+        `is_proven_later`: the caller shows afterwards that a sign moves, which need not have moved in this run yet.
         """
         await self._look()
         lag_s = max(watch.lag_s for watch in self._watches)
@@ -83,7 +84,12 @@ class Oracle:
             if self._new_count:
                 break
         await self._examine_new_effects()
-        return self._report()
+        return self._report(is_proven_later)
+
+    @property
+    def readable_signs(self) -> list[SignWatch]:
+        """The signs that can be read now: not those that are read by an answer that the call does not have."""
+        return [watch for watch in self._watches if watch.obstacle is None]
 
     async def count_visible_effects(self) -> int:
         """Like `count_effects`, for a check that has another question: 0 where no sign can be read."""
@@ -168,13 +174,13 @@ class Oracle:
             if watch.obstacle is None and watch.effects > self._known:
                 await expect_private(self._case, watch)
 
-    def _report(self) -> int:
+    def _report(self, is_proven_later: bool = False) -> int:
         """The effects that were not reported yet. Raises the reason where no sign decides."""
         obstacles = [watch.obstacle for watch in self._watches]
         if obstacles and None not in obstacles:
             raise next(problem for problem in obstacles if problem is not None)
         count = max(0, self._new_count)
-        proven = any(watch.has_moved for watch in self._watches if watch.obstacle is None)
+        proven = is_proven_later or any(watch.has_moved for watch in self._watches if watch.obstacle is None)
         blind = next((problem for problem in obstacles if problem is not None), None)
         if not count and not proven and blind is not None:
             raise blind
@@ -233,7 +239,8 @@ async def expect_no_effect(case: Case, request: Request, defective: Request, pur
     answer = await case.send(defective, purpose)
     if answer.ok:
         raise Inconclusive(f"{purpose} was not refused", answer, cause=f"control:{case.operation.id}")
-    if count := await oracle.count_effects():
+    readable = oracle.readable_signs
+    if count := await oracle.count_effects(is_proven_later=True):
         raise case.violation(
             f"{purpose} was answered {answer.summary} and yet took effect",
             answer,
@@ -241,5 +248,5 @@ async def expect_no_effect(case: Case, request: Request, defective: Request, pur
             observed=f"{count} effects",
         )
     await case.control(request)
-    if not await oracle.effects_within():
+    if not await oracle.effects_within() or not any(watch.has_moved for watch in readable):
         raise Inconclusive("the effect of the control cannot be seen either", cause=f"effects.{case.operation.id}")

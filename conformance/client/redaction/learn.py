@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from conformance.client.dpop import ProofKey
 from conformance.client.redaction.header_credentials import AuthorizationForm
+from conformance.client.redaction.marks import Marks
 from conformance.client.redaction.secrets import Secrets, is_secret_name, may_hold_secret_names
 from conformance.client.request import NoBody, RawBody, Request
 from conformance.client.response import Answer
@@ -101,7 +102,7 @@ def public_names(profile: Profile, contract: Contract) -> str:
 
 def secrets_of(profile: Profile, contract: Contract, keys: Mapping[str, str]) -> Secrets:
     """The secrets that are known before anything is sent: the credentials, by name."""
-    secrets = Secrets(public_names(profile, contract))
+    secrets = Secrets(public_names(profile, contract), Marks())
     for name, key in keys.items():
         secrets.add_credential(name, key)
     return secrets

@@ -17,6 +17,7 @@ from weakref import WeakSet
 
 from conformance.client.redaction.encodings import ESCAPES, MIN_LENGTH, UnescapedText, forms
 from conformance.client.redaction.fragments import LENGTH, Fragments, Span, blocks_of, merge_spans, shared_spans
+from conformance.client.redaction.marks import Marks
 
 __all__ = ["MIN_LENGTH", "WHOLE_HEADERS", "Secrets", "clean_with_all", "forms", "is_secret_name", "without_tail"]
 
@@ -54,11 +55,12 @@ class _Spelling(NamedTuple):
     label: str
     standalone: bool
 
-    def remove_from(self, text: str) -> str:
+    def remove_from(self, text: str, marks: Marks | None) -> str:
+        label = _label_with_mark(self.label, self.form, marks)
         if not self.standalone:
-            return text.replace(self.form, self.label)
+            return text.replace(self.form, label)
         for start, end in reversed(list(self.spans(text))):
-            text = text[:start] + self.label + text[end:]
+            text = text[:start] + label + text[end:]
         return text
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
@@ -129,8 +131,12 @@ def _block_pieces(form: str) -> set[str]:
 class Secrets:
     """The secrets of one run, and the functions that remove them from texts."""
 
-    def __init__(self, public: str = "") -> None:
-        """`public`: text that is not secret, such as the target's URL: no part of it counts as a fragment of a key."""
+    def __init__(self, public: str = "", marks: Marks | None = None) -> None:
+        """`public`: text that is not secret, such as the target's URL: no part of it counts as a fragment of a key.
+
+        `marks`: for exchanges, in which equal secrets stay recognizable as equal.
+        """
+        self.marks = marks
         self._fragments = Fragments(public)
         self._recent: deque[str] = deque(maxlen=_MAX_RECENT)
         """The most recent ephemeral secrets, unencoded."""
@@ -203,13 +209,13 @@ class Secrets:
         self.longest = max(self.longest, len(form))
         self._shortest = min(self._shortest, len(form))
 
-    def clean(self, text: str) -> str:
+    def clean(self, text: str, marks: Marks | None = None) -> str:
         """The text without known secrets, and without members whose names mark them as secrets."""
         if len(text) < MIN_LENGTH:
             return text
         if len(text) >= self._shortest:
-            text = self._without_known_secrets(text)
-        return _without_secret_members(text)
+            text = self._without_known_secrets(text, marks)
+        return _without_secret_members(text, marks)
 
     def clean_truncated(self, text: str) -> str:
         """Like `clean`, for library messages: they may quote part of a secret, cut off anywhere."""
@@ -229,7 +235,7 @@ class Secrets:
         """Number of characters at the end of a truncated text that may belong to an incomplete secret."""
         return 4 * max(self.longest, 256)
 
-    def cleaner(self, texts: Iterable[str]) -> Callable[[str], str]:
+    def cleaner(self, texts: Iterable[str], marks: Marks | None = None) -> Callable[[str], str]:
         """`clean` for these texts, which are searched once as a whole first: most contain nothing."""
         new = [text for text in texts if text not in self._harmless]
         if not new:
@@ -256,8 +262,8 @@ class Secrets:
                 or any(form in text for form in forms)
                 or (escaped_matches and any(sign in text for sign in ESCAPES))
             ):
-                return self.clean(text)
-            return _without_secret_members(text)
+                return self.clean(text, marks)
+            return _without_secret_members(text, marks)
 
         return clean
 
@@ -275,9 +281,9 @@ class Secrets:
         if len(text) < _MAX_HARMLESS_LENGTH and len(self._harmless) < _MAX_HARMLESS and not _DIGIT.search(text):
             self._harmless.add(text)
 
-    def _without_known_secrets(self, text: str) -> str:
+    def _without_known_secrets(self, text: str, marks: Marks | None) -> str:
         for spelling in self._find_in(text):
-            text = spelling.remove_from(text)
+            text = spelling.remove_from(text, marks)
         for start, end, label in reversed(self._fragments.spans(text)):
             text = text[:start] + label + text[end:]
         unescaped = UnescapedText(text)
@@ -286,7 +292,7 @@ class Secrets:
         spans = [Span(*at, item.label) for item in self._find_in(unescaped.text) for at in item.spans(unescaped.text)]
         for start, end, label in reversed(merge_spans([*spans, *self._fragments.spans(unescaped.text)])):
             first, last = unescaped.span(start, end)
-            text = text[:first] + label + text[last:]
+            text = text[:first] + _label_with_mark(label, text[first:last], marks) + text[last:]
         return text
 
     def _find_in(self, text: str, blocks: Set[str] | None = None) -> list[_Spelling]:
@@ -312,11 +318,18 @@ def without_tail(text: str, length: int) -> str:
     return text[: max(0, len(text) - length)] if length else text
 
 
-def _without_secret_members(text: str) -> str:
+def _label_with_mark(label: str, value: str, marks: Marks | None) -> str:
+    """The label of an ephemeral secret with the mark of its value. Credentials and fragments have none."""
+    if marks is None or not label.startswith("«redacted") or label.startswith("«redacted:part"):
+        return label
+    return marks.label(label, value)
+
+
+def _without_secret_members(text: str, marks: Marks | None = None) -> str:
     """The text without JWTs and without values of members whose names mark them as secrets."""
     if "eyJ" in text:
-        text = _JWT.sub("«redacted:jwt»", text)
-    return _MEMBER.sub(_redact_member, text) if may_hold_secret_names(text) else text
+        text = _JWT.sub(lambda match: _label_with_mark("«redacted:jwt»", match.group(), marks), text)
+    return _MEMBER.sub(lambda match: _redact_member(match, marks), text) if may_hold_secret_names(text) else text
 
 
 def may_hold_secret_names(text: str) -> bool:
@@ -327,11 +340,12 @@ def may_hold_secret_names(text: str) -> bool:
     return any(map(small.__contains__, _SECRET_NAME_PARTS))
 
 
-def _redact_member(match: re.Match[str]) -> str:
+def _redact_member(match: re.Match[str], marks: Marks | None) -> str:
     opening, name, value, closing = match.groups()
     if not is_secret_name(name) or value.startswith("«"):
         return match.group()
-    return f"{opening}«redacted»{closing or ''}"
+    label = _label_with_mark("«redacted»", value, marks) if closing else "«redacted»"
+    return f"{opening}{label}{closing or ''}"
 
 
 @lru_cache(maxsize=4096)

@@ -15,6 +15,7 @@ from conformance.core.messages import without_operation
 from conformance.core.model import Cause, Exchange, RequirementRow, Result, Run, Waiver
 from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, WAIVED, Outcome, Verdict
 from conformance.journal.exchange_store import exchanges_by_id
+from conformance.reports.shaping import traffic
 from conformance.reports.shaping.text import clean, cut, milliseconds, one_line, plural
 
 TEXT_LIMIT = 8_000
@@ -309,14 +310,14 @@ def tier_of(run: Run, operation: str) -> str:
 
 def limits(run: Run) -> list[str]:
     """Why the run is incomplete; empty for a complete one."""
-    found = []
+    found = [text] if (text := traffic.statement(run)) else []
     if run.filtered:
         found.append("Some checks were deselected: a filtered run certifies nothing.")
     if run.interrupted:
         found.append(f"Cut short: {one_line(clean(run.interrupted), 300)}. What did not run is not judged.")
     elif not run.complete:
         found.append("The run did not reach its end.")
-    elif unjudged := _unjudged_operations(run):
+    elif (unjudged := _unjudged_operations(run)) and run.observed is None:
         count = plural(len(unjudged), "operation")
         found.append(
             f"Nothing could be judged on {count}: the profile does not say how to call {_format_names(unjudged)}."

@@ -27,6 +27,8 @@ from conformance.journal.lines import (
     ResourceRemoved,
     SegmentResumed,
     Shard,
+    TrafficCounted,
+    TrafficSource,
     decode,
     encode,
     json_schema,
@@ -46,10 +48,12 @@ LINES: list[Line] = [
         end=END,
         waivers=(Waiver("AUTH-1", "r", "o", "i", "2030-01-01"),),
         shard=Shard(1, 2, 5, "-k a"),
+        observed=TrafficSource(("HAR a.har",), "shape", {"is_current": True}),
     ),
     ResourceCreated("cart", "open", ("1", "2")),
     ResourceRemoved("cart", ("1",), "409"),
     FixtureSpent("cart.open", 4),
+    TrafficCounted("HAR a.har", 2, {"GET /x": 1}, {"cache": 3}),
     SegmentResumed(2, "SIGINT", 3, "c2", "2030-01-15T00:00:00Z"),
 ]
 VALIDATOR = jsonschema_rs.validator_for(json.loads(SCHEMA.read_bytes()))

@@ -1,0 +1,1 @@
+"""Exchanges that others sent: read from a recording, or seen by a proxy, as answers that the judge can judge."""

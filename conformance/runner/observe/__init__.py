@@ -1,0 +1,1 @@
+"""Runs that send nothing: they judge the traffic of others, from recordings or through a proxy."""
