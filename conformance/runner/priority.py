@@ -86,7 +86,7 @@ class Evidence:
             for check, traces in self.traces.items()
         }
 
-    def named(self, check: str, instance: Instance) -> tuple[str, str]:
+    def distinctions(self, check: str, instance: Instance) -> tuple[str, str]:
         """The case and the operation of an instance, each empty where no trace of its check names it."""
         cases, operations = self._names.get(check, (frozenset(), frozenset()))
         case, operation = instance.case, instance.operation.id
@@ -211,7 +211,7 @@ class _Search:
             check = instance.check.id
             traces = evidence.traces.get(check, {})
             known_case = instance.case in evidence.cases.get(check, ())
-            case, operation = evidence.named(check, instance)
+            case, operation = evidence.distinctions(check, instance)
             vector_key = (check, known_case, case, operation)
             if vector_key not in vectors:
                 likelihoods = _likelihoods(instance, traces, weights, sizes, known_case=known_case)
