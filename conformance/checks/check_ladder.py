@@ -86,9 +86,7 @@ async def a_broken_escape_in_a_session_breaks_nothing(case: Case) -> None:
     request = await case.arrange()
     name = case.operation.path_parameters[0]
     known_id = quote(request.path[name], safe="")
-    requests = [
-        (end, replace(request, raw_path={name: f"{known_id}{end}"}, exact=True)) for end in ladder.BROKEN_ESCAPES
-    ]
+    requests = [(end, replace(request, raw_path={name: f"{known_id}{end}"})) for end in ladder.BROKEN_ESCAPES]
     await _expect_survival(case, [(f"a session id with {end}", defective) for end, defective in requests])
 
 

@@ -9,7 +9,6 @@ import importlib.util
 import inspect
 import json
 import os
-import re
 import sys
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,13 +27,13 @@ from conformance.profile.resources import Fixture, HttpCall, default_state
 from conformance.profile.urls import render_url
 
 if TYPE_CHECKING:
-    import aiohttp
-    from yarl import URL
+    from conformance.client.http_pool import HttpClient
 
 COMMAND_TIMEOUT_S: Final = 30.0
 HTTP_TIMEOUT_S: Final = 15.0
 _ATTEMPTS: Final = 4
 
+_HEADERS: Final = (("Accept", "*/*"), ("Accept-Encoding", "gzip"), ("User-Agent", "commerce-conformance"))
 _NOT_THERE: Final = (404, 410)
 
 Members = Mapping[str, Any]
@@ -74,7 +73,7 @@ class Fixtures:
         self.use_counts: Counter[tuple[str, str]] = Counter()
         """(item, `kind.state`) -> number of fixtures requested by that item."""
         self._shared_tasks: dict[str, asyncio.Task[Members]] = {}
-        self._http: aiohttp.ClientSession | None = None
+        self._http: HttpClient | None = None
         self._batches: dict[str, deque[Any]] = {}
         self._batch_requests: dict[str, asyncio.Task[None]] = {}
         self._functions: dict[str, Callable[..., Any]] = {}
@@ -85,7 +84,7 @@ class Fixtures:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._http is not None:
-            await self._http.close()
+            await self._http.aclose()
 
     @property
     def issue_counts(self) -> Mapping[str, int]:
@@ -199,28 +198,27 @@ class Fixtures:
 
         A 404 raises ResourceMissing.
         """
-        import aiohttp  # imported late: commands that only list checks do not need it
+        from conformance.client.http_pool import HttpClient  # imported late: listing checks does not need it
 
-        if self._http is None:
-            self._http = aiohttp.ClientSession(
-                cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(HTTP_TIMEOUT_S)
-            )
+        self._http = self._http or HttpClient()
         try:
             url, body = render_url(call.url, scope), render(call.json, scope)
-            headers = {name: str(value) for name, value in render(dict(call.headers), scope).items()}
+            own_headers = {name: str(value) for name, value in render(dict(call.headers), scope).items()}
         except UnknownPlaceholder as error:
             raise FixtureError(str(error), where=location) from None
+        content = None if body is None else json.dumps(body).encode()
+        default = _HEADERS if body is None else (*_HEADERS, ("Content-Type", "application/json"))
+        names = {name.lower() for name in own_headers}
+        headers = (*(pair for pair in default if pair[0].lower() not in names), *own_headers.items())
         problem = ""
         for attempt in range(_ATTEMPTS):
             await asyncio.sleep(0.1 * attempt)
             try:
-                async with self._http.request(
-                    call.method, _as_encoded(url), headers=headers, json=body, allow_redirects=False
-                ) as response:
-                    status, text = response.status, await response.read()
-            except (aiohttp.ClientError, OSError, ValueError) as error:  # OSError: a time-out is one
+                response = await self._http.request(call.method, url, headers, content, HTTP_TIMEOUT_S)
+            except (OSError, ValueError) as error:  # OSError: a time-out is one
                 problem = f"{call.method} {url}: {error or type(error).__name__}"
                 continue
+            status, text = response.status, response.body
             if 200 <= status < 300:
                 return _json(text, f"{call.method} {url}", location) if text else {}
             problem = f"{call.method} {url} answered {status}"
@@ -285,16 +283,6 @@ def _remaining_note(fixture: Fixture) -> str:
 
 def _key(fixture: Fixture) -> str:
     return f"fixtures.{fixture.kind}.{fixture.state}"
-
-
-def _as_encoded(url: str) -> URL:
-    """A URL whose percent-escapes are sent unchanged; only a non-ASCII host name is converted."""
-    from yarl import URL
-
-    host = re.match(r"[^/]*//[^/?#]*", url)
-    if url.isascii() or host is None:
-        return URL(url, encoded=True)
-    return URL(str(URL(host[0])).rstrip("/") + url[host.end() :], encoded=True)
 
 
 def _json(text: bytes, call: str, location: str) -> Any:

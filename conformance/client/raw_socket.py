@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final, Literal
 from urllib.parse import SplitResult, urlsplit
+
+from msgspec.structs import replace
 
 from conformance.client.request import Wire
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from conformance.client.redaction.secrets import WHOLE_HEADERS, Secrets, is_secret_name, without_tail
 from conformance.client.request import Request

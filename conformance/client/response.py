@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from conformance.client.request import Request
 from conformance.core import strict_json as strictjson
@@ -34,18 +35,17 @@ class AnswerRef(NamedTuple):
     possibly_applied: bool
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, dict=True, weakref=True):
     """One exchange. `status` is None where no answer could be read, and `trouble` then says why."""
 
     id: str
     request: Request
     url: str
-    sent_headers: tuple[tuple[str, str], ...] = field(repr=False)
-    sent_body: bytes = field(repr=False)
+    sent_headers: tuple[tuple[str, str], ...]
+    sent_body: bytes
     status: int | None
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    body: bytes = field(default=b"", repr=False)
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
     truncated: bool = False
     trouble: str = ""
     at: float = 0.0
@@ -55,6 +55,10 @@ class Answer:
     """The DPoP nonce of its proof."""
     possibly_applied: bool = False
     """An earlier answer was lost and the request is not repeatable: it may have taken effect before."""
+
+    def __repr__(self) -> str:
+        """Without headers and bodies, which may hold secrets."""
+        return f"Answer({self.id!r}, {self.url!r}, {self.status!r})"
 
     @property
     def ok(self) -> bool:
@@ -119,7 +123,7 @@ class Answer:
     @property
     def without_body(self) -> Answer:
         """The answer without its body, to save memory."""
-        return replace(self, body=b"")
+        return msgspec.structs.replace(self, body=b"")
 
     @property
     def ref(self) -> AnswerRef:

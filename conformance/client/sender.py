@@ -8,9 +8,10 @@ import math
 import random
 import time
 from collections import deque
-from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from conformance.client.fixtures import NotSent
 from conformance.client.limit_watch import LastingLimit, LimitWatch
@@ -293,13 +294,12 @@ class Sender:
         url = self._transport.origin + wire.target
         if request.proof is not None:
             proof_text = request.proof.write(wire.method, self._token_url or url.split("?")[0], nonce)
-            signature = proof_text.rpartition(".")[
-                2
-            ]  # every encoding of the whole proof contains the encoded signature
+            # every encoding of the whole proof contains the encoded signature
+            signature = proof_text.rpartition(".")[2]
             proof = signature if len(signature) >= _PROOF else proof_text
             self._secrets.add_ephemeral_secrets("dpop.proof", [proof] if len(proof) >= _PROOF else [])
             headers = wire.headers + (("DPoP", proof_text),) * request.proof.copies
-            wire = replace(wire, headers=headers, exact=wire.exact or request.proof.copies > 1)
+            wire = replace(wire, headers=headers)
         return wire, url
 
     async def _exchange(self, request: Request, purpose: str, nonce: str) -> Answer:

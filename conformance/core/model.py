@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from conformance.core.changes import PreviousRun
 from conformance.core.messages import without_operation
 from conformance.core.observed_traffic import ObservedTraffic
@@ -49,8 +51,7 @@ class OperationInfo:
     stability: Stability
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """One half of an exchange, redacted and truncated; `body` is text in which undecodable bytes are escaped."""
 
     headers: tuple[tuple[str, str], ...] = ()
@@ -60,8 +61,7 @@ class Message:
     truncated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """One violation that an invariant found in one exchange. `code` names the kind of violation, stable across runs."""
 
     requirement: str
@@ -70,8 +70,7 @@ class Finding:
     level: Level = Level.REQUIRED
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(msgspec.Struct, frozen=True):
     """One request and its answer, redacted: the evidence.
 
     `id` is unique in a run, `at` in seconds since the run began, `status` None where no answer was read; `trouble` then

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from sys import intern
 from typing import Any, BinaryIO, Final, NamedTuple, TypeVar, overload
+
+from msgspec.structs import replace
 
 from conformance.core.errors import JournalError
 from conformance.core.model import Exchange, Message

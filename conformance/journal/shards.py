@@ -6,7 +6,7 @@ The first line of a shard has its number and the facts that must be equal in all
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any, Final
@@ -106,7 +106,7 @@ def _join_lines(head: RunStarted, parts: Sequence[_Part], first: _Part) -> Itera
         offset_s = (part.start_time - first.start_time).total_seconds()
         for line in part.lines():
             if isinstance(line, ExchangeRecorded):
-                yield ExchangeRecorded(replace(line.exchange, at=round(line.exchange.at + offset_s, 4)))
+                yield ExchangeRecorded(msgspec.structs.replace(line.exchange, at=round(line.exchange.at + offset_s, 4)))
             elif not isinstance(line, RunStarted | SegmentResumed | SegmentEnded):
                 yield line
     for part in parts:

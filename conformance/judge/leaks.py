@@ -25,10 +25,21 @@ _PATTERNS: Final = {
 }
 
 
+_SIGNS: Final = {
+    "stack-trace": ("Traceback", 'File "', "at ", "goroutine ", "panic: ", ":in"),
+    "sql": (
+        *("SQLSTATE", "ORA-", "syntax error", "sqlite", "psycopg", "sqlalchemy", "PG::"),
+        *("SELECT", "INSERT INTO", "UPDATE", "DELETE FROM"),
+    ),
+    "file-path": ("/usr", "/home", "/var", "/opt", "/app", "/srv", "/root", "/etc", ":\\"),
+}
+"""A text without any of these has no leak of the kind: most need no regular expression."""
+
+
 def find_leaks(text: str) -> list[tuple[str, str]]:
     """(kind, first match) for each kind of leak in the beginning of a text."""
     found = []
     for kind, pattern in _PATTERNS.items():
-        if match := pattern.search(text, 0, _SEARCH_LIMIT):
+        if any(map(text.__contains__, _SIGNS[kind])) and (match := pattern.search(text, 0, _SEARCH_LIMIT)):
             found.append((kind, match.group()))
     return found

@@ -39,23 +39,28 @@ class MemberNames:
 
     def first_unnamed(self, value: Any) -> str:
         """The JSON pointer of a member that no branch of the schema names; empty where there is none."""
-        return next(self._find((self._schema,), value, "", 0), "")
+        return self._find((self._schema,), value, 0) or ""
 
-    def _find(self, parts: tuple[Any, ...], value: Any, location: str, depth: int) -> Iterator[str]:
-        if not isinstance(value, dict | list) or depth > _MAX_DEPTH:
-            return
+    def _find(self, parts: tuple[Any, ...], value: dict[str, Any] | list[Any] | Any, depth: int) -> str | None:
+        """The place of the first unnamed member in an object or a list, from there; None where there is none."""
+        if not isinstance(value, (dict, list)) or depth > _MAX_DEPTH:
+            return None
         place = self._place(parts)
         if isinstance(value, list):
             for index, item in enumerate(value if place.items else ()):
-                yield from self._find(place.items, item, f"{location}/{index}", depth + 1)
-            return
+                if isinstance(item, (dict, list)) and (found := self._find(place.items, item, depth + 1)) is not None:
+                    return f"/{index}{found}"
+            return None
         for name, item in value.items():
-            below = (*place.members.get(name, ()), *(p for form, p in place.patterns if _matches(form, name)))
-            where = f"{location}/{name.replace('~', '~0').replace('/', '~1')}"
-            if below:
-                yield from self._find(below, item, where, depth + 1)
-            elif not place.free and name not in place.members:
-                yield where
+            below = place.members.get(name, ())
+            if place.patterns:
+                below = (*below, *(part for form, part in place.patterns if _matches(form, name)))
+            if not below:
+                if not place.free and name not in place.members:
+                    return _token(name)
+            elif isinstance(item, (dict, list)) and (found := self._find(below, item, depth + 1)) is not None:
+                return _token(name) + found
+        return None
 
     def _place(self, parts: tuple[Any, ...]) -> _Place:
         key = tuple(map(id, parts))
@@ -84,6 +89,11 @@ class MemberNames:
             if isinstance(ref, str) and ref.startswith("#") and pointer.has(self._schema, ref[1:]):
                 return pointer.get(self._schema, ref[1:])
         return True
+
+
+def _token(name: str) -> str:
+    """One step of a JSON pointer (RFC 6901 section 3)."""
+    return f"/{name.replace('~', '~0').replace('/', '~1')}"
 
 
 def _is_any_object(branch: Any) -> bool:

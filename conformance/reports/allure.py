@@ -8,9 +8,9 @@ configuration: `allure generate --cwd RUN_DIR`.
 
 from __future__ import annotations
 
-import json
+import os
 import shutil
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -21,7 +21,7 @@ from conformance.core.model import Exchange, RequirementRow, Result, Run
 from conformance.core.outcomes import Level, Outcome
 from conformance.reports.shaping import grouping
 from conformance.reports.shaping.curl import curl
-from conformance.reports.shaping.text import clean, cut, dumps, one_line, write
+from conformance.reports.shaping.text import clean, compact_json, cut, dumps, one_line, write
 
 FOLDER = "allure-results"
 STATUS = {
@@ -63,7 +63,14 @@ def _members(item: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(item).items() if value or value is False}
 
 
-_ENCODE = json.JSONEncoder(ensure_ascii=False, default=_members).encode
+def _to_json(case: TestResult) -> str:
+    value = _members(case)
+    for name in ("labels", "parameters", "attachments"):
+        if name in value:
+            value[name] = [_members(item) for item in value[name]]
+    if "statusDetails" in value:
+        value["statusDetails"] = _members(value["statusDetails"])
+    return compact_json(value)
 
 
 def write_file(run: Run, directory: Path) -> Path:
@@ -88,7 +95,9 @@ def write_file(run: Run, directory: Path) -> Path:
         case = _case(run, result, name, start_ms, attachments)
         case.labels += _labels_of_cause(result, titles.get((result.cause, result.waived_by), result.cause))
         case.description = clauses.get(result.requirement, "")
-        (folder / case.file_pattern.format(prefix=case.uuid)).write_bytes(_ENCODE(case).encode())
+        path = os.path.join(folder, case.file_pattern.format(prefix=case.uuid))  # noqa: PTH118 - thousands of files
+        with open(path, "wb", buffering=0) as file:  # noqa: PTH123
+            file.write(_to_json(case).encode())
     write(folder / "categories.json", dumps(_categories_of_allure_2()))
     write(directory / CONFIGURATION, dumps(_configuration(run)))
     write(folder / "environment.properties", _environment(run))
@@ -138,12 +147,18 @@ def _case(run: Run, result: Result, name: str, start_ms: int, attachments: list[
         status=STATUS[result.outcome] if waiver is None else Status.SKIPPED,
         statusDetails=details if message else None,
         stage="finished",
-        labels=[Label(key, clean(value)) for key, value in _labels(run, result)],
+        labels=[_label(key, value) for key, value in _labels(run, result)],
         parameters=[Parameter(key, clean(value)) for key, value in _parameters(result)],
         attachments=attachments,
         start=start_ms,
         stop=start_ms + round(result.duration_ms),
     )
+
+
+@lru_cache(maxsize=4096)
+def _label(name: str, value: str) -> Label:
+    """Most results share most of their labels."""
+    return Label(name, clean(value))
 
 
 def _outcome(result: Result) -> str:

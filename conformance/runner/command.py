@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import replace
 from hashlib import sha256
@@ -39,9 +38,6 @@ _UNUSED_PLUGINS: Final = (
 )
 """pytest's own plugins that do work for each item or at the end, for features that no check uses."""
 _INTERRUPTED_EARLY: Final = "interrupted before the first request"
-_NO_CERTIFICATE_STORE: Final = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
-"""aiohttp reads the system's certificates on import, which takes 40 ms, for connections without an SSL context of their
-own. All connections of a run have one, and the process of a command opens no others."""
 
 
 class NoVerdict(ConformanceError):
@@ -68,7 +64,7 @@ def run(options: RunOptions, console: Console | None = None, *, resume: Path | N
                 return _report_complete_run(resumable, options, console)
             options = resumable.options(options)
         _reject_conflicts(options)
-        preload = None if is_split else _load_sender
+        preload = None if is_split else load_sender
         session = prepare_session(options, resumable=resumable, preload=preload)
         if options.workers.isdigit():
             _check_shareable(session, int(options.workers))
@@ -145,11 +141,6 @@ class Selection:
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         self.ending = config.stash.get(items.ending_key, None)
-
-
-def _load_sender() -> None:
-    with environment(_NO_CERTIFICATE_STORE):
-        load_sender()
 
 
 def _print_plain(console: Console, text: str) -> None:

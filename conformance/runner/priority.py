@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from heapq import heapify, heappop, heapreplace
+from operator import itemgetter, mul
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,6 +76,23 @@ class Evidence:
     controls: Mapping[str, frozenset[str]]
     cases: Mapping[str, frozenset[str]]
     """Check -> the names of its cases on the reference service."""
+
+    @cached_property
+    def _names(self) -> Mapping[str, tuple[frozenset[str], frozenset[str]]]:
+        """Check -> the cases and operations that any of its traces names."""
+        return {
+            check: (
+                frozenset(name for trace in traces.values() for name in trace.cases),
+                frozenset(name for trace in traces.values() for name in trace.operations),
+            )
+            for check, traces in self.traces.items()
+        }
+
+    def distinctions(self, check: str, instance: Instance) -> tuple[str, str]:
+        """The case and the operation of an instance, each empty where no trace of its check names it."""
+        cases, operations = self._names.get(check, (frozenset(), frozenset()))
+        case, operation = instance.case, instance.operation.id
+        return case if case in cases else "", operation if operation in operations else ""
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Evidence:
@@ -139,22 +157,74 @@ def setup_cost(instance: Instance) -> float:
     return _BURST_COST if instance.check.exclusive else _CONTROL_COST
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Instances that are worth the same at any time: of one operation, with equal likelihoods and costs."""
+
+    faults: tuple[int, ...]
+    shares: tuple[float, ...]
+    doubts_of: Callable[[list[float]], tuple[float, ...]]
+    """Picks the doubts of `faults` from the list of all."""
+    cost: float
+    setup_cost: float
+    setup: tuple[str, bool]
+    """Its operation, and whether it runs alone."""
+
+
 class _Search:
-    """Chooses one instance after another, each the best for its cost after those before it."""
+    """Chooses one instance after another, each the best for its cost after those before it.
+
+    Faults are numbers here, and equal instances are evaluated once between two choices: a run waits for the order.
+    """
 
     def __init__(self, instances: Sequence[Instance], evidence: Evidence, weights: Weights | None = None) -> None:
-        self._evidence = evidence
-        self._doubt: dict[str, float] = {}
-        """By fault: its weight, times the likelihood that no instance so far has found it."""
+        self._instances = instances
+        self._numbers: dict[str, int] = {}
+        """By fault: its place in the list of doubts."""
+        self._doubts: list[float] = []
+        """The weight of each fault, times the likelihood that no instance so far has found it."""
         self._prepared: set[tuple[str, bool]] = set()
         """Operations whose control is proven, or whose limit was provoked."""
         self._uses: Counter[str] = Counter()
         """By operation: the requirements that are covered on it first, so that they are spread over all operations."""
-        self._instances = instances
-        self._likelihoods = _likelihoods(instances, evidence, weights or Weights())
-        for likelihoods in self._likelihoods:
-            for fault in likelihoods:
-                self._doubt[fault] = _WEIGHTS.get(fault.partition(" ")[0], 1.0)
+        self._worths: dict[int, float] = {}
+        """By identity of a kind: its worth since the last choice."""
+        self._kinds = self._kinds_of(evidence, weights or Weights())
+        self._controls = {
+            operation: tuple(self._number(fault) for fault in sorted(faults))
+            for operation, faults in evidence.controls.items()
+        }
+
+    def _number(self, fault: str) -> int:
+        if fault not in self._numbers:
+            self._numbers[fault] = len(self._doubts)
+            self._doubts.append(_WEIGHTS.get(fault.partition(" ")[0], 1.0))
+        return self._numbers[fault]
+
+    def _kinds_of(self, evidence: Evidence, weights: Weights) -> list[_Kind]:
+        """The kind of each instance."""
+        sizes: Counter[str] = Counter()
+        for instance in self._instances:
+            sizes[instance.check.id] += 1
+        vectors: dict[tuple[str, bool, str, str], tuple[tuple[int, ...], tuple[float, ...]]] = {}
+        kinds: dict[tuple[object, ...], _Kind] = {}
+        found = []
+        for instance in self._instances:
+            check = instance.check.id
+            traces = evidence.traces.get(check, {})
+            known_case = instance.case in evidence.cases.get(check, ())
+            case, operation = evidence.distinctions(check, instance)
+            vector_key = (check, known_case, case, operation)
+            if vector_key not in vectors:
+                likelihoods = _likelihoods(instance, traces, weights, sizes, known_case=known_case)
+                vectors[vector_key] = tuple(map(self._number, likelihoods)), tuple(likelihoods.values())
+            faults, shares = vectors[vector_key]
+            setup, cost = (instance.operation.id, instance.check.exclusive), expected_cost(instance)
+            kind_key = (faults, shares, setup, cost)
+            if kind_key not in kinds:
+                kinds[kind_key] = _Kind(faults, shares, itemgetter(*faults), cost, setup_cost(instance), setup)
+            found.append(kinds[kind_key])
+        return found
 
     def order(self, budget: float | None = None) -> list[Instance]:
         """All instances, or those that `budget` requests suffice for.
@@ -166,59 +236,71 @@ class _Search:
         later = list(range(len(self._instances)))
         covered: set[str] = set()
         for group_of in (_requirement, _operation, None):
-            queue = [(-self._worth(index), index) for index in later]
-            later = []
-            for index in self._best_first(queue):
-                instance = self._instances[index]
-                if group_of and group_of(instance) in covered:
-                    later.append(index)
-                elif (cost := self._cost(index)) <= remaining:
+            groups = [group_of(instance) for instance in self._instances] if group_of else None
+            queue, later = self._queue(later), []
+            for index in self._best_first(queue, groups, covered, later):
+                kind, instance = self._kinds[index], self._instances[index]
+                if (cost := self._cost(kind)) <= remaining:
                     remaining -= cost
                     covered |= {_requirement(instance), _operation(instance)}
-                    self._note(index, is_first=group_of is _requirement)
+                    self._note(kind, is_first=group_of is _requirement)
                     chosen.append(index)
             self._uses.clear()
         return [self._instances[index] for index in chosen]
 
-    def _best_first(self, queue: list[tuple[float, int]]) -> Iterator[int]:
-        """The indices of a list of (negative worth, index). What an instance is worth may fall after each."""
+    def _queue(self, indices: Iterable[int]) -> list[tuple[float, int]]:
+        """A heap of (negative worth, index)."""
+        self._worths.clear()
+        queue = [(-self._worth(index), index) for index in indices]
         heapify(queue)
+        return queue
+
+    def _best_first(
+        self, queue: list[tuple[float, int]], groups: Sequence[str] | None, covered: Set[str], later: list[int]
+    ) -> Iterator[int]:
+        """The indices of a heap of (negative worth, index); those of covered groups are put into `later`.
+
+        What an instance is worth may fall after each.
+        """
         while queue:
             index = queue[0][1]
-            worth = -self._worth(index)
-            if len(queue) > 1 and (worth, index) > min(queue[1:3]):
-                heapreplace(queue, (worth, index))
-            else:
+            if groups is not None and groups[index] in covered:
+                later.append(heappop(queue)[1])
+                continue
+            entry = (-self._worth(index), index)
+            heapreplace(queue, entry)
+            if queue[0] is entry:
                 heappop(queue)
                 yield index
 
-    def _setup(self, index: int) -> tuple[str, bool]:
-        instance = self._instances[index]
-        return instance.operation.id, instance.check.exclusive
-
-    def _cost(self, index: int) -> float:
-        instance = self._instances[index]
-        shared = 0.0 if self._setup(index) in self._prepared else setup_cost(instance)
-        return expected_cost(instance) + shared
+    def _cost(self, kind: _Kind) -> float:
+        if kind.setup in self._prepared:
+            return kind.cost
+        return kind.cost + kind.setup_cost
 
     def _worth(self, index: int) -> float:
         """Known and unknown faults that are found for each request."""
-        found = sum(self._doubt[fault] * share for fault, share in self._likelihoods[index].items())
-        operation, exclusive = self._setup(index)
-        if not exclusive and (operation, False) not in self._prepared:
-            found += sum(self._doubt.get(fault, 1.0) for fault in self._evidence.controls.get(operation, ()))
-        return found / self._cost(index) / (1 + self._uses[operation])
+        kind = self._kinds[index]
+        worth = self._worths.get(id(kind))
+        if worth is None:
+            found = sum(map(mul, kind.doubts_of(self._doubts), kind.shares))
+            operation, exclusive = kind.setup
+            if not exclusive and kind.setup not in self._prepared:
+                found += sum(self._doubts[fault] for fault in self._controls.get(operation, ()))
+            worth = self._worths[id(kind)] = found / self._cost(kind) / (1 + self._uses[operation])
+        return worth
 
-    def _note(self, index: int, *, is_first: bool) -> None:
+    def _note(self, kind: _Kind, *, is_first: bool) -> None:
         """Notes the choice of an instance. `is_first`: of its requirement; those are spread over all operations."""
-        self._uses[self._instances[index].operation.id] += is_first
-        for fault, share in self._likelihoods[index].items():
-            self._doubt[fault] *= 1 - share
-        operation, exclusive = setup = self._setup(index)
-        if setup not in self._prepared and not exclusive:
-            for fault in self._evidence.controls.get(operation, ()):
-                self._doubt[fault] = 0.0
-        self._prepared.add(setup)
+        self._worths.clear()
+        self._uses[kind.setup[0]] += is_first
+        for fault, share in zip(kind.faults, kind.shares, strict=True):
+            self._doubts[fault] *= 1 - share
+        operation, exclusive = kind.setup
+        if not exclusive and kind.setup not in self._prepared:
+            for fault in self._controls.get(operation, ()):
+                self._doubts[fault] = 0.0
+        self._prepared.add(kind.setup)
 
 
 def _requirement(instance: Instance) -> str:
@@ -229,20 +311,15 @@ def _operation(instance: Instance) -> str:
     return instance.operation.id
 
 
-def _likelihoods(instances: Sequence[Instance], evidence: Evidence, weights: Weights) -> list[Mapping[str, float]]:
-    """By instance: fault -> the likelihood that it is found. Names of unknown faults begin with `?`."""
-    sizes: dict[str, int] = defaultdict(int)
-    for instance in instances:
-        sizes[instance.check.id] += 1
-    found: list[Mapping[str, float]] = []
-    for instance in instances:
-        known_case = instance.case in evidence.cases.get(instance.check.id, ())
-        likelihoods = {
-            fault: likelihood
-            for fault, trace in evidence.traces.get(instance.check.id, {}).items()
-            if (likelihood := trace.likelihood(instance, weights, known_case))
-        }
-        likelihoods[f"?everywhere {instance.check.id}"] = _CERTAINTY
-        likelihoods[f"?once {instance.check.id}"] = 1 / sizes[instance.check.id]
-        found.append(likelihoods)
-    return found
+def _likelihoods(
+    instance: Instance, traces: Mapping[str, Trace], weights: Weights, sizes: Mapping[str, int], *, known_case: bool
+) -> dict[str, float]:
+    """Fault -> the likelihood that an instance finds it. Names of unknown faults begin with `?`."""
+    likelihoods = {
+        fault: likelihood
+        for fault, trace in traces.items()
+        if (likelihood := trace.likelihood(instance, weights, known_case))
+    }
+    likelihoods[f"?everywhere {instance.check.id}"] = _CERTAINTY
+    likelihoods[f"?once {instance.check.id}"] = 1 / sizes[instance.check.id]
+    return likelihoods

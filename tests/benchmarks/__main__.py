@@ -22,7 +22,7 @@ from typing import Any, Final
 from tests.benchmarks.common import Figure
 
 ALL: Final = ("overhead", "latency", "startup", "growth", "scaling", "economy", "peers", "matrix", "observation")
-_PACKAGES: Final = ("pytest", "hypothesis", "schemathesis", "httpx", "aiohttp", "pytest-xdist", "jsonschema-rs")
+_PACKAGES: Final = ("pytest", "hypothesis", "schemathesis", "httpx", "httptools", "pytest-xdist", "jsonschema-rs")
 
 
 def main() -> int:

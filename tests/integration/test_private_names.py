@@ -15,8 +15,6 @@ USED: Final = {
     # the only parser of regular expressions there is
     ("client/pattern.py", "re._constants"),
     ("client/pattern.py", "re._parser"),
-    # aiohttp repeats requests by itself, and has no public switch
-    ("client/transport.py", "_retry_connection"),
     # pytest has no public way to tell a wrong expression from a right one
     ("runner/plugin.py", "_pytest.mark.expression"),
 }

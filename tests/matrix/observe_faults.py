@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from conformance.profile.model import Profile
 from conformance.reference.registry import faults, variants
 from conformance.runner import embedded_reference as embedded
 from conformance.runner.kill_matrix import prepare_random_target, random_subjects, run_options
+from tests.support.values import replace
 
 _RED = (Outcome.FAILED, Outcome.WARNED)
 _SEED = 20

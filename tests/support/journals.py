@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from conformance.journal.lines import (
 )
 from conformance.judge.coverage import unreachable
 from conformance.judge.invariant_results import INVARIANTS
+from tests.support.values import replace
 
 CONTRACT = load_contract()
 IDENTITY = "getApiKeyIdentity"

@@ -6,9 +6,11 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
+
+from tests.support.values import replace
 
 TIMEOUT_S = 30
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -13,6 +12,7 @@ from conformance.core.law_facts import BodyRule, CredentialRule, KeyRule, LawFac
 from conformance.core.model import Exchange, Message, Result
 from conformance.core.outcomes import Outcome
 from conformance.judge.laws.results import law_results
+from tests.support.values import replace
 
 QUOTE, REVOKE, CHECKOUT = "quotePublicCart", "revokePublicCart", "checkoutPublicCart"
 CREATE, PATCH, IDENTITY = "createInstallationWebhook", "updateInstallationWebhook", "getApiKeyIdentity"

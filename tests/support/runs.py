@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 
 from conformance.core.model import (
     Exchange,
@@ -25,6 +24,7 @@ from conformance.judge.profile_places import with_places
 from conformance.judge.scope import scope_of
 from conformance.judge.verdict import counts_of, requirement_rows, tiers_of, verdict_of, with_waivers
 from tests.support.journals import CONTRACT, END, journal
+from tests.support.values import replace
 
 OPERATIONS = tuple(operation.info for operation in CONTRACT.all)
 REQUIREMENTS = tuple(CONTRACT.requirements.values())

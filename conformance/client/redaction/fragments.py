@@ -7,7 +7,7 @@ characters: one block lies completely within every fragment.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Final, NamedTuple
 
 from conformance.client.redaction.encodings import forms
@@ -19,6 +19,11 @@ _MIN_DISTINCT: Final = 5
 """Fragments with fewer distinct characters, such as zeros or dashes, reveal nothing about a key."""
 
 _PARTIAL_TOKEN: Final = re.compile(r"[^\s\",;{}\[\]]+\Z")
+
+
+def blocks_of(text: str) -> set[str]:
+    """The consecutive blocks of six characters of a text."""
+    return set(_PIECES.findall(text))
 
 
 class Span(NamedTuple):
@@ -45,13 +50,13 @@ class Fragments:
                     self._labels.setdefault(fragment, label)
                     self._pieces.update(fragment[i : i + _PIECE] for i in range(_PIECE + 1))
 
-    def may_occur_in(self, text: str) -> bool:
-        """Whether a full search is needed: most texts share no block with any key."""
-        return not self._pieces.isdisjoint(_PIECES.findall(text))
+    def may_occur_among(self, blocks: Set[str]) -> bool:
+        """Whether a full search is needed: the blocks of most texts share none with any key."""
+        return not self._pieces.isdisjoint(blocks)
 
     def spans(self, text: str) -> list[Span]:
         """The spans of all fragments in order; overlapping ones are merged."""
-        if not self.may_occur_in(text):
+        if not self.may_occur_among(blocks_of(text)):
             return []
         return merge_spans(Span(start, start + LENGTH, label) for start, label in self._starts(text))
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from sys import intern
 from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
 from conformance.client.redaction.encodings import ESCAPES, MIN_LENGTH, UnescapedText, forms
-from conformance.client.redaction.fragments import LENGTH, Fragments, Span, merge_spans, shared_spans
+from conformance.client.redaction.fragments import LENGTH, Fragments, Span, blocks_of, merge_spans, shared_spans
 from conformance.client.redaction.marks import Marks
 
 __all__ = ["MIN_LENGTH", "WHOLE_HEADERS", "Secrets", "clean_with_all", "forms", "is_secret_name", "without_tail"]
@@ -31,11 +31,10 @@ _SECRET_NAME: Final = re.compile(
 _SECRET_NAME_PARTS: Final = ("secret", "token", "passw", "authoriz", "key", "ticket", "verif")
 """Every such name contains one of these (lower case): other texts need no further search."""
 _HARMLESS_NAME: Final = re.compile(r"token_?type|kind|expires", re.IGNORECASE)
-_RUN: Final = r"[\w%+/=~.-]"
-"""Characters of a token run: nearly all forms contain such a run, and most consist of one."""
-_RUNS: Final = re.compile(_RUN + "{6,}")
-_PIECES: Final = re.compile(_RUN + "{6}")
-"""A text's runs in consecutive pieces of six, found at the speed of the regular expression engine."""
+_RUNS: Final = re.compile(r"[\w%+/=~.-]{6,}")
+"""The runs of a token's characters: nearly all forms consist of one."""
+_MIN_BLOCK: Final = 2 * MIN_LENGTH - 1
+"""A form of this length contains a complete block of a text's consecutive blocks."""
 _SCAN_LIMIT: Final = 40
 """Below this number of pieces, a search for each form is faster than the index."""
 _MAX_RECENT: Final = 1_500
@@ -76,32 +75,26 @@ class _Spelling(NamedTuple):
 
 
 class _Index:
-    """Forms of secrets, indexed by the end of their last long run: proofs begin alike, but differ in their signatures.
+    """Forms of secrets by a few pieces of MIN_LENGTH characters."""
 
-    A text is searched at every `step`-th position of its runs. Every run of at least `min_run` characters has one of
-    its last `step` pieces of MIN_LENGTH at such a position.
-    """
-
-    def __init__(self, step: int) -> None:
-        self._step = step
-        self.min_run = MIN_LENGTH + step - 1
+    def __init__(self) -> None:
         self._pieces: dict[str, _Spelling | list[_Spelling]] = {}
         """A list only where several forms share a piece: a long run has hundreds of thousands of pieces."""
         self._all_spellings: set[_Spelling] = set()
         """All forms, cached while there are few pieces."""
 
-    def add(self, spelling: _Spelling, run: str) -> None:
+    def add(self, spelling: _Spelling, pieces: Iterable[str]) -> None:
         self._all_spellings = set()
-        for piece in self._ending(run):
+        for piece in pieces:
             known = self._pieces.setdefault(piece, spelling)
             if isinstance(known, list):
                 known.append(spelling)
             elif known is not spelling:
                 self._pieces[piece] = [known, spelling]
 
-    def drop(self, spelling: _Spelling, run: str) -> None:
+    def drop(self, spelling: _Spelling, pieces: Iterable[str]) -> None:
         self._all_spellings = set()
-        for piece in self._ending(run):
+        for piece in pieces:
             remaining = list(self._at(piece))
             remaining.remove(spelling)
             if remaining:
@@ -113,24 +106,26 @@ class _Index:
         known = self._pieces[piece]
         return known if isinstance(known, list) else (known,)
 
-    def _ending(self, run: str) -> set[str]:
-        last = len(run) - MIN_LENGTH
-        return {run[at : at + MIN_LENGTH] for at in range(last - self._step + 1, last + 1)}
+    def find_by(self, pieces: Set[str], text: str) -> Iterator[_Spelling]:
+        """The forms in a text that has these pieces."""
+        likely = {spelling for piece in self._pieces.keys() & pieces for spelling in self._at(piece)}
+        return (spelling for spelling in likely if spelling.form in text)
 
-    def find_in(self, text: str) -> set[_Spelling]:
-        if len(text) < self.min_run or not self._pieces:
-            return set()
+    def find_short(self, text: str) -> Iterator[_Spelling]:
+        """The forms in a text, found by any six characters of its runs."""
         if len(self._pieces) < _SCAN_LIMIT:
             self._all_spellings = self._all_spellings or {item for piece in self._pieces for item in self._at(piece)}
-            return {item for item in self._all_spellings if item.form in text}
-        likely = {spelling for piece in self._pieces.keys() & self._pieces_of(text) for spelling in self._at(piece)}
-        return {spelling for spelling in likely if spelling.form in text}
-
-    def _pieces_of(self, text: str) -> set[str]:
-        if self._step == MIN_LENGTH:
-            return set(_PIECES.findall(text))
+            return (item for item in self._all_spellings if item.form in text)
         runs = _RUNS.findall(text)
-        return {run[at : at + MIN_LENGTH] for run in runs for at in range(len(run) - MIN_LENGTH + 1)}
+        pieces = {run[at : at + MIN_LENGTH] for run in runs for at in range(len(run) - MIN_LENGTH + 1)}
+        return self.find_by(pieces, text)
+
+
+def _block_pieces(form: str) -> set[str]:
+    """The six last pieces of a form. A text's consecutive blocks of six characters include one of them wherever the
+    form is in it. The last ones: proofs begin alike, but differ in their signatures."""
+    last = len(form) - MIN_LENGTH
+    return {form[at : at + MIN_LENGTH] for at in range(last - MIN_LENGTH + 1, last + 1)}
 
 
 class Secrets:
@@ -145,9 +140,10 @@ class Secrets:
         self._fragments = Fragments(public)
         self._recent: deque[str] = deque(maxlen=_MAX_RECENT)
         """The most recent ephemeral secrets, unencoded."""
-        self._indexes = (_Index(MIN_LENGTH), _Index(1))
+        self._long_forms = _Index()
+        self._short_forms = _Index()
         self._unindexed: list[_Spelling] = []
-        """The few forms without a token run."""
+        """The few short forms without a token run."""
         self._values: set[str] = set()
         self._other_spellings: deque[tuple[_Spelling, ...]] = deque()
         """For each recent ephemeral secret: its forms other than the plain one."""
@@ -190,26 +186,24 @@ class Secrets:
 
     def _forget(self, spellings: Iterable[_Spelling]) -> None:
         for spelling in spellings:
-            if found := self._index_of(spelling):
-                index, run = found
-                index.drop(spelling, run)
+            index, pieces = self._index_of(spelling.form)
+            if index:
+                index.drop(spelling, pieces)
             else:
                 self._unindexed.remove(spelling)
 
-    def _index_of(self, spelling: _Spelling) -> tuple[_Index, str] | None:
-        """The index and the run by which a form is found; None for a form without a run."""
-        runs = _RUNS.findall(spelling.form)
-        for index in self._indexes:
-            for run in reversed(runs):
-                if len(run) >= index.min_run:
-                    return index, run
-        return None
+    def _index_of(self, form: str) -> tuple[_Index | None, Iterable[str]]:
+        """The index and the pieces by which a form is found; no index for a short form without a run."""
+        if len(form) >= _MIN_BLOCK:
+            return self._long_forms, _block_pieces(form)
+        runs = _RUNS.findall(form)
+        return (self._short_forms, (runs[-1][-MIN_LENGTH:],)) if runs else (None, ())
 
     def _keep(self, spelling: _Spelling) -> None:
         form = spelling.form
-        if found := self._index_of(spelling):
-            index, run = found
-            index.add(spelling, run)
+        index, pieces = self._index_of(form)
+        if index:
+            index.add(spelling, pieces)
         else:
             self._unindexed.append(spelling)
         self.longest = max(self.longest, len(form))
@@ -247,10 +241,14 @@ class Secrets:
         if not new:
             return str
         joined_text = "\n\n".join(new)
-        forms = [spelling.form for spelling in self._find_in(joined_text)]
-        unescaped = UnescapedText(joined_text)
-        escaped_matches = unescaped.text and self._find_in(unescaped.text)
-        may_have_fragments = any(self._fragments.may_occur_in(part) for part in (joined_text, unescaped.text) if part)
+        blocks = blocks_of(joined_text)
+        forms = [spelling.form for spelling in self._find_in(joined_text, blocks)]
+        may_have_fragments = self._fragments.may_occur_among(blocks)
+        escaped_matches = False
+        if unescaped := UnescapedText(joined_text).text:
+            blocks = blocks_of(unescaped)
+            escaped_matches = bool(self._find_in(unescaped, blocks))
+            may_have_fragments = may_have_fragments or self._fragments.may_occur_among(blocks)
         if not (forms or escaped_matches or may_have_fragments) and _without_secret_members(joined_text) == joined_text:
             for text in new:
                 self._remember(text)
@@ -297,11 +295,11 @@ class Secrets:
             text = text[:first] + _label_with_mark(label, text[first:last], marks) + text[last:]
         return text
 
-    def _find_in(self, text: str) -> list[_Spelling]:
-        """The forms that occur in a text, the longest first."""
+    def _find_in(self, text: str, blocks: Set[str] | None = None) -> list[_Spelling]:
+        """The forms that occur in a text, the longest first. `blocks`: `blocks_of(text)`, where it is known."""
         found = {spelling for spelling in self._unindexed if spelling.form in text}
-        for index in self._indexes:
-            found |= index.find_in(text)
+        found.update(self._long_forms.find_by(blocks_of(text) if blocks is None else blocks, text))
+        found.update(self._short_forms.find_short(text))
         return sorted(found, key=lambda item: len(item.form), reverse=True)
 
     def redact_json(self, value: Any) -> Any:
@@ -339,7 +337,7 @@ def may_hold_secret_names(text: str) -> bool:
     if '"' not in text:
         return False
     small = text.lower()
-    return any(part in small for part in _SECRET_NAME_PARTS)
+    return any(map(small.__contains__, _SECRET_NAME_PARTS))
 
 
 def _redact_member(match: re.Match[str], marks: Marks | None) -> str:

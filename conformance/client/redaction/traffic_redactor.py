@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, unquote_plus
+
+from msgspec.structs import replace
 
 from conformance.client.redaction.header_credentials import AuthorizationForm
 from conformance.client.redaction.personal_data import (

@@ -13,6 +13,8 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 _T = TypeVar("_T")
 
 _ESCAPES = re.compile(
@@ -26,8 +28,8 @@ _INVISIBLE = re.compile(
     "\xad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb"  # zero width, bidi, separators
     "\ud800-\udfff\ufffe\uffff\U000e0000-\U000e007f]"
 )
-_ENCODE = json.JSONEncoder(ensure_ascii=False).encode
-_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_JSON_WITH_SURROGATES = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_JSON = msgspec.json.Encoder()
 _MAX_INDENT = 8
 """Members below this indent, in spaces, are written on one line."""
 _PIECE = 1 << 18
@@ -35,6 +37,14 @@ _PIECE = 1 << 18
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED_CONTROL = re.compile(r"\\[urbf]")
 """In JSON: a possible escaped control character other than tab and newline."""
+
+
+def compact_json(value: Any) -> str:
+    """Compact JSON text. Raises TypeError for what is no JSON value."""
+    try:
+        return _JSON.encode(value).decode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return _JSON_WITH_SURROGATES(value)
 
 
 def clean(text: str) -> str:
@@ -112,7 +122,7 @@ def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
 def _ordinary(value: Any) -> bool:
     """Whether no string of a value would change, tested on its encoded form: much faster than testing each."""
     try:
-        return _is_ordinary(_ENCODE(value))
+        return _is_ordinary(compact_json(value))
     except TypeError:  # not a JSON value
         return False
 
@@ -123,8 +133,8 @@ def _is_ordinary(encode_json: str) -> bool:
 
 def encode_json(value: Any, change: Callable[[str], str]) -> str:
     """Compact JSON text of a value with `change` applied to each string, as in `map_strings`."""
-    text = _COMPACT(value)
-    return text if _is_ordinary(text) else utf8(_COMPACT(map_strings(value, change)))
+    text = compact_json(value)
+    return text if _is_ordinary(text) else utf8(compact_json(map_strings(value, change)))
 
 
 def write(path: Path, text: str) -> Path:
@@ -151,13 +161,13 @@ def _laid_out(value: Any, margin: str, indent: str) -> str:
     """One line for each member and list item: ten times as fast as the layout of the standard library."""
     deeper = margin + indent
     if isinstance(value, dict) and value and len(margin) <= _MAX_INDENT:
-        members = (f"{_ENCODE(str(name))}: {_laid_out(item, deeper, indent)}" for name, item in value.items())
+        members = (f"{compact_json(str(name))}: {_laid_out(item, deeper, indent)}" for name, item in value.items())
         return "{" + deeper + ("," + deeper).join(members) + margin + "}"
     if isinstance(value, (list, tuple)) and value:
         lone = len(value) == 1  # as the one run of a SARIF log
-        items = (_laid_out(item, deeper, indent) if lone else _ENCODE(item) for item in value)
+        items = (_laid_out(item, deeper, indent) if lone else compact_json(item) for item in value)
         return "[" + deeper + ("," + deeper).join(items) + margin + "]"
-    return _ENCODE(value)
+    return compact_json(value)
 
 
 def dumps(value: Any, *, indent: int | None = 1) -> str:
@@ -166,7 +176,7 @@ def dumps(value: Any, *, indent: int | None = 1) -> str:
     Lone surrogates become U+FFFD: most JSON parsers refuse them, escaped or not. Members and list items are indented by
     `indent` spaces, unless it is None.
     """
-    text = _laid_out(value, "\n", " " * indent) if indent else _COMPACT(value)
+    text = _laid_out(value, "\n", " " * indent) if indent else compact_json(value)
     if text.isprintable() or (text.isascii() and "\x7f" not in text):
         return text + "\n"  # what else is invisible the standard library escapes
     return _INVISIBLE.sub(lambda found: json.dumps(found[0])[1:-1], utf8(text)) + "\n"

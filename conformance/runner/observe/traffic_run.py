@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from conformance.checks.support.registry import check_set_digest
 from conformance.client.recorder import Recorder
 from conformance.client.redaction.learn import secrets_of
@@ -178,9 +180,9 @@ class TrafficRun:
         return self.redactor.text(f"{method[:20]} {plain or '/'}")
 
     def _redact(self, exchange: Exchange, answer: Answer) -> Exchange:
-        exchange = replace(self.redactor.redact(exchange, answer), check=self.label)
+        exchange = structs.replace(self.redactor.redact(exchange, answer), check=self.label)
         if self._is_request_cut:
-            exchange = replace(exchange, request=replace(exchange.request, truncated=True))
+            exchange = structs.replace(exchange, request=structs.replace(exchange.request, truncated=True))
         return exchange
 
     def _note(self, exchange: Exchange) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -16,6 +15,7 @@ from conformance.decisions.history import history
 from conformance.reports import runjson
 from tests.support.browser import DESKTOP, NEEDED, PHONE, Browser, opened
 from tests.support.runs import PAYLOADS, result, run_of
+from tests.support.values import replace
 
 pytestmark = [NEEDED, pytest.mark.slow]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -21,6 +20,7 @@ from conformance.journal.lines import CheckConcluded, ExchangeRecorded
 from conformance.judge.assemble import assemble
 from conformance.reports import runjson
 from tests.support.journals import CONTRACT, END, conformant_lines, write_journal
+from tests.support.values import replace
 from tests.unit.decisions.test_certificate import PRIVATE, PUBLIC
 
 DAY = "2030-01-15"

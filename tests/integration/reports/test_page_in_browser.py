@@ -6,7 +6,6 @@ Where no Chromium is, these are skipped; with CI=true that is a failure.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from conformance.core.outcomes import Outcome
 from conformance.reports import html
 from tests.support.browser import DESKTOP, NEEDED, PHONE, Browser, opened
 from tests.support.runs import REQUIREMENTS, small
+from tests.support.values import replace
 
 RESULTS = len(small().results)
 

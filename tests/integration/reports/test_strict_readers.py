@@ -11,7 +11,6 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from conformance.core.outcomes import Outcome
 from conformance.reports import ctrf, har, junit, sarif
 from tests.support.paths import PROFILES
 from tests.support.runs import result, run_of
+from tests.support.values import replace
 
 _SCRIPTS = {
     "ctrf": "require('ctrf').validateStrict(JSON.parse(require('fs').readFileSync(process.argv[1])))",

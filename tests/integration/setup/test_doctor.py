@@ -9,12 +9,12 @@ import re
 import socketserver
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from tests.support.commands import REFERENCE, Desk, Done
 from tests.support.proxy import Forward, Message, Proxy
+from tests.support.values import replace
 
 pytestmark = pytest.mark.e2e
 

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ import pytest
 from tests.support.commands import REFERENCE, Desk
 from tests.support.drafts import KEYS, SCHEMAS, fragment, variable
 from tests.support.proxy import Forward, Message, Proxy
+from tests.support.values import replace
 
 VIA = "X-Came-Through"
 

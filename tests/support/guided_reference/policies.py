@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import jsonschema_rs
@@ -30,6 +29,7 @@ from conformance.reference.random_targets.credentials import key_reader
 from conformance.reference.random_targets.policy_builder import policy_of
 from tests.support.guided_reference.answers import description, public_answer
 from tests.support.guided_reference.guides import Guide
+from tests.support.values import replace
 
 CATEGORIES = ("lighting", "textiles", "kitchen", "outdoor")
 OTHER_MERCHANTS = ("harbour-lane", "kettle-works")

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from conformance.core.model import Exchange, Finding
 from conformance.journal.journal import Journal
 from conformance.journal.lines import ExchangeRecorded, FixtureSpent, SegmentEnded, encode
 from conformance.journal.reader import read
+from tests.support.values import replace
 
 KEY = "sk_live_0123456789abcdef"
 REQUEST = Request(load_contract().operations["getApiKeyIdentity"], credential="full")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from conformance.contract import load_contract
 from conformance.profile.behavior import Authorization, Idempotency, OAuth, RateLimit, Search
 from conformance.profile.model import Credential, Profile, Schemas, SecretSource
 from conformance.profile.resources import Fixture, OperationFacts
+from tests.support.values import replace
 
 CONTRACT = load_contract()
 OPERATIONS = CONTRACT.operations

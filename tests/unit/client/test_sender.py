@@ -6,7 +6,6 @@ import asyncio
 import email.utils
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from conformance.client.response import Answer
 from conformance.client.sender import BudgetExhausted, Sender
 from conformance.profile.model import Limits
 from tests.support.senders import CREATE, IDENTITY, one
+from tests.support.values import replace
 
 
 def test_as_many_in_flight_as_allowed(through: Any, answer: Any) -> None:

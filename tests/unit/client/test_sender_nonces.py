@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from conformance.client import sender as module
 from conformance.client.response import Answer
 from conformance.client.sender import Sender
 from tests.support.senders import IDENTITY, TOKEN, one
+from tests.support.values import replace
 
 
 def claims_of(arrived: Any) -> dict[str, Any]:

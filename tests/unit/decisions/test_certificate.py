@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -22,6 +21,7 @@ from conformance.decisions import certificate
 from conformance.decisions.badge import badge
 from conformance.reports import runjson
 from tests.support.runs import result, run_of
+from tests.support.values import replace
 
 TODAY = "2025-12-01"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from conformance.core.traffic import Latency
 from conformance.decisions.changes import changes_between
 from conformance.decisions.latency import is_slower
 from tests.support.runs import PROVEN, result, run_of
+from tests.support.values import replace
 
 HERE, THERE = "getApiKeyIdentity", "quotePublicCart"
 

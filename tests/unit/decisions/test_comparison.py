@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from conformance.decisions import comparison_report as sidebyside
 from conformance.decisions.comparison import Kind, compare
 from conformance.decisions.latency import shift
 from tests.support.runs import OPERATIONS, PAYLOADS, exchange, result, run_of
+from tests.support.values import replace
 
 IDENTITY = next(o for o in OPERATIONS if o.id == "getApiKeyIdentity")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from conformance.decisions import gate_report as verdicts
 from conformance.decisions.gate import Decision, ObstacleKind, Policy, decide
 from conformance.decisions.gate_policy import known_requirements, load_policy
 from tests.support.runs import OPERATIONS, PAYLOADS, result, run_of
+from tests.support.values import replace
 
 TODAY = "2025-12-01"
 STABLE, CANDIDATE = "getApiKeyIdentity", "checkoutPublicCart"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from conformance.decisions.history import history
 from conformance.decisions.rerun import command
 from conformance.reports import runjson
 from tests.support.runs import OPERATIONS, exchange, result, run_of
+from tests.support.values import replace
 
 BASE = "conformance run --profile p.toml --base-url 'http://127.0.0.1:1/a b' --seed 5"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from conformance.decisions.previous_run import MAX_RUNS, with_previous_run
 from conformance.decisions.run_folders import is_same_target
 from conformance.reports import html, runjson
 from tests.support.runs import PAYLOADS, result, run_of
+from tests.support.values import replace
 
 GOOD = run_of([result("AUTH-1", "getApiKeyIdentity", Outcome.PASSED)], started_at="2025-11-01T00:00:00Z")
 BAD = run_of([result("AUTH-1", "getApiKeyIdentity", Outcome.FAILED)], started_at="2025-11-05T00:00:00Z")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from conformance.core.outcomes import Outcome, Verdict
 from conformance.judge.assemble import assemble
 from conformance.judge.causes import deviation, with_causes
 from tests.support.journals import END, exchange, journal, result
+from tests.support.values import replace
 
 PACKAGE = Path(conformance.__file__).parent
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -14,6 +13,7 @@ from conformance.judge.assemble import assemble
 from conformance.judge.coverage import coverage, reasons, unreachable
 from conformance.judge.invariant_results import INVARIANTS, SHOWN_BY, Evidence, invariant_results
 from tests.support.journals import CONTRACT, END, IDENTITY, by_check, exchange, journal, result
+from tests.support.values import replace
 
 # Rows of the invariants
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from conformance.core.model import Cause, ProfilePlace
 from conformance.core.outcomes import Level, Outcome
 from conformance.judge.profile_places import MAX_PLACES, with_places
 from tests.support.runs import REQUIREMENTS
+from tests.support.values import replace
 
 LINES = {"base_url": 3, "idempotency": 20, "idempotency.kept": 22, "operations.a": 41, "operations.b": 45}
 KEPT = next(r for r in REQUIREMENTS if "idempotency.kept" in r.facts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from conformance.judge.assemble import assemble
 from conformance.judge.scope import proven_operations, scope_of
 from conformance.judge.verdict import verdict_of, with_states, with_waivers
 from tests.support.journals import CONTRACT, END, exchange, journal, result
+from tests.support.values import replace
 
 OPERATIONS = (
     OperationInfo("one", "GET", "/a", Stability.STABLE),

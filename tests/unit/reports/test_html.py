@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any, cast
 
@@ -16,6 +15,7 @@ from conformance.core.model import Message, MissingFact, Run
 from conformance.core.outcomes import Outcome
 from conformance.reports import html
 from tests.support.runs import OPERATIONS, exchange, result, run_of
+from tests.support.values import replace
 
 
 class Page(HTMLParser):

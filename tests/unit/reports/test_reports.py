@@ -7,7 +7,6 @@ import json
 import os
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from xml.etree import ElementTree as ET
@@ -22,6 +21,7 @@ from conformance.reports import FORMATS, allure, ctrf, har, junit, summary, writ
 from conformance.reports.terminal import summary as rich_summary
 from conformance.reports.terminal import summary_lines
 from tests.support.runs import OPERATIONS, PAYLOADS, exchange, result, run_of
+from tests.support.values import replace
 
 SECRET_FREE = ("allure", "ctrf", "har", "html", "junit", "runjson", "sarif", "summary")
 

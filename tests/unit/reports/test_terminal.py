@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,6 +14,7 @@ from conformance.core.model import Run, Waiver
 from conformance.core.outcomes import Outcome
 from conformance.reports.terminal import FULL_GROUPS, print_summary, summary_lines, verdict_line, wrap
 from tests.support.runs import OPERATIONS, result, run_of
+from tests.support.values import replace
 
 IDENTITY = "getApiKeyIdentity"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 
 import pytest
 
@@ -16,6 +15,7 @@ from conformance.contract import load_contract
 from conformance.profile.behavior import Authorization, OAuth, RateLimit
 from conformance.profile.model import Profile
 from conformance.profile.resources import HttpCall, OperationFacts
+from tests.support.values import replace
 
 OPERATIONS = load_contract().operations
 PROFILE = Profile(

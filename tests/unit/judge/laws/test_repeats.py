@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from conformance.core.law_facts import KeyRule
 from conformance.core.model import Message
 from conformance.core.outcomes import Outcome
 from tests.support.recorded_traffic import QUOTE, TOKEN, exchange, facts, judged, outcome
+from tests.support.values import replace
 
 BODY = {"reason": "price check", "actor": {"tags": ["first", "second"]}}
 OTHER = {**BODY, "reason": "stock check"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from conformance.core.law_facts import KeyRule
 from conformance.core.model import Exchange
 from conformance.core.outcomes import Outcome
 from tests.support.recorded_traffic import QUOTE, REVOKE, exchange, facts, outcome
+from tests.support.values import replace
 
 BODY = {"reason": "price check"}
 

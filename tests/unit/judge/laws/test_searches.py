@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from conformance.core.model import Exchange
 from conformance.core.outcomes import Outcome
 from tests.support.recorded_traffic import QUERY, SEARCH, exchange, facts, outcome
+from tests.support.values import replace
 
 
 def search(items: int = 2, at: float = 0.0, status: int = 200, **query: Any) -> Exchange:

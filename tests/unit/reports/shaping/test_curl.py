@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from conformance.core.model import Exchange, Message
 from conformance.reports.shaping.curl import curl, shell, variables
 from tests.support.runs import OPERATIONS, PAYLOADS, exchange
+from tests.support.values import replace
 
 POST = exchange("x1", OPERATIONS[1])
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from conformance.core.model import Run, Waiver
 from conformance.core.outcomes import BAD_OUTCOMES, Outcome
 from conformance.reports.shaping import grouping
 from tests.support.runs import OPERATIONS, result, run_of
+from tests.support.values import replace
 
 IDENTITY, READINESS = "getApiKeyIdentity", "getInstallationCredentialReadiness"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from conformance.core.model import Exchange, Finding, Message, Result
@@ -12,6 +10,7 @@ from conformance.reports import html
 from conformance.reports.shaping.layout import Line, lines_of
 from conformance.reports.shaping.marks import Marks, marked_lines, marks, pieces
 from tests.support.runs import OPERATIONS, PAYLOADS, exchange, result, run_of
+from tests.support.values import replace
 
 BODY = '{"data":{"state":"revoked","revision":3,"items":[{"id":"a"},{"id":"b"}]}}'
 

@@ -1,0 +1,250 @@
+"""One HTTP/1.1 connection (RFC 9112): a request's bytes go out as they are, and one bounded answer is read.
+
+Nothing is normalized, repeated, followed or kept: what leaves is what the caller wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import zlib
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import httptools
+
+Headers = Sequence[tuple[str, str]]
+
+_MAX_FIELD: Final = 64 * 1024
+_MAX_FIELDS: Final = 4096
+_MAX_HEAD: Final = 1024 * 1024
+"""Maximum number of bytes before the end of an answer's header section, interim answers included."""
+_WITHOUT_LENGTH: Final = frozenset({"CONNECT", "GET", "HEAD", "OPTIONS", "TRACE"})
+"""A request of another method without content says so (RFC 9110 section 8.6)."""
+_HEAD: Final = re.compile(
+    rb"[!-~]+ [!-~]+ HTTP/1\.1\r\n(?:[-!#$%&'*+.^_`|~0-9A-Za-z]+: (?:[^\x00\s]++(?:[ \t]++[^\x00\s]++)*+)?\r\n)*+\r\n"
+)
+"""What may be written: any target of visible ASCII, and any header value without line breaks and outer blanks."""
+
+
+class MalformedRequest(ValueError):
+    """A request that HTTP/1.1 cannot carry."""
+
+
+class MalformedAnswer(ValueError):
+    """An answer that cannot be read by HTTP/1.1 or by its content coding."""
+
+
+class ConnectionLost(OSError):
+    """The answer is incomplete; the message says what is missing."""
+
+
+class Response(NamedTuple):
+    """An answer as received. Header texts are latin-1; the body is decoded, and `truncated` beyond the limit."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    truncated: bool
+
+
+def serialize(method: str, target: str, host: str, headers: Headers, content: bytes | None) -> bytes:
+    """The bytes of a request. A header of the caller replaces Host and Content-Length. Raises MalformedRequest."""
+    names = {name.lower() for name, _ in headers}
+    lines = [f"{method} {target} HTTP/1.1"]
+    if "host" not in names:
+        lines.append(f"Host: {host}")
+    lines += [f"{name}: {value}" for name, value in headers if name.lower() == "host"] if "host" in names else ()
+    lines += [f"{name}: {value}" for name, value in headers if name.lower() != "host"]
+    if "content-length" not in names and (content is not None or method not in _WITHOUT_LENGTH):
+        lines.append(f"Content-Length: {len(content or b'')}")
+    head = _encode("\r\n".join(lines)) + b"\r\n\r\n"
+    if head.count(b"\r\n") != len(lines) + 1 or not _HEAD.fullmatch(head):
+        raise MalformedRequest("a character that no request target or header may have")
+    return head + content if content else head
+
+
+def _encode(text: str) -> bytes:
+    """As latin-1, or line by line as UTF-8 where that is impossible."""
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        first, *lines = text.split("\r\n")
+        return b"\r\n".join([first.encode("latin-1", "replace"), *map(_encode_line, lines)])
+
+
+def _encode_line(line: str) -> bytes:
+    try:
+        return line.encode("latin-1")
+    except UnicodeEncodeError:
+        return line.encode()
+
+
+class Inflater:
+    """gzip (any number of members, RFC 1952 section 2.2) or deflate, with bounded output."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(wbits=47)
+        self._started = False
+
+    @property
+    def complete(self) -> bool:
+        return self._stream.eof or not self._started
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        """Inflates a chunk; output beyond `room` bytes is discarded. Raises zlib.error."""
+        output = b""
+        while chunk and len(output) < room:
+            if self._stream.eof:
+                if not chunk.startswith(b"\x1f"):
+                    break  # padding after the last member
+                self._stream = zlib.decompressobj(wbits=47)
+            self._started = True
+            output += self._stream.decompress(chunk, room - len(output))
+            chunk = self._stream.unused_data
+        return output
+
+
+class HttpConnection(asyncio.Protocol):
+    """Exchanges one request after another. After trouble, or where the server says so, it `is_reusable` no more."""
+
+    def __init__(self, max_body: int) -> None:
+        self._max_body = max_body
+        self._parser = httptools.HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
+        )
+        self.transport: asyncio.Transport | None = None
+        self._answer: asyncio.Future[Response] | None = None
+        self.is_reusable = False
+        self.idle_since = 0.0
+        """When the last answer was complete, by the clock of the event loop."""
+        self._reset("")
+
+    def _reset(self, method: str) -> None:
+        self._method = method
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._status = 0
+        self._head_size = 0
+        self._in_head = True
+        self._inflater: Inflater | None = None
+        self._encoding = ""
+        self._body: list[bytes] = []
+        self._length = 0
+
+    async def exchange(self, method: str, request: bytes, timeout_s: float) -> Response:
+        """Raises OSError (TimeoutError, ConnectionLost) or MalformedAnswer; then the connection is closed."""
+        assert self.transport is not None
+        loop = asyncio.get_running_loop()
+        self._reset(method)
+        answer: asyncio.Future[Response] = loop.create_future()
+        self._answer = answer
+        timer = loop.call_later(timeout_s, self._fail, TimeoutError())
+        self.transport.write(request)
+        try:
+            return await answer
+        finally:
+            timer.cancel()
+            if not self.is_reusable and method != "CONNECT":
+                self.abort()
+
+    def abort(self) -> None:
+        self.is_reusable = False
+        if self.transport is not None:
+            self.transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        if self._in_head:
+            self._head_size += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self.is_reusable = False
+        except httptools.HttpParserCallbackError as error:
+            self._fail(MalformedAnswer(str(error.__context__ or error)))
+        except httptools.HttpParserError as error:
+            self._fail(MalformedAnswer(str(error)))
+        if self._in_head and self._head_size > _MAX_HEAD:
+            self._fail(MalformedAnswer("its header section does not end"))
+
+    def eof_received(self) -> None:
+        self.connection_lost(None)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_reusable = False
+        if self._answer is None or self._answer.done():
+            return
+        if error is None and not self._in_head and self._ends_with_connection():
+            self._complete()
+        elif error is not None:
+            self._fail(error)
+        else:
+            began = self._status or self._headers or self._head_size
+            self._fail(ConnectionLost(f"the server closed the connection {'within' if began else 'without'} an answer"))
+
+    def _ends_with_connection(self) -> bool:
+        """Whether neither a length nor chunks delimit the body (RFC 9112 section 6.3)."""
+        framing = {name.lower(): value.lower() for name, value in self._headers}
+        return b"content-length" not in framing and not framing.get(b"transfer-encoding", b"").endswith(b"chunked")
+
+    def on_message_begin(self) -> None:
+        if self._answer is None or self._answer.done():  # more than was asked for
+            self.is_reusable = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._in_head:
+            return  # a trailer
+        if len(name) + len(value) > _MAX_FIELD or len(self._headers) >= _MAX_FIELDS:
+            raise MalformedAnswer("its header section is too long")
+        self._headers.append((name, value.rstrip(b" \t")))
+
+    def on_headers_complete(self) -> None:
+        self._status = self._parser.get_status_code()
+        if self._status < 200 and self._status != 101:
+            self._headers.clear()
+            return
+        self._in_head = False
+        for name, value in self._headers:
+            if name.lower() == b"content-encoding":
+                self._encoding = value.decode("latin-1").strip().lower()
+        if self._encoding in ("gzip", "x-gzip", "deflate"):
+            self._inflater = Inflater()
+        if self._method in ("CONNECT", "HEAD"):  # no body follows (RFC 9112 section 6.3)
+            self._complete()
+
+    def on_body(self, chunk: bytes) -> None:
+        if self._answer is None or self._answer.done():
+            return
+        room = self._max_body - self._length + 1
+        chunk = self._inflater.feed(chunk, room) if self._inflater else chunk[:room]
+        self._body.append(chunk)
+        self._length += len(chunk)
+        if self._length > self._max_body:
+            self._complete()
+
+    def on_message_complete(self) -> None:
+        if self._in_head or self._answer is None or self._answer.done():
+            return  # an interim answer
+        written = self.transport is not None and not self.transport.get_write_buffer_size()
+        self.is_reusable = written and self._parser.should_keep_alive() and self._status != 101
+        self._complete()
+
+    def _complete(self) -> None:
+        if self._answer is None or self._answer.done():
+            return
+        truncated = self._length > self._max_body
+        if self._inflater is not None and not (truncated or self._inflater.complete):
+            self._fail(MalformedAnswer(f"its {self._encoding} stream ends too early"))
+            return
+        body = b"".join(self._body)
+        headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers)
+        self._answer.set_result(Response(self._status, headers, body[: self._max_body], truncated))
+
+    def _fail(self, error: Exception) -> None:
+        self.is_reusable = False
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)

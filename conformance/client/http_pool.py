@@ -1,0 +1,142 @@
+"""Connections to each origin, kept while they are used: directly, through a proxy, or through its tunnel."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import re
+import ssl
+from typing import Final
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from conformance.client.http_connection import Headers, HttpConnection, Response, serialize
+
+_KEEP_S: Final = 4.0
+"""How long an idle connection is kept: less than servers keep it, so that it is not closed while in use."""
+
+_CONNECT_S: Final = 30.0
+_MAX_BODY: Final = 64 * 1024 * 1024
+_NOT_VISIBLE: Final = re.compile(r"[^!-~]+")
+
+
+class HttpPool:
+    """Sends requests to one origin, each on a connection that no other request uses meanwhile.
+
+    `tls`: needed for https.
+    """
+
+    def __init__(self, origin: str, max_body: int, *, tls: ssl.SSLContext | None = None, proxy: str = "") -> None:
+        self._parts = urlsplit(origin)
+        self._host = host_header(self._parts)
+        self._tls = tls if self._parts.scheme == "https" else None
+        self._proxy = proxy
+        self._target_prefix = origin if proxy and self._tls is None else ""
+        """The prefix of a request target for a proxy that forwards it (RFC 9112 section 3.2.2)."""
+        self._max_body = max_body
+        self._idle: list[HttpConnection] = []
+        self._open: set[HttpConnection] = set()
+
+    async def request(
+        self, method: str, target: str, headers: Headers, content: bytes | None, timeout_s: float
+    ) -> Response:
+        """Sends one request, once. Raises OSError (TimeoutError among them), MalformedAnswer or MalformedRequest."""
+        raw = serialize(method, self._target_prefix + target, self._host, headers, content)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout_s
+        connection = self._take(until - timeout_s - _KEEP_S)
+        if connection is None:
+            async with asyncio.timeout_at(until):
+                connection = await self._connect()
+        self._open.add(connection)
+        try:
+            response = await connection.exchange(method, raw, until - loop.time())
+        finally:
+            self._open.discard(connection)
+        if connection.is_reusable:
+            connection.idle_since = loop.time()
+            self._idle.append(connection)
+        return response
+
+    def _take(self, oldest: float) -> HttpConnection | None:
+        """The connection used last; those that were idle since before `oldest` are closed."""
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_reusable and connection.idle_since > oldest:
+                return connection
+            connection.abort()
+        return None
+
+    async def _connect(self) -> HttpConnection:
+        host, port = str(self._parts.hostname), self._parts.port or (443 if self._tls else 80)
+        if not self._proxy:
+            return await self._open_connection(host, port, self._tls)
+        via = urlsplit(self._proxy)
+        outer_tls = ssl.create_default_context() if via.scheme == "https" else None
+        outer = await self._open_connection(str(via.hostname), via.port or (443 if outer_tls else 80), outer_tls)
+        return await self._tunnel(outer, host, port) if self._tls else outer
+
+    async def _open_connection(self, host: str, port: int, tls: ssl.SSLContext | None) -> HttpConnection:
+        connection = HttpConnection(self._max_body)
+        loop = asyncio.get_running_loop()
+        await loop.create_connection(lambda: connection, host, port, ssl=tls, happy_eyeballs_delay=0.25)
+        return connection
+
+    async def _tunnel(self, outer: HttpConnection, host: str, port: int) -> HttpConnection:
+        """TLS within a tunnel of the proxy (RFC 9110 section 9.3.6)."""
+        assert self._tls is not None and outer.transport is not None
+        authority = f"{host}:{port}"
+        try:
+            response = await outer.exchange("CONNECT", serialize("CONNECT", authority, authority, (), None), _CONNECT_S)
+            if not 200 <= response.status < 300:
+                raise OSError(f"the proxy answered {response.status} and opened no tunnel")
+            connection, loop = HttpConnection(self._max_body), asyncio.get_running_loop()
+            connection.transport = await loop.start_tls(outer.transport, connection, self._tls, server_hostname=host)
+        except BaseException:
+            outer.abort()
+            raise
+        return connection
+
+    async def aclose(self) -> None:
+        for connection in (*self._idle, *self._open):
+            connection.abort()
+        self._idle.clear()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)  # the transports close in the next round of the event loop
+
+
+class HttpClient:
+    """Sends requests to any URL, for test APIs. Close it at the end."""
+
+    def __init__(self) -> None:
+        self._pools: dict[str, HttpPool] = {}
+
+    async def request(
+        self, method: str, url: str, headers: Headers, content: bytes | None, timeout_s: float
+    ) -> Response:
+        """Raises like `HttpPool.request`. Percent-escapes are sent unchanged, what is not visible ASCII is encoded."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"no HTTP URL: {url}")
+        origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        if origin not in self._pools:
+            tls = ssl.create_default_context() if parts.scheme == "https" else None
+            self._pools[origin] = HttpPool(origin, _MAX_BODY, tls=tls)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        target = _NOT_VISIBLE.sub(lambda match: quote(match[0]), target)
+        if parts.username is not None:
+            user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            headers = (*headers, ("Authorization", f"Basic {base64.b64encode(user.encode()).decode()}"))
+        return await self._pools[origin].request(method, target, headers, content, timeout_s)
+
+    async def aclose(self) -> None:
+        for pool in self._pools.values():
+            await pool.aclose()
+
+
+def host_header(parts: SplitResult) -> str:
+    """The value of Host for a URL (RFC 9110 section 7.2): without a default port, and with A-labels only."""
+    host = parts.netloc.rpartition("@")[2]
+    if parts.port == {"http": 80, "https": 443}.get(parts.scheme):
+        host = host.rpartition(":")[0]
+    return host if host.isascii() else host.encode("idna").decode()

@@ -1,0 +1,114 @@
+"""Connections to an origin: kept, closed, and opened through a proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from conformance.client.http_pool import HttpClient, HttpPool, host_header
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://a", "a"),
+        ("http://a:80", "a"),
+        ("http://a:443", "a:443"),
+        ("https://a:443/x", "a"),
+        ("http://[::1]:8080/", "[::1]:8080"),
+        ("http://me:secret@a:81", "a:81"),
+        ("http://bücher.example:81", "xn--bcher-kva.example:81"),
+    ],
+)
+def test_the_host_of_a_url(url: str, host: str) -> None:
+    """Without a default port, a user, or letters that a host name cannot have."""
+    assert host_header(urlsplit(url)) == host
+
+
+def test_a_connection_is_used_again_unless_its_end_was_announced() -> None:
+    """One after the other share a connection; `Connection: close` and HTTP/1.0 end it."""
+    answers = iter([OK, OK, OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), OK.replace(b"1.1", b"1.0"), OK])
+    opened: list[int] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        opened.append(0)
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                opened[-1] += 1
+                writer.write(next(answers))
+        writer.transport.abort()
+
+    async def main() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        pool = HttpPool(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", 100)
+        async with server:
+            for _ in range(5):
+                assert (await pool.request("GET", "/", (), None, 5)).body == b"{}"
+            await pool.aclose()
+            await asyncio.sleep(0.05)
+
+    asyncio.run(main())
+    assert opened == [3, 1, 1]
+
+
+async def _forwarded(tls: bool, answer: bytes) -> list[bytes]:
+    """The first lines that a proxy sees."""
+    seen: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0])
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    proxy = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server:
+        if tls:
+            pool = HttpPool("https://a.example", 100, tls=ssl.create_default_context(), proxy=proxy)
+            with pytest.raises(OSError, match="403"):
+                await pool.request("GET", "/x", (), None, 5)
+        else:
+            pool = HttpPool("http://a.example:81", 100, proxy=proxy)
+            assert (await pool.request("GET", "/x?y", (), None, 5)).status == 200
+        await pool.aclose()
+    return seen
+
+
+def test_a_proxy_forwards_the_whole_url() -> None:
+    """RFC 9112 section 3.2.2: a request to a proxy names the origin in its target."""
+    assert asyncio.run(_forwarded(False, OK)) == [b"GET http://a.example:81/x?y HTTP/1.1"]
+
+
+def test_https_goes_through_a_tunnel_or_not_at_all() -> None:
+    """Nothing is sent in clear where the proxy opens no tunnel."""
+    refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
+    assert asyncio.run(_forwarded(True, refusal)) == [b"CONNECT a.example:443 HTTP/1.1"]
+
+
+def test_a_test_api_may_have_any_url(scripted: Any) -> None:
+    """Escapes are sent as they are, other characters encoded, a user named by basic authentication."""
+
+    async def main() -> list[tuple[str, list[str]]]:
+        async with scripted() as target:
+            client = HttpClient()
+            for url in (f"{target.url}/a%2fb?q=ä", f"{target.url.replace('//', '//me:p%40ss@')}"):
+                assert (await client.request("GET", url, (), None, 5)).status == 200
+            await client.aclose()
+            return [(arrived.target, arrived.all("Authorization")) for arrived in target.arrived]
+
+    assert asyncio.run(main()) == [("/a%2fb?q=%C3%A4", []), ("/", ["Basic bWU6cEBzcw=="])]
+
+
+@pytest.mark.parametrize("url", ["ftp://a/b", "/only/a/path", "http://"])
+def test_what_is_no_http_url_is_refused(url: str) -> None:
+    """A test API that cannot be called is an error of its caller, said with the URL."""
+    with pytest.raises(ValueError, match="HTTP URL"):
+        asyncio.run(HttpClient().request("GET", url, (), None, 5))
