@@ -60,7 +60,10 @@ async def open_context(settings: Settings) -> AsyncIterator[Runtime]:
     async def call(name: str, arguments: Mapping[str, Members], scope: Mapping[str, Any]) -> Any:
         return await (settings.call or runtime.call)(name, arguments, scope)
 
-    fixtures = Fixtures(profile, ledger, spend, call=call, check_limits=lambda: runtime.sender.check_limits())
+    def check_limits() -> None:
+        runtime.sender.check_limits()
+
+    fixtures = Fixtures(profile, ledger, spend, call=call, check_limits=check_limits)
     arranger = Arranger(profile, settings.contract, settings.keys, settings.secrets, fixtures, settings.run)
     async with Transport(
         profile.base_url, tls=profile.tls, timeout_s=profile.limits.timeout_s, proxy=profile.limits.proxy
