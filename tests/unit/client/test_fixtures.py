@@ -14,7 +14,6 @@ import pytest
 
 from conformance.client import fixtures as module
 from conformance.client.fixtures import Fixtures
-from conformance.client.sender import BudgetExhausted
 from conformance.core.errors import FixtureError
 from conformance.profile.behavior import Authorization
 from conformance.profile.model import Profile
@@ -99,20 +98,6 @@ def test_what_was_handed_out_is_counted() -> None:
         return provider.issue_counts
 
     assert asyncio.run(main()) == {"cart.open": 2}
-
-
-def test_none_is_made_where_nothing_more_may_be_sent() -> None:
-    """A cart made after the last request of a run would only be left behind."""
-
-    def refuse() -> None:
-        raise BudgetExhausted("max_requests = 5")
-
-    async def main() -> None:
-        fixture = Fixture("cart", "open", command=("touch", "made"))
-        await Fixtures(with_fixtures(fixture), check_limits=refuse).get_fresh(fixture, {})
-
-    with pytest.raises(BudgetExhausted):
-        asyncio.run(main())
 
 
 # HTTP
