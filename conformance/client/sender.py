@@ -278,7 +278,7 @@ class Sender:
         self.check_limits()
 
     def check_limits(self) -> None:
-        """Raises BudgetExhausted where the run may send nothing more, and TargetSilent where the target has stopped answering."""
+        """Raises BudgetExhausted where the run may send nothing more, TargetSilent where the target is silent."""
         if self.requests >= self._limits.max_requests:
             self.limit_reached = f"max_requests = {self._limits.max_requests}"
         if self._silent_count >= _DEAD_AFTER:
