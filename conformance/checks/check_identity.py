@@ -8,9 +8,9 @@ from conformance.checks.support.authorization import ALLOWED, cases, has_categor
 from conformance.checks.support.case import Case
 from conformance.checks.support.identity import SCOPES, candidates, extra_scopes, missing_scopes, scopes_at
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import drop_volatile
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.response import Answer
+from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 
 
@@ -61,7 +61,7 @@ async def identity_differs_from_key_to_key(case: Case) -> None:
     case.need_credential(differing, need_text, lambda first: first.active)
     answers = {name: await _identity(case, name) for name in dict.fromkeys(name for pair in differing for name in pair)}
     for first, second in differing:
-        signs = [drop_volatile(answers[name].value, case.volatile)["data"] for name in (first, second)]
+        signs = [pointer.remove_matching(answers[name].value, case.volatile)["data"] for name in (first, second)]
         if strictjson.is_equal(*signs):
             message = f"identity answers the keys {first!r} and {second!r} alike"
             raise case.violation(message, answers[first], answers[second], expected="another identity for each key")

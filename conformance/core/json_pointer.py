@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 JsonValue = Any
@@ -43,6 +43,27 @@ def remove(value: JsonValue, pointer: str) -> JsonValue:
     if not pointer:
         raise ValueError("the whole value cannot be removed")
     return _rebuild(value, tokens(pointer), pointer, _REMOVED)
+
+
+def expand(value: JsonValue, pattern: str) -> Iterator[str]:
+    """The pointers that a pattern stands for: a `*` in it matches every member and element. They may lead nowhere."""
+    head, star, suffix = pattern.partition("/*")
+    if not star:
+        yield pattern
+    elif has(value, head):
+        inside = get(value, head)
+        names = list(inside) if isinstance(inside, dict) else range(len(inside)) if isinstance(inside, list) else ()
+        for name in names:
+            yield from expand(value, f"{head}{join(name)}{suffix}")
+
+
+def remove_matching(value: JsonValue, patterns: Sequence[str]) -> JsonValue:
+    """A copy without the values that the patterns of `expand` match; the whole value is never removed."""
+    for pattern in patterns:
+        for pointer in reversed(list(expand(value, pattern))):  # from the end: a removal moves what comes after it
+            if pointer and has(value, pointer):
+                value = remove(value, pointer)
+    return value
 
 
 def leaves(value: JsonValue) -> list[tuple[str, JsonValue]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from conformance.checks.support.case import Case
@@ -24,29 +23,10 @@ _MAX_VALUE = 200
 """Maximum number of members that a violation shows, and of characters of each value."""
 
 
-def drop_volatile(value: Any, volatile: tuple[str, ...]) -> Any:
-    """A value without its volatile members. A `*` in a pointer matches every element."""
-    for where in volatile:
-        for found in list(_expand(value, where)):
-            if found and pointer.has(value, found):
-                value = pointer.remove(value, found)
-    return value
-
-
-def _expand(value: Any, where: str) -> Iterator[str]:
-    head, star, suffix = where.partition("/*")
-    if not star:
-        yield where
-    elif pointer.has(value, head):
-        inside = pointer.get(value, head)
-        names = list(inside) if isinstance(inside, dict) else range(len(inside)) if isinstance(inside, list) else ()
-        for name in names:
-            yield from _expand(value, f"{head}{pointer.join(name)}{suffix}")
-
-
 def have_equal_values(first: Answer, second: Answer, volatile: tuple[str, ...]) -> bool:
     """Whether two answers have the same JSON value, except volatile members."""
-    return strictjson.is_equal(drop_volatile(first.value, volatile), drop_volatile(second.value, volatile))
+    first_value, second_value = (pointer.remove_matching(answer.value, volatile) for answer in (first, second))
+    return strictjson.is_equal(first_value, second_value)
 
 
 def are_alike(case: Case, first: Answer, second: Answer) -> bool:
@@ -109,7 +89,7 @@ def expect_same(case: Case, first: Answer, repeat: Answer) -> None:
 
 def difference(case: Case, message: str, *answers: Answer) -> Violation:
     """The violation that the last two answers have different values: it shows the differing members of each."""
-    first, second = (drop_volatile(answer.value, case.volatile) for answer in answers[-2:])
+    first, second = (pointer.remove_matching(answer.value, case.volatile) for answer in answers[-2:])
     found = strictjson.differences(first, second, _MAX_DIFFERENCES + 1)
     first_place = found[0][0] or "its root" if found else "its root"
     expected, observed = (_lines([(place, pair[side]) for place, *pair in found]) for side in (0, 1))

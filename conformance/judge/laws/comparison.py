@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from conformance.core import json_pointer as pointer
@@ -34,7 +34,7 @@ def difference(first: Any, second: Any, volatile: Sequence[str] = ()) -> str | N
 
     Members in `volatile` may differ. Texts whose redactions cannot be compared may be equal.
     """
-    first, second = _drop(first, volatile), _drop(second, volatile)
+    first, second = pointer.remove_matching(first, volatile), pointer.remove_matching(second, volatile)
     pairs: list[tuple[str, Any, Any]] = [("", first, second)]
     while pairs:
         where, a, b = pairs.pop()
@@ -60,26 +60,6 @@ def may_be_equal(first: Any, second: Any) -> bool:
         return True
     processes = {match[1] for text in texts for match in _MARK.finditer(text)}
     return len(processes) > 1 or _MARK.sub(r"«\1\2»", first) == _MARK.sub(r"«\1\2»", second)
-
-
-def _drop(value: Any, volatile: Sequence[str]) -> Any:
-    for where in volatile:
-        for found in list(expand(value, where)):
-            if found and pointer.has(value, found):
-                value = pointer.remove(value, found)
-    return value
-
-
-def expand(value: Any, where: str) -> Iterator[str]:
-    """The pointers in a value that a pattern stands for: a `*` matches every element."""
-    head, star, suffix = where.partition("/*")
-    if not star:
-        yield where
-    elif pointer.has(value, head):
-        inside = pointer.get(value, head)
-        names = list(inside) if isinstance(inside, dict) else range(len(inside)) if isinstance(inside, list) else ()
-        for name in names:
-            yield from expand(value, f"{head}{pointer.join(name)}{suffix}")
 
 
 def mark_of(value: Any) -> str:

@@ -176,7 +176,7 @@ def meaningful_difference(traffic: Traffic, first: Call, second: Call) -> str | 
     if comparison.NO_VALUE in values:
         return None
     for pattern in traffic.facts.operations[first.operation].meaningful:
-        for where in comparison.expand(values[0], pattern):
+        for where in pointer.expand(values[0], pattern):
             if all(pointer.has(value, where) for value in values):
                 a, b = (pointer.get(value, where) for value in values)
                 if mean_different_things(a, b):

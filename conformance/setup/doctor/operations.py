@@ -8,7 +8,7 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime
-from conformance.checks.support.replays import drop_volatile, fix_proof_id, have_equal_values
+from conformance.checks.support.replays import fix_proof_id, have_equal_values
 from conformance.checks.support.signals import Inconclusive, Signal
 from conformance.client.fixtures import NotSent
 from conformance.client.request_builder import MissingFact
@@ -137,7 +137,8 @@ class OperationStages:
             first, second = await case.send(request, "an error"), await case.send(request, "the same error")
         except (Signal, MissingFact) as error:
             return [unsure("errors.volatile", str(error))]
-        path = strictjson.first_difference(drop_volatile(first.value, volatile), drop_volatile(second.value, volatile))
+        first_value, second_value = (pointer.remove_matching(answer.value, volatile) for answer in (first, second))
+        path = strictjson.first_difference(first_value, second_value)
         if have_equal_values(first, second, volatile):
             return [proven("errors.volatile", "a repeated error differs only in the listed members")]
         return [wrong("errors.volatile", f"a repeated error differs at {path or '/'}", "list the member if it may")]
@@ -274,7 +275,7 @@ def _key_place(facts: Idempotency) -> tuple[str, str]:
 def _replay_fact(case: Case, first: Answer, replay: Answer, other_key: Answer, key_place: tuple[str, str]) -> Fact:
     kind, place = f"idempotency.{key_place[0]}", key_place[1]
     body, replay_body, other_body = (
-        drop_volatile(answer.value, case.volatile) for answer in (first, replay, other_key)
+        pointer.remove_matching(answer.value, case.volatile) for answer in (first, replay, other_key)
     )
     path = strictjson.first_difference(body, replay_body)
     if strictjson.is_equal(body, replay_body):

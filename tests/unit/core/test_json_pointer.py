@@ -100,3 +100,24 @@ def test_a_pointer_begins_with_a_slash_and_the_whole_stays() -> None:
         pointer.get({}, "a")
     with pytest.raises(ValueError, match="whole value"):
         pointer.remove({}, "")
+
+
+@pytest.mark.parametrize(
+    ("value", "volatile", "left"),
+    [
+        ({"a": 1, "b": 2}, ("/b",), {"a": 1}),
+        ({"a": 1}, ("/b", "/a/b", "/c/*/d"), {"a": 1}),
+        ({"a": [{"x": 1, "y": 2}, {"x": 3}]}, ("/a/*/x",), {"a": [{"y": 2}, {}]}),
+        ({"a": {"p": {"x": 1}, "q": {"x": 2}}}, ("/a/*/x",), {"a": {"p": {}, "q": {}}}),
+        ({"a": [[{"x": 1}], [{"x": 2}]]}, ("/a/*/*/x",), {"a": [[{}], [{}]]}),
+        ({"a": "text"}, ("/a/*/x",), {"a": "text"}),
+        ({"a": 1}, ("",), {"a": 1}),
+        ([1], ("/data",), [1]),
+        ({"a": [1, 2, 3]}, ("/a/*",), {"a": []}),
+    ],
+)
+def test_volatile_members_are_left_out(value: Any, volatile: tuple[str, ...], left: Any) -> None:
+    """By pointer, `*` for every element; what is not there is no trouble, and the value itself stays as it is."""
+    before = copy.deepcopy(value)
+    assert pointer.remove_matching(value, volatile) == left
+    assert value == before
