@@ -136,9 +136,9 @@ class Session:
         return self.options.examples or (DEEP_EXAMPLES if self.profile.limits.depth == "deep" else EXAMPLES)
 
     @cached_property
-    def has_budget(self) -> bool:
+    def may_end_early(self) -> bool:
         """Whether requests, or seconds, may not suffice for all checks, so that their order matters."""
-        if self.options.fail_fast or self.options.deadline_s is not None or self.profile.limits.depth == "quick":
+        if self.options.fail_fast or self.options.deadline_s is not None:  # a profile's deadline is an upper bound
             return True
         costs = predict(self.instances).values()
         return self.profile.limits.max_requests < sum(cost.reads + cost.writes for cost in costs)
@@ -274,11 +274,11 @@ class Session:
         lanes = self.concurrency + _SPARE_LANES + len(chains)
         self._engine = Engine(open_runtime, workers=lanes, deadline_s=self.deadline_s, remaining_s=remaining_s)
         self._engine.start()
-        leading = () if self.has_budget else chains
+        leading = () if self.may_end_early else chains
         others = (
             candidate
             for candidate in chosen
-            if not candidate.check.exclusive and (self.has_budget or not candidate.check.chain)
+            if not candidate.check.exclusive and (self.may_end_early or not candidate.check.chain)
         )
         self._engine.submit(self._job(instance) for instance in (*leading, *others))
 

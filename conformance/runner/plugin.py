@@ -45,7 +45,7 @@ from conformance.runner.items import (
 )
 from conformance.runner.options import pytest_addoption as pytest_addoption
 from conformance.runner.options import read_options
-from conformance.runner.priority import select_for_depth, sort_by_priority
+from conformance.runner.priority import select_for_depth, sort_for_session
 from conformance.runner.sharding import describe_selection, split_items
 
 _CHECKS = Path(conformance.checks.__path__[0])
@@ -187,7 +187,7 @@ def _as_controller(run_session: Session, checks: list[Instance] | None, session:
                 run_session.write_head(checks, describe_selection(run_session, session.config), left_out)
                 if run_session.unreachable:
                     raise run_session.unreachable
-                run_session.start(sort_by_priority(checks) if run_session.has_budget else checks)
+                run_session.start(sort_for_session(checks, run_session))
                 outcome = yield
         else:
             outcome = yield
@@ -219,7 +219,7 @@ def _as_worker(run_session: Session, checks: list[Instance], config: pytest.Conf
     from conformance.runner.distributed.xdist_scheduling import SECRETS, worker_checks
 
     share = worker_checks(checks, config)
-    run_session.schedule(sort_by_priority(share) if run_session.has_budget else share)  # started by the first item
+    run_session.schedule(sort_for_session(share, run_session))  # started by the first item
     try:
         with interrupts.handle_worker_signals():
             return (yield)

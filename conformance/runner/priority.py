@@ -25,7 +25,7 @@ from conformance.engine.session import Session
 
 EVIDENCE_FILE: Final = Path(__file__).with_name("evidence.json")
 _CHAIN_COST: Final = 60.0
-_PLANNED_SHARE: Final = 0.94
+_PLANNED_SHARE: Final = 0.985
 """Of the requests of quick depth: few of its checks share their last control, which the costs of a whole run count."""
 _CONTROL_COST: Final = 1.0
 _BURST_COST: Final = 22.0
@@ -135,11 +135,22 @@ def select_for_depth(instances: Sequence[Instance], session: Session) -> frozens
     return select_within(instances, _PLANNED_SHARE * QUICK_REQUESTS)
 
 
+def sort_for_session(instances: Sequence[Instance], session: Session) -> list[Instance]:
+    """By priority where the run may end before all of them; in quick depth by operation, as given otherwise.
+
+    The negatives of an operation share their last control where they are run one after the other.
+    """
+    if session.may_end_early:
+        return sort_by_priority(instances)
+    if session.profile.limits.depth != "quick":
+        return list(instances)
+    return sorted(instances, key=lambda i: (i.check.exclusive, "" if i.check.exclusive else i.operation.id))
+
+
 def sort_for_depth(session: Session, instances: list[Instance]) -> list[Instance]:
-    """The instances that are run in the depth of a session; by priority where requests or seconds are limited."""
+    """The instances that are run in the depth of a session, in their order."""
     selected_ids = select_for_depth(instances, session)
-    selected = [instance for instance in instances if instance.id in selected_ids]
-    return sort_by_priority(selected) if session.has_budget else selected
+    return sort_for_session([instance for instance in instances if instance.id in selected_ids], session)
 
 
 def expected_cost(instance: Instance) -> float:

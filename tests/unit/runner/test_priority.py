@@ -7,6 +7,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
+from itertools import groupby
+from types import SimpleNamespace
+from typing import Any
 
 from conformance.checks.support.registry import Instance, all_checks, instances
 from conformance.contract import load_contract
@@ -119,3 +122,23 @@ def test_requests_are_counted_until_the_first_instance_that_shows_the_fault() ->
     assert fit_order.requests_until(order, {"nothing"}) is None
     control = f"control:{order[0].operation.id}"
     assert fit_order.requests_until(order, {control}) == 1
+
+
+def _session(depth: str, *, may_end_early: bool) -> Any:
+    return SimpleNamespace(may_end_early=may_end_early, profile=SimpleNamespace(limits=SimpleNamespace(depth=depth)))
+
+
+def test_quick_depth_runs_the_checks_of_an_operation_together() -> None:
+    """Their negatives share a control then; what runs alone stays last, in its order."""
+    found = ordering.sort_for_session(everything(), _session("quick", may_end_early=False))
+    ordinary = [one.operation.id for one in found if not one.check.exclusive]
+    assert [name for name, _ in groupby(ordinary)] == sorted(set(ordinary))
+    assert found[len(ordinary) :] == [one for one in everything() if one.check.exclusive]
+
+
+def test_a_run_that_may_end_early_begins_with_what_is_worth_most() -> None:
+    """In every depth; without a limit the given order stays."""
+    for depth in ("quick", "standard"):
+        found = ordering.sort_for_session(everything(), _session(depth, may_end_early=True))
+        assert found == ordering.sort_by_priority(everything())
+    assert ordering.sort_for_session(everything(), _session("standard", may_end_early=False)) == [*everything()]
