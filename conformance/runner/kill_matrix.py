@@ -258,6 +258,14 @@ def prepare_random_target(
     target: RandomTarget, name: str, service: embedded.EmbeddedReference, folder: Path, examples: int | None = None
 ) -> tuple[RunOptions, Profile]:
     """Registers a random target; returns the options of a run against it, and the profile that states its facts."""
+    options, document = random_target_document(target, name, service, folder, examples)
+    return options, document_profile(options, document)
+
+
+def random_target_document(
+    target: RandomTarget, name: str, service: embedded.EmbeddedReference, folder: Path, examples: int | None = None
+) -> tuple[RunOptions, dict[str, Any]]:
+    """As `prepare_random_target`, with the profile as a document."""
     _register(target, name, service)
     profiles = embedded.bundled_profiles()
     document = tomllib.loads((profiles / "reference.toml").read_text(encoding="utf-8"))
@@ -271,7 +279,7 @@ def prepare_random_target(
         stated_document = random_profile.with_exclusions(target, stated_document, document)
     if target.facts != ALL_FACTS:
         stated_document = random_profile.reduce_facts(stated_document, target.facts, options)
-    return options, document_profile(options, stated_document)
+    return options, stated_document
 
 
 @cache
