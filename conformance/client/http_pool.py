@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import ipaddress
 import re
 import ssl
+from collections import deque
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
@@ -15,6 +17,8 @@ from conformance.client.http_connection import Headers, HttpConnection, Response
 _KEEP_S: Final = 4.0
 """How long an idle connection is kept: less than servers keep it, so that it is not closed while in use."""
 
+_HAPPY_EYEBALLS_S: Final = 0.25
+"""The delay between the attempts to connect to the addresses of a name (RFC 8305 section 5)."""
 _CONNECT_S: Final = 30.0
 _MAX_BODY: Final = 64 * 1024 * 1024
 _NOT_VISIBLE: Final = re.compile(r"[^!-~]+")
@@ -34,7 +38,7 @@ class HttpPool:
         self._target_prefix = origin if proxy and self._tls is None else ""
         """The prefix of a request target for a proxy that forwards it (RFC 9112 section 3.2.2)."""
         self._max_body = max_body
-        self._idle: list[HttpConnection] = []
+        self._idle: deque[HttpConnection] = deque()
         self._open: set[HttpConnection] = set()
 
     async def request(
@@ -59,9 +63,12 @@ class HttpPool:
         return response
 
     def _take(self, oldest: float) -> HttpConnection | None:
-        """The connection used last; those that were idle since before `oldest` are closed."""
+        """The connection that is idle longest; those that are idle since before `oldest` are closed.
+
+        All connections are used in turn: of several processes behind one address, a repeated call reaches another one.
+        """
         while self._idle:
-            connection = self._idle.pop()
+            connection = self._idle.popleft()
             if connection.is_reusable and connection.idle_since > oldest:
                 return connection
             connection.abort()
@@ -79,7 +86,8 @@ class HttpPool:
     async def _open_connection(self, host: str, port: int, tls: ssl.SSLContext | None) -> HttpConnection:
         connection = HttpConnection(self._max_body)
         loop = asyncio.get_running_loop()
-        await loop.create_connection(lambda: connection, host, port, ssl=tls, happy_eyeballs_delay=0.25)
+        delay_s = None if _is_address(host) else _HAPPY_EYEBALLS_S
+        await loop.create_connection(lambda: connection, host, port, ssl=tls, happy_eyeballs_delay=delay_s)
         return connection
 
     async def _tunnel(self, outer: HttpConnection, host: str, port: int) -> HttpConnection:
@@ -132,6 +140,15 @@ class HttpClient:
     async def aclose(self) -> None:
         for pool in self._pools.values():
             await pool.aclose()
+
+
+def _is_address(host: str) -> bool:
+    """Whether the host is no name: then there is one attempt to connect, which leaves no socket when cancelled."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def host_header(parts: SplitResult) -> str:

@@ -12,9 +12,6 @@ import shlex
 import tempfile
 import threading
 import time
-import tomllib
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -27,25 +24,20 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-import yaml
-
 from conformance.core.environ import safe_import_path
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.gc_tuning import reduce_collections
 from conformance.core.model import Result, Run
 from conformance.core.outcomes import Level, Outcome, Verdict
-from conformance.core.run_options import RunOptions
-from conformance.engine.in_process import document_profile, judge, merge_patch, patched_profile, reference_options
+from conformance.engine.in_process import judge, patched_profile
 from conformance.judge.invariant_results import is_binding
-from conformance.profile.model import Profile
 from conformance.reference.random_targets.choices import RandomTarget, target_from
-from conformance.reference.random_targets.legitimate_values import ALL_FACTS
-from conformance.reference.random_targets.profile_writer import profile_of, schemas_of
 from conformance.reference.random_targets.strategy import random_targets
 from conformance.reference.registry import Fault, faults, unknown, variants
 from conformance.runner import embedded_reference as embedded
 from conformance.runner import random_target as random_profile
 from conformance.runner.priority import sort_for_depth
+from conformance.runner.random_target_runs import judge_random_target, run_options
 
 _RED_OUTCOMES = (Outcome.FAILED, Outcome.WARNED)
 RANDOM_TARGETS = 300
@@ -241,65 +233,6 @@ def _failing_checks(run: Run) -> tuple[str, ...]:
         f"{outcome} {len(group)} x {check} [{group[0].operation} {group[0].case}]: {group[0].message}"
         for (outcome, check), group in groups.items()
     )
-
-
-def judge_random_target(
-    target: RandomTarget, name: str, service: embedded.EmbeddedReference, folder: Path, examples: int | None = None
-) -> Run:
-    """A whole run against a random target, with a profile that states its facts. `name` must be new to the service.
-
-    `examples`: the number of examples of each property; None: the default. Raises ConformanceError like `judge`.
-    """
-    options, profile = prepare_random_target(target, name, service, folder, examples)
-    return judge(options, profile=profile, keep_journal=False)
-
-
-def prepare_random_target(
-    target: RandomTarget, name: str, service: embedded.EmbeddedReference, folder: Path, examples: int | None = None
-) -> tuple[RunOptions, Profile]:
-    """Registers a random target; returns the options of a run against it, and the profile that states its facts."""
-    options, document = random_target_document(target, name, service, folder, examples)
-    return options, document_profile(options, document)
-
-
-def random_target_document(
-    target: RandomTarget, name: str, service: embedded.EmbeddedReference, folder: Path, examples: int | None = None
-) -> tuple[RunOptions, dict[str, Any]]:
-    """As `prepare_random_target`, with the profile as a document."""
-    _register(target, name, service)
-    profiles = embedded.bundled_profiles()
-    document = tomllib.loads((profiles / "reference.toml").read_text(encoding="utf-8"))
-    schemas = _schemas(profiles / document["schemas"]["file"])
-    file = folder / f"{name}.schemas.json"
-    file.write_text(json.dumps(schemas_of(target, schemas)), encoding="utf-8")
-    options = replace(run_options(service, name, folder), examples=examples)
-    patch = {**profile_of(target, document), "schemas": {"file": str(file.resolve())}}
-    stated_document = merge_patch(document, patch)
-    if target.silence == "excluded":
-        stated_document = random_profile.with_exclusions(target, stated_document, document)
-    if target.facts != ALL_FACTS:
-        stated_document = random_profile.reduce_facts(stated_document, target.facts, options)
-    return options, stated_document
-
-
-@cache
-def _schemas(path: Path) -> Any:
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
-
-
-def _register(target: RandomTarget, name: str, service: embedded.EmbeddedReference) -> None:
-    request = urllib.request.Request(  # noqa: S310 - the embedded service's own address
-        f"{service.control_url}/targets/{name}", json.dumps(target.differences()).encode(), method="PUT"
-    )
-    try:
-        urllib.request.urlopen(request, timeout=30).close()  # noqa: S310
-    except urllib.error.HTTPError as error:
-        raise ConformanceError(error.read().decode("utf-8", "replace"), where=name) from error
-
-
-def run_options(service: embedded.EmbeddedReference, name: str, folder: Path) -> RunOptions:
-    profile = embedded.bundled_profiles() / "reference.toml"
-    return reference_options(service.base_url, service.control_url, name, profile, folder / name)
 
 
 def _row_of_run(seeded: Any, run: Run, seconds: float) -> Row:

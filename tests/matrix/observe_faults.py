@@ -34,7 +34,8 @@ from conformance.judge.laws.results import law_results
 from conformance.profile.model import Profile
 from conformance.reference.registry import faults, variants
 from conformance.runner import embedded_reference as embedded
-from conformance.runner.kill_matrix import prepare_random_target, random_subjects, run_options
+from conformance.runner.kill_matrix import random_subjects
+from conformance.runner.random_target_runs import prepare_random_target, run_options
 from tests.support.values import replace
 
 _RED = (Outcome.FAILED, Outcome.WARNED)

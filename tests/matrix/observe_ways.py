@@ -31,11 +31,11 @@ from conformance.engine.in_process import document_profile, judge, merge_patch
 from conformance.journal.journal import MemoryJournal
 from conformance.reports import har
 from conformance.runner import embedded_reference as embedded
-from conformance.runner.kill_matrix import random_target_document, run_options
 from conformance.runner.observe.har_files import observe_files
 from conformance.runner.observe.listening import BackgroundProxy
 from conformance.runner.observe.live_line import LiveLine
 from conformance.runner.observe.traffic_run import TrafficOptions
+from conformance.runner.random_target_runs import random_target_document, run_options
 from tests.matrix.observe_faults import Subject, subjects
 
 _RED = (Outcome.FAILED, Outcome.WARNED)

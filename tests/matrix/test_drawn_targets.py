@@ -19,6 +19,7 @@ from conformance.reference.random_targets.strategy import random_targets
 from conformance.runner import kill_matrix as matrix
 from conformance.runner.embedded_reference import EmbeddedReference
 from conformance.runner.random_target import is_sound
+from conformance.runner.random_target_runs import judge_random_target
 
 pytestmark = pytest.mark.e2e
 
@@ -42,7 +43,7 @@ EXAMPLES = 4
 @pytest.mark.parametrize("target", TARGETS, ids=range(len(TARGETS)))
 def test_a_drawn_target_is_judged_soundly(target: RandomTarget, served: EmbeddedReference, tmp_path: Path) -> None:
     """Whatever it chose and however much its profile states: no check fails, and what stays open lacks a fact."""
-    run = matrix.judge_random_target(target, f"R{TARGETS.index(target) + 900}", served, tmp_path, EXAMPLES)
+    run = judge_random_target(target, f"R{TARGETS.index(target) + 900}", served, tmp_path, EXAMPLES)
     bad = [r for r in run.results if r.outcome in (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.BROKEN)]
     shown = [(r.requirement, r.operation, r.outcome.value, r.message) for r in bad[:10]]
     assert is_sound(target, run), (target.differences(), shown)
@@ -58,7 +59,7 @@ def test_every_operation_of_a_target_that_limits_is_limited(
     Of a target that takes its time: a burst must not be drawn out over more than the limit's window.
     """
     target = target_from({"limiter": limiter, "latency_ms": 30})
-    run = matrix.judge_random_target(target, f"R{len(limiter)}90", served, tmp_path, 1)
+    run = judge_random_target(target, f"R{len(limiter)}90", served, tmp_path, 1)
     told = [one for one in run.results if one.requirement in ("RATE-1", "RATE-3")]
     assert len(told) == 2 * len(run.operations)
     assert {one.outcome for one in told} == {Outcome.PASSED}

@@ -112,3 +112,31 @@ def test_what_is_no_http_url_is_refused(url: str) -> None:
     """A test API that cannot be called is an error of its caller, said with the URL."""
     with pytest.raises(ValueError, match="HTTP URL"):
         asyncio.run(HttpClient().request("GET", url, (), None, 5))
+
+
+def test_connections_are_used_in_turn() -> None:
+    """Behind one address may be several processes: what comes again soon should not always reach the same one."""
+    opened = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal opened
+        opened += 1
+        name = b"%02d" % opened
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                await asyncio.sleep(0.05 if opened == 1 else 0)
+                writer.write(OK.replace(b"{}", name))
+        writer.close()
+
+    async def main() -> list[bytes]:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        pool = HttpPool(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", 100)
+        await asyncio.gather(*(pool.request("GET", "/", (), None, 5) for _ in range(3)))
+        bodies = [(await pool.request("GET", "/", (), None, 5)).body for _ in range(6)]
+        await pool.aclose()
+        server.close()
+        return bodies
+
+    bodies = asyncio.run(main())
+    assert len(set(bodies[:3])) == 3
+    assert bodies[3:] == bodies[:3]
