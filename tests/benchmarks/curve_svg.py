@@ -11,7 +11,7 @@ from tests.benchmarks.curve_points import Curve, Panel
 
 WIDTH, HEIGHT = 460, 300
 """Of a panel, in pixels; its margins are within."""
-LEFT, RIGHT, TOP, BOTTOM = 52, 14, 34, 46
+LEFT, RIGHT, TOP, BOTTOM = 52, 26, 34, 46
 LEGEND: Final = 64
 """The height above the panels."""
 COLUMNS: Final = 2

@@ -35,8 +35,8 @@ from tests.benchmarks.curve_svg import svg
 from tests.benchmarks.peer_runs import ERROR, Place, recorded
 from tests.benchmarks.peers import specmatic_jar
 
-EVERY: Final = 40
-"""So many faults to the next one: eight, which take less than a quarter of an hour on two cores."""
+EVERY: Final = 60
+"""So many faults to the next one: five, which take less than a quarter of an hour on two cores."""
 VARIANTS: Final = 2
 """So many fault-free variants are judged too."""
 MS: Final = 50
