@@ -141,13 +141,18 @@ def ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
 
 
 @contextmanager
-def service(latency_ms: int = 0, fault: str = "", variant: str = "") -> Iterator[EmbeddedReference]:
-    """The reference as a process of its own; with `latency_ms` each answer takes so much longer."""
-    if not latency_ms:
+def service(
+    latency_ms: int = 0, fault: str = "", variant: str = "", log: Path | None = None
+) -> Iterator[EmbeddedReference]:
+    """The reference as a process of its own; with `latency_ms` each answer takes so much longer.
+
+    The file `log` gets a line for each answer (`slow_service`).
+    """
+    if not latency_ms and log is None:
         with embedded.reference(fault=fault, variant=variant) as running:
             yield running
         return
-    command = [sys.executable, "-m", "tests.benchmarks.slow_service", str(latency_ms)]
+    command = [sys.executable, "-m", "tests.benchmarks.slow_service", str(latency_ms), *([str(log)] if log else [])]
     process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

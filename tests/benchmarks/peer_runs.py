@@ -47,6 +47,8 @@ class Told:
     exchanges: int
     failures: frozenset[str]
     problem: str = ""
+    began: float = 0.0
+    """When its process was started, in seconds since the epoch."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +85,22 @@ def recorded(service: EmbeddedReference) -> dict[str, Any]:
 
 
 class Schemathesis:
-    """`schemathesis run`, with the options that its benchmarking guide asks for."""
+    """`schemathesis run`, with the options that its benchmarking guide asks for.
+
+    `reports`: `json`, and `ndjson` for the events too, in `events.ndjson`.
+    """
 
     name = "schemathesis"
 
+    def __init__(self, workers: str = "auto", reports: str = "json") -> None:
+        self._workers = workers
+        self._reports = reports
+
     def command(self, base_url: str) -> list[str]:
-        options = "--continue-on-failure --no-shrink --suppress-health-check all --workers auto --no-color"
-        quiet = f"--generation-allow-x00 false --generation-database none --seed {SEED} --report json"
+        options = f"--continue-on-failure --no-shrink --suppress-health-check all --workers {self._workers} --no-color"
+        quiet = f"--generation-allow-x00 false --generation-database none --seed {SEED} --report {self._reports}"
         program = str(Path(sys.executable).with_name("schemathesis"))
-        report = ["--report-json-path", "report.json"]
+        report = ["--report-json-path", "report.json", "--report-ndjson-path", "events.ndjson"]
         return [program, "run", "openapi.yaml", "--url", base_url, *options.split(), *quiet.split(), *report]
 
     def run(self, place: Place) -> Told:
@@ -103,14 +112,15 @@ class Schemathesis:
             "SCHEMATHESIS_HOOKS": "tests.benchmarks.peer_hooks",
             "PYTHONPATH": str(ROOT),
         }
+        began = time.time()
         seconds, code, out = _run(self.command(place.base_url), environment, place.folder)
         file = place.folder / "report.json"
         if not file.is_file():
-            return Told(seconds, code, 0, frozenset(), out[-500:] or "no report")
+            return Told(seconds, code, 0, frozenset(), out[-500:] or "no report", began)
         report = json.loads(file.read_text(encoding="utf-8"))
         kinds = {f"{where}: {one['type']}" for one in report["failures"] for where in one["operations"]}
         errors = {f"{ERROR}: {one.get('title', '')}" for one in report["errors"]}
-        return Told(seconds, code, report["test_cases"]["generated"], frozenset(kinds | errors))
+        return Told(seconds, code, report["test_cases"]["generated"], frozenset(kinds | errors), began=began)
 
 
 class Specmatic:
@@ -131,13 +141,14 @@ class Specmatic:
     def run(self, place: Place) -> Told:
         place.prepared()
         environment = {"ApiKey": place.key.removeprefix("Bearer "), "DPoP": proof(place.base_url)}
+        began = time.time()
         seconds, code, out = _run(self.command(place.base_url), environment, place.folder)
         files = sorted((place.folder / "junit").glob("*.xml"))
         if not files:
-            return Told(seconds, code, 0, frozenset(), out[-500:] or "no report")
+            return Told(seconds, code, 0, frozenset(), out[-500:] or "no report", began)
         cases = [case for file in files for case in ElementTree.parse(file).getroot().iter("testcase")]
         bad = {case.get("name", "") for case in cases if case.find("failure") is not None}
-        return Told(seconds, code, len(cases), frozenset(bad))
+        return Told(seconds, code, len(cases), frozenset(bad), began=began)
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> tuple[float, int, str]:

@@ -210,7 +210,7 @@ def _peers(folder: Path, details: dict[str, Any]) -> tuple[list[Peer], list[Figu
         "processors": os.cpu_count(),
     }
     try:
-        jar = _specmatic(folder / "specmatic")
+        jar = specmatic_jar(folder / "specmatic")
         details["versions"]["specmatic"] = WHEEL.partition("==")[2]
         details["versions"]["java"] = _printed("java", "-version").splitlines()[0]
     except (OSError, subprocess.SubprocessError, LookupError) as error:
@@ -218,12 +218,16 @@ def _peers(folder: Path, details: dict[str, Any]) -> tuple[list[Peer], list[Figu
     return [Schemathesis(), Specmatic(jar)], []
 
 
-def _specmatic(folder: Path) -> Path:
+def specmatic_jar(folder: Path) -> Path:
     """The program that the wheel carries, in an environment of its own: it starts that very file with Java.
 
     Its Python part, which the command line has no use for, would need web frameworks; they are left out.
+    `SPECMATIC_JAR` names a file that is there already. Raises OSError, SubprocessError or LookupError where there is
+    none.
     """
     _printed("java", "-version")
+    if ready := os.environ.get("SPECMATIC_JAR"):
+        return Path(ready)
     _printed(sys.executable, "-m", "venv", str(folder))
     _printed(str(folder / "bin" / "pip"), "install", "--quiet", "--no-deps", os.environ.get("SPECMATIC_WHEEL", WHEEL))
     jars = sorted(folder.glob("lib/python*/site-packages/specmatic/core/specmatic.jar"))
