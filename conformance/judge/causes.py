@@ -128,9 +128,10 @@ def _rank(cause: Cause) -> tuple[object, ...]:
     return (cause.waived_by is not None, cause.outcome is Outcome.WARNED, -cause.blocked, -cause.results, cause.id)
 
 
-def _is_collateral(result: Result) -> tuple[bool, bool]:
-    """Sorts failures of the cause's own requirement first."""
-    return result.requirement != violated_requirement(result.cause), result.outcome not in BAD_OUTCOMES
+def _is_collateral(result: Result) -> tuple[bool, bool, bool]:
+    """Sorts first what names the cause: failures of its own requirement, and of those what no chance has found."""
+    is_foreign = result.requirement != violated_requirement(result.cause)
+    return is_foreign, result.outcome not in BAD_OUTCOMES, result.check.startswith(_CHANCE)
 
 
 def violated_requirement(cause: str) -> str:

@@ -75,6 +75,13 @@ def test_a_failure_that_the_effect_of_a_refused_call_explains_has_the_cause_of_t
     assert (cause.requirement, cause.results) == ("SCO-4", 2)
 
 
+def test_a_cause_is_named_by_what_no_chance_has_found() -> None:
+    """A random walk's message tells its steps, which differ from run to run; another check's does not."""
+    walk = replace(result("a", Outcome.FAILED, message="the walk 7"), check="check_walks::w")
+    (cause,) = causes_of(with_causes([walk, result("b", Outcome.FAILED, message="another id")]), [])
+    assert cause.title.endswith("Instead: another id.")
+
+
 def test_a_warning_is_no_failure() -> None:
     """They have separate causes, though one check reports both; and nothing that passed has a cause."""
     failed, warned, passed = with_causes(
