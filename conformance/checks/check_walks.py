@@ -133,7 +133,7 @@ async def _judge(case: Case, question: str) -> None:
         raise Inconclusive("a walk violated a law once, and not when it was repeated", *violation.answers)
     message = f"{violation.message}; the shortest walk: {text}"
     failure = case.violation(message, *violation.answers, expected=violation.expected, observed=violation.observed)
-    failure.identity = violation.identity
+    failure.identity, failure.explanation = violation.identity, violation.explanation
     raise failure
 
 

@@ -121,7 +121,8 @@ class Result:
     level: Level = Level.REQUIRED
     """The level it was judged at, which a profile fact may raise above the requirement's own."""
     cause: str = ""
-    """Its explanation. A check states what it depends on (`control:getApiKeyIdentity`); the judge completes it.
+    """Its explanation. A check states what it depends on (`control:getApiKeyIdentity`) or what led to its failure
+    (`effect:SCO-4:checkoutPublicCart`); the judge completes it.
 
     All failures and open results of one defect have the same cause: `AUTH-1 check_authentication::...`.
     """

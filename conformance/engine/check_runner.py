@@ -170,7 +170,8 @@ def _incomplete_result(
 def _violation_result(blank: Result, signal: Violation) -> Result:
     level = signal.level or blank.level
     binding = level in (Level.REQUIRED, Level.DECLARED)
-    result = _signal_result(replace(blank, level=level), Outcome.FAILED if binding else Outcome.WARNED, signal)
+    outcome = Outcome.FAILED if binding else Outcome.WARNED
+    result = _signal_result(replace(blank, level=level), outcome, signal, cause=signal.explanation)
     deviation = (signal.identity,) if signal.identity else (result.expected, _VOLATILE_TEXT.sub("#", result.observed))
     identity = "|".join((result.check, result.operation, result.case, *deviation))
     return replace(result, signature=hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:12])

@@ -20,6 +20,7 @@ _EXPLAINED = (*BAD_OUTCOMES, Outcome.WARNED)
 _STATUS = re.compile(r"(?:status:)?([1-5]\d\d)")
 _CHANCE = ("check_generated::", "check_walks::", "check_concurrency::")
 """Checks whose requests, or the order of them, are random: two runs with different seeds may differ in them."""
+_EFFECT = "effect:"
 _INVARIANT = "invariant::"
 _NO_ANSWER = "no answer"
 _ANOTHER_VALUE = "another value"
@@ -41,14 +42,28 @@ def deviation(result: Result) -> str:
 
 def with_causes(results: Iterable[Result]) -> tuple[Result, ...]:
     """Each failure and warning with its cause, and each open result that rests on a failure with that one's."""
-    with_own_cause = tuple(map(_with_own_cause, results))
-    causes = _causes_of_failures(with_own_cause)
-    signatures = _signatures(with_own_cause)
-    return tuple(_with_signature(_with_dependence(result, causes), signatures) for result in with_own_cause)
+    explained = _with_effects(tuple(results))
+    causes = _causes_of_failures(explained)
+    signatures = _signatures(explained)
+    return tuple(_with_signature(_with_dependence(result, causes), signatures) for result in explained)
+
+
+def _with_effects(results: Sequence[Result]) -> tuple[Result, ...]:
+    """Each failure that its check explains by the effect of a refused call has the cause of that one's failure, if any.
+
+    The results of the effect's requirement show the defect on that operation in every run; a random walk, by chance.
+    """
+    judged = tuple(map(_with_own_cause, results))
+    effects: dict[str, str] = {}
+    for result in judged:
+        if result.outcome is Outcome.FAILED:
+            effects.setdefault(f"{_EFFECT}{result.requirement}:{result.operation}", result.cause)
+    pairs = zip(results, judged, strict=True)
+    return tuple(replace(result, cause=effects.get(before.cause, result.cause)) for before, result in pairs)
 
 
 def _with_own_cause(result: Result) -> Result:
-    if result.cause or result.outcome not in _EXPLAINED:
+    if (result.cause and not result.cause.startswith(_EFFECT)) or result.outcome not in _EXPLAINED:
         return result
     defect = result.check if result.outcome is Outcome.BROKEN else deviation(result)
     suffix = ", a warning" if result.outcome is Outcome.WARNED else ""
@@ -113,8 +128,18 @@ def _rank(cause: Cause) -> tuple[object, ...]:
     return (cause.waived_by is not None, cause.outcome is Outcome.WARNED, -cause.blocked, -cause.results, cause.id)
 
 
+def _is_collateral(result: Result) -> tuple[bool, bool, bool]:
+    """Sorts first what names the cause: failures of its own requirement, and of those what no chance has found."""
+    is_foreign = result.requirement != violated_requirement(result.cause)
+    return is_foreign, result.outcome not in BAD_OUTCOMES, result.check.startswith(_CHANCE)
+
+
+def violated_requirement(cause: str) -> str:
+    return cause.partition(" ")[0]
+
+
 def _cause(members: Sequence[Result], statement: str, blocked: int) -> Cause:
-    first = next((result for result in members if result.outcome in BAD_OUTCOMES), members[0])
+    first = min(members, key=_is_collateral)
     observed = deviation(first) if _STATUS.fullmatch(first.observed) else first.general_message or deviation(first)
     return Cause(
         id=first.cause,

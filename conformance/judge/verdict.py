@@ -9,6 +9,7 @@ from typing import Final
 
 from conformance.core.model import OperationInfo, Requirement, RequirementRow, Result, Tier, Waiver
 from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, WAIVED, WORST_FIRST, Level, Outcome, Verdict
+from conformance.judge.causes import violated_requirement
 from conformance.judge.scope import by_tier, open_results, scope_of
 
 
@@ -61,7 +62,9 @@ OPERATION_REQUIREMENT: Final = "STA-2"
 def waiver_accepts(waiver: Waiver, result: Result, unproven: Collection[str] = ()) -> bool:
     """Whether an unexpired waiver accepts this failure or gap. `unproven`: operations without a proven control."""
     if result.outcome is Outcome.FAILED:
-        return names_result(waiver, result) and waiver.signature in ("", result.signature, result.cause_signature)
+        if waiver.signature and waiver.signature == result.cause_signature:  # also where the cause explains another one
+            return names_result(waiver, replace(result, requirement=violated_requirement(result.cause)))
+        return names_result(waiver, result) and waiver.signature in ("", result.signature)
     if waiver.signature or not _is_gap(result):
         return False
     of_the_operation = _names_operation(waiver, result.operation) and result.operation in unproven

@@ -22,7 +22,7 @@ def make_situations(desk: Desk) -> dict[str, Path]:
     return {name: make(desk) for name, make in SITUATIONS.items()}
 
 
-def _run(desk: Desk, name: str, *given: str, prefix: str = "", profile: Path = REFERENCE) -> Path:
+def make_run(desk: Desk, name: str, *given: str, prefix: str = "", profile: Path = REFERENCE) -> Path:
     folder = desk.place / REPORTS / name
     target = [str(profile) if word == str(REFERENCE) else word for word in desk.target(prefix)]
     done = desk.conformance("run", "-q", *target, "--report-dir", folder, *given)
@@ -39,7 +39,7 @@ def _profile(desk: Desk, name: str, text: str) -> Path:
 
 
 def _conformant(desk: Desk) -> Path:
-    return _run(desk, "conformant")
+    return make_run(desk, "conformant")
 
 
 def _incomplete(desk: Desk) -> Path:
@@ -47,15 +47,15 @@ def _incomplete(desk: Desk) -> Path:
     for table in MISSING:
         text, count = re.subn(rf"^\[{re.escape(table)}\]\n.*?(?=^\[)", "", text, flags=re.MULTILINE | re.DOTALL)
         assert count == 1, table
-    return _run(desk, "incomplete", profile=_profile(desk, "thin", text))
+    return make_run(desk, "incomplete", profile=_profile(desk, "thin", text))
 
 
 def _one_fault(desk: Desk) -> Path:
-    return _run(desk, "one-fault", prefix=ONE_FAULT)
+    return make_run(desk, "one-fault", prefix=ONE_FAULT)
 
 
 def _ten_faults(desk: Desk) -> Path:
-    return _run(desk, "ten-faults", prefix="+".join(TEN_FAULTS))
+    return make_run(desk, "ten-faults", prefix="+".join(TEN_FAULTS))
 
 
 def _waived(desk: Desk) -> Path:
@@ -66,11 +66,11 @@ def _waived(desk: Desk) -> Path:
     for name, value in blanks.items():
         waivers = waivers.replace(f'{name} = ""', f'{name} = "{value}"')
     text = REFERENCE.read_text(encoding="utf-8")
-    return _run(desk, "waived", prefix=ONE_FAULT, profile=_profile(desk, "waiving", f"{text}\n{waivers}\n"))
+    return make_run(desk, "waived", prefix=ONE_FAULT, profile=_profile(desk, "waiving", f"{text}\n{waivers}\n"))
 
 
 def _interrupted(desk: Desk) -> Path:
-    return _run(desk, "interrupted", "--deadline", str(DEADLINE_S))
+    return make_run(desk, "interrupted", "--deadline", str(DEADLINE_S))
 
 
 def _compare(desk: Desk) -> Path:

@@ -21,9 +21,12 @@ class Violation(Signal):
     """The requirement is violated. `level` overrides its own, where a profile fact binds more or less.
 
     `identity`, where it is set, stands for `expected` and `observed` in the signature: they may differ from run to run.
+    `explanation` names another violation that leads to this one, `effect:SCO-4:OPERATION`: they have one cause if that
+    requirement fails on that operation.
     """
 
     identity = ""
+    explanation = ""
 
     def __init__(
         self, message: str, *answers: Answer, expected: str = "", observed: str = "", level: Level | None = None

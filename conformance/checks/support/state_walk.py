@@ -84,6 +84,16 @@ REFUSALS: Final[Mapping[str, Refuse]] = {
 }
 
 
+def _effect_of(operation: Operation, defect: str) -> str:
+    """Names the effect of a refused call by the requirement that forbids it, as a cause: `effect:SCO-4:OPERATION`."""
+    if defect == "with another id":
+        return ""
+    is_unauthorized = (defect, operation.auth) == ("without a credential", "api_key") or (
+        defect == "without the scope" and operation.scope
+    )
+    return f"effect:{'SCO-4' if is_unauthorized else 'BODY-8'}:{operation.id}"
+
+
 class WalkViolation(Violation):
     """A violation found by a walk: `question` is STATE or REPLAY, `operation` the one with the wrong answer."""
 
@@ -109,6 +119,8 @@ class Walker:
     """The calls answered 200, in order."""
     has_side_calls: bool = False
     """Whether a refused call, a replay or a read came in between."""
+    refused: list[tuple[int, str, str]] = field(default_factory=list)
+    """The refused calls: the number of successful calls before each, its operation, and its defect."""
     _members: Members = field(default_factory=dict)
     _fixture: str = ""
 
@@ -150,13 +162,14 @@ class Walker:
             raise violation.about(REPLAY, name) from None
 
     async def refuse(self, name: str, defect: str) -> None:
-        request = await self._request(name, self._members)
-        if request is None:
+        answer = await self._refuse(name, defect, self._members)
+        if answer is None:
             return
-        defective = REFUSALS[defect](self.case, request).with_fresh_key()
-        answer = await self.case.send(defective, f"walk: {name} {defect}")
         self.log.append(f"{name} {defect} {answer.status}")
         self.has_side_calls = True
+        if answer.ok:
+            raise Inconclusive("a call that must be refused was answered 200", answer)
+        self.refused.append((len(self.calls), name, defect))
 
     async def read(self, name: str) -> None:
         answer = await self._call(name, self._members)
@@ -185,18 +198,34 @@ class Walker:
         twin = await self._twin(name)
         if twin is not None and twin.ok != answer.ok:
             message = f"{name} is answered differently on a resource that received only the successful calls"
-            raise WalkViolation(message, twin, answer, expected=twin.summary, observed=answer.summary).about(
-                STATE, name
-            )
+            violation = WalkViolation(message, twin, answer, expected=twin.summary, observed=answer.summary)
+            violation.explanation = await self._explanation(name, answer)
+            raise violation.about(STATE, name)
 
-    async def _twin(self, name: str) -> Answer | None:
-        """The answer on another resource that received only the successful calls; None if a call fails there."""
+    async def _twin(self, name: str, refused: tuple[int, str, str] | None = None) -> Answer | None:
+        """The answer on another resource that received only the successful calls; None if a call fails there.
+
+        `refused`: a refused call that this resource received as well.
+        """
         members = await self._resource()
-        for operation_id, _ in self.calls:
+        for number, (operation_id, _) in enumerate(self.calls):
+            if refused is not None and refused[0] == number:
+                await self._refuse(*refused[1:], members)
             answer = await self._call(operation_id, members)
             if answer is None or not answer.ok:
                 return None
+        if refused is not None and refused[0] == len(self.calls):
+            await self._refuse(*refused[1:], members)
         return await self._call(name, members)
+
+    async def _explanation(self, name: str, answer: Answer) -> str:
+        """The effect of the first refused call that alone leads to this answer; empty if none does."""
+        for refused in self.refused:
+            effect = _effect_of(self.case.contract.operations[refused[1]], refused[2])
+            twin = await self._twin(name, refused) if effect else None
+            if twin is not None and twin.ok == answer.ok:
+                return effect
+        return ""
 
     async def _resource(self) -> Members:
         runtime = self.case.runtime
@@ -212,6 +241,13 @@ class Walker:
         except MissingFact:
             return None
         return fix_proof_id(request)
+
+    async def _refuse(self, name: str, defect: str, members: Members) -> Answer | None:
+        request = await self._request(name, members)
+        if request is None:
+            return None
+        defective = REFUSALS[defect](self.case, request).with_fresh_key()
+        return await self.case.send(defective, f"walk: {name} {defect}")
 
     async def _call(self, name: str, members: Members) -> Answer | None:
         request = await self._request(name, members)

@@ -23,14 +23,16 @@ from conformance.core.outcomes import Outcome
 from conformance.reports import ctrf, har, junit, sarif
 from tests.support.paths import PROFILES
 from tests.support.runs import result, run_of
+from tests.support.strict_readers import (
+    JUNIT_SCHEMAS,
+    errors_of_run,
+    judge_all,
+    junit_errors,
+    make_five_runs,
+    npm_errors,
+    sarif_errors,
+)
 from tests.support.values import replace
-
-_SCRIPTS = {
-    "ctrf": "require('ctrf').validateStrict(JSON.parse(require('fs').readFileSync(process.argv[1])))",
-    "har": "require('har-validator').har(JSON.parse(require('fs').readFileSync(process.argv[1]))).catch("
-    "error => { console.error(JSON.stringify(error.errors)); process.exit(1) })",
-}
-_JUNIT_SCHEMAS = ("junit-10.xsd", "windyroad.xsd")
 
 
 @pytest.fixture(scope="module")
@@ -58,35 +60,43 @@ def run(request: pytest.FixtureRequest, small: Run, hostile: Run) -> Run:
     return {**dict(_runs(small)), "hostile": hostile}[request.param]
 
 
-@pytest.mark.parametrize("schema", _JUNIT_SCHEMAS)
-def test_junit_is_valid(validators: Path, run: Run, schema: str) -> None:
+@pytest.mark.parametrize("schema", JUNIT_SCHEMAS)
+def test_junit_is_valid(validators: Path, run: Run, schema: str, tmp_path: Path) -> None:
     """For the schema of Jenkins' xUnit plugin, and for that of Apache Ant's reports."""
-    etree = pytest.importorskip("lxml.etree")
-    rules = etree.XMLSchema(etree.parse(str(validators / schema)))
-    rules.validate(etree.fromstring(junit.render(run).encode()))
-    assert [error.message for error in rules.error_log] == []
+    pytest.importorskip("lxml.etree")
+    assert junit_errors(validators, junit.write_file(run, tmp_path), schema) == []
 
 
 def test_sarif_multitool_finds_no_error(validators: Path, run: Run, tmp_path: Path) -> None:
     """With the rules of SARIF and those of GitHub; a warning is no error."""
-    file, found = sarif.write_file(run, tmp_path), tmp_path / "found.sarif"
-    tool = validators / "node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool"
-    command = [str(tool), "validate", str(file), "--rule-kind", "Sarif;Gh", "--output", str(found)]
-    environment = {**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"}  # it needs no ICU then
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    results = json.loads(found.read_text(encoding="utf-8-sig"))["runs"][0].get("results", [])
-    errors = [(one["ruleId"], one["message"]) for one in results if one.get("level") == "error"]
-    assert errors == [], done.stdout
+    assert sarif_errors(validators, sarif.write_file(run, tmp_path), tmp_path) == []
 
 
-@pytest.mark.parametrize(("reader", "write"), [("ctrf", ctrf.write_file), ("har", har.write_file)])
+@pytest.mark.parametrize(("reader", "write"), [("ctrf", ctrf.write_file), ("har-validator", har.write_file)])
 def test_a_reader_of_npm_accepts_the_file(
     validators: Path, run: Run, tmp_path: Path, reader: str, write: Callable[[Run, Path], Path]
 ) -> None:
     """The validators of the formats' own packages."""
-    command = ["node", "-e", _SCRIPTS[reader], str(write(run, tmp_path))]
-    done = subprocess.run(command, cwd=validators, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    assert npm_errors(validators, write(run, tmp_path), reader) == []
+
+
+@pytest.mark.slow
+def test_real_runs_have_no_error(validators: Path, tmp_path: Path) -> None:
+    """Five: conformant, incomplete, one fault, ten faults, interrupted; all their files, and all readers."""
+    pytest.importorskip("lxml.etree")
+    lines: list[str] = []
+    assert judge_all(validators, make_five_runs(tmp_path), tmp_path, lines.append) == 0, "\n".join(lines)
+    assert len(lines) == 5 * 5 + 1
+
+
+def test_a_wrong_file_has_errors(validators: Path, tmp_path: Path) -> None:
+    """The readers' answers are read: each finds one in a file that is no report."""
+    pytest.importorskip("lxml.etree")
+    (tmp_path / "junit.xml").write_text("<testsuite><testcase/><nonsense/></testsuite>")
+    for name in ("report.sarif", "ctrf-report.json", "exchanges.har"):
+        (tmp_path / name).write_text('{"version": "2.1.0", "runs": [{"tool": {}}], "log": {}}')
+    found = dict(errors_of_run(validators, tmp_path, tmp_path))
+    assert [reader for reader, errors in found.items() if not errors] == []
 
 
 @pytest.fixture(params=["contract", "reference", "guides/heron", "guides/kestrel"])

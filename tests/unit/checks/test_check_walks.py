@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -103,6 +104,17 @@ def test_a_refused_call_that_leaves_a_trace_is_found(walked: Any, answer: Any, t
     result = walked(Shop(answer, "trace"), STATE, QUOTE, transitions=transitions)
     assert result.outcome is Outcome.FAILED
     assert "without a credential 401" in result.message
+    assert result.cause in {"effect:SCO-4:quotePublicCart", "effect:SCO-4:revokePublicCart"}
+
+
+def test_a_walk_ends_where_a_call_that_must_be_refused_succeeds(walked: Any, answer: Any) -> None:
+    """It changed the state as any successful call: whether it may is the question of another requirement."""
+    shop = Shop(answer)
+
+    def lenient(arrived: Any) -> bytes:
+        return bytes(shop(replace(arrived, body=arrived.body or b"{}")))
+
+    assert walked(lenient, STATE, QUOTE, transitions=()).outcome is Outcome.PASSED
 
 
 def test_a_walk_that_goes_wrong_twice_is_found_however_slow_the_machine_is(

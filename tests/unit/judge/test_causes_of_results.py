@@ -10,7 +10,7 @@ import pytest
 import conformance
 from conformance.core.outcomes import Outcome, Verdict
 from conformance.judge.assemble import assemble
-from conformance.judge.causes import deviation, with_causes
+from conformance.judge.causes import causes_of, deviation, with_causes
 from tests.support.journals import END, exchange, journal, result
 from tests.support.values import replace
 
@@ -61,6 +61,25 @@ def test_what_rests_on_a_failure_has_its_cause() -> None:
     ]
     causes = [one.cause for one in with_causes([*dependents, head, control])]
     assert causes[:4] == ["AUTH-1 answered 200", "STA-2 answered 201", "control:other", ""]
+
+
+def test_a_failure_that_the_effect_of_a_refused_call_explains_has_the_cause_of_that_effect() -> None:
+    """Where that effect failed on that operation; else the failure has its own, as any other failure."""
+    walk = result("w", Outcome.FAILED, requirement="CONF-1", observed="409", cause="effect:SCO-4:getApiKeyIdentity")
+    effect = result("a", Outcome.FAILED, requirement="SCO-4")
+    other = replace(effect, operation="getInstallationCredentialReadiness")
+    assert [one.cause for one in with_causes([walk, effect])] == ["SCO-4 another value"] * 2
+    for rest in ([], [other], [replace(effect, outcome=Outcome.PASSED)]):
+        assert with_causes([walk, *rest])[0].cause == "CONF-1 answered 409"
+    (cause,) = causes_of(with_causes([walk, effect]), [])
+    assert (cause.requirement, cause.results) == ("SCO-4", 2)
+
+
+def test_a_cause_is_named_by_what_no_chance_has_found() -> None:
+    """A random walk's message tells its steps, which differ from run to run; another check's does not."""
+    walk = replace(result("a", Outcome.FAILED, message="the walk 7"), check="check_walks::w")
+    (cause,) = causes_of(with_causes([walk, result("b", Outcome.FAILED, message="another id")]), [])
+    assert cause.title.endswith("Instead: another id.")
 
 
 def test_a_warning_is_no_failure() -> None:

@@ -211,6 +211,15 @@ def test_a_waiver_excuses_one_failure_of_several() -> None:
     assert waiver_accepts(WAIVER, FAILED) and not waiver_accepts(WAIVER, other)
 
 
+def test_a_waiver_of_a_cause_excuses_all_that_the_cause_explains() -> None:
+    """Also a failure of another requirement, but no failure of that other requirement with a cause of its own."""
+    waiver = replace(WAIVER, signature="c1")
+    of_cause = replace(FAILED, cause=f"{WAIVER.requirement} answered 200", cause_signature="c1")
+    collateral = replace(of_cause, requirement="CONF-1")
+    assert waiver_accepts(waiver, of_cause) and waiver_accepts(waiver, collateral)
+    assert not waiver_accepts(waiver, replace(collateral, cause="CONF-1 refused", cause_signature="c2"))
+
+
 @given(results, st.lists(st.sampled_from(["", "s0", "s1", "s2", "s3"]), max_size=3))
 @many
 def test_waivers_never_worsen_and_never_hide_the_broken(drawn: list[Result], signatures: list[str]) -> None:

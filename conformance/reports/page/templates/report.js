@@ -32,6 +32,10 @@
   };
   table.tBodies[0].append(...data.others.map(addRow));
 
+  // On a phone the first cause comes sooner: the first screen names the causes that matter most.
+  const all = document.querySelector(".all");
+  if (all && matchMedia("(max-width: 48rem)").matches) all.open = false;
+
   const rows = [...table.tBodies[0].rows].map((row) => {
     const id = row.id.slice(2);
     return { row, id, result: data.results[id], text: "" };
