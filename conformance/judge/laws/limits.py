@@ -20,7 +20,7 @@ def a_limit_ends(traffic: Traffic) -> Judgements:
         return
     calls = {call.id: call for call in traffic.calls}
     last_end, last_call = 0.0, None
-    for at, end, _, _, _, name in traffic.moments:
+    for at, end, name in traffic.moments():
         call = calls.get(name)
         if call is not None and last_call is not None and at - last_end >= recovery_s + _MARGIN_S:
             yield from _judge(last_call, call, at - last_end)
