@@ -20,6 +20,7 @@ __all__ = [
     "outcomes",
     "package",
     "paths",
+    "query",
     "run_options",
     "strict_json",
     "traffic",

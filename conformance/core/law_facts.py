@@ -123,6 +123,7 @@ class BodyRule:
 
     media_types: tuple[str, ...] = ()
     absent_media_type_is_refused: bool = False
+    absent_media_type_is_accepted: bool = False
     max_bytes: int | None = None
     max_depth: int | None = None
 

@@ -57,12 +57,12 @@ def count_parts(raw: bytes) -> int:
 
 
 def _check_size(raw: bytes) -> None:
-    if count_parts(raw) > MAX_PARTS and count_parts(_STRING.sub(b"", raw)) > MAX_PARTS:
+    if len(raw) > MAX_PARTS and count_parts(raw) > MAX_PARTS and count_parts(_STRING.sub(b"", raw)) > MAX_PARTS:
         raise SizeLimitError(f"has more than {MAX_PARTS:,} values")
 
 
 def _check_depth(raw: bytes) -> None:
-    if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
+    if len(raw) <= MAX_DEPTH or raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
         return
     depth = 0
     for match in _STRUCTURE.finditer(raw):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from sys import intern
 from typing import Any, BinaryIO, Final, NamedTuple, TypeVar, overload
+from weakref import finalize
 
 from msgspec.structs import replace
 
@@ -46,6 +47,7 @@ class Exchanges(Sequence[Exchange]):
         self._offsets = array("Q")
         self._lengths = array("Q")
         self._shared_values: dict[Any, Any] = {}
+        self._open_file: tuple[int, BinaryIO] | None = None
 
     def add(self, exchange: Exchange, place: Place | None) -> Exchange:
         """Adds an exchange of the journal; returns it for the judge, without messages that are not kept in memory."""
@@ -106,8 +108,7 @@ class Exchanges(Sequence[Exchange]):
         number = range(len(self))[index]
         if number in self._in_memory:
             return self._in_memory[number]
-        with self._open(self._path_indices[number]) as file:
-            return self._read(file, number)
+        return self._read(self._kept_open(self._path_indices[number]), number)
 
     def __iter__(self) -> Iterator[Exchange]:
         file, path_index = None, -1
@@ -141,6 +142,16 @@ class Exchanges(Sequence[Exchange]):
             self._shared_values.clear()
         shared: T = self._shared_values.setdefault(value, value)
         return shared
+
+    def _kept_open(self, path_index: int) -> BinaryIO:
+        """The journal for single reads: it stays open, since the judge makes one for each pair that it compares."""
+        if self._open_file is None or self._open_file[0] != path_index:
+            if self._open_file is not None:
+                self._open_file[1].close()
+            file = self._open(path_index)
+            self._open_file = path_index, file
+            finalize(self, file.close)
+        return self._open_file[1]
 
     def _open(self, path_index: int) -> BinaryIO:
         path = self._paths[path_index]

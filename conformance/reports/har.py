@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import quote
 
 from conformance.core.model import Exchange, Message, Run
+from conformance.core.query import parameters
 from conformance.reports.shaping.grouping import exchange_line
 from conformance.reports.shaping.text import cut, dumps
 
@@ -95,11 +96,8 @@ def _request(exchange: Exchange, limit: int) -> dict[str, Any]:
 
 
 def _query(url: str) -> list[dict[str, str]]:
-    try:
-        found = parse_qsl(urlsplit(url).query, keep_blank_values=True)
-    except ValueError:
-        return []
-    return [{"name": name, "value": text} for name, text in found]
+    query = url.partition("#")[0].partition("?")[2]
+    return [{"name": name, "value": text} for name, text in parameters(query)]
 
 
 def _response(exchange: Exchange, limit: int) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class UnescapedText:
     def __init__(self, text: str) -> None:
         self._rounds: list[str] = []
         """The text before each round."""
-        plain, found = text, int(any(sign in text for sign in ESCAPES))
+        plain, found = text, int("\\" in text or "%" in text or ("&" in text and ";" in text))
         while found and len(self._rounds) < _MAX_ROUNDS:
             previous = plain
             plain, found = _ESCAPE.subn(_unescape, previous)

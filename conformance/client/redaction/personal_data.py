@@ -10,6 +10,7 @@ import hmac
 import json
 import re
 import secrets as random_source
+import string
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
@@ -87,12 +88,23 @@ _SUSPECT_PARTS: Final = (
 )
 """Parts of words, in lower case: a text without them, without these signs, long tokens and numbers, is harmless."""
 _SUSPECT_SIGNS: Final = ("\\u", "@", "%40", "&#", "+", "%2b", "://")
-_WORD: Final = re.compile(r"[a-z_]{3,}")
-_HARMLESS_WORDS: Final[set[str]] = set()
+_HARMLESS_WORDS: Final[set[bytes]] = set()
 _MAX_WORDS: Final = 20_000
 _LONG_TOKEN: Final = re.compile(r"[A-Za-z0-9_~+=-]{24}")
 _DIGITS: Final = re.compile(r"\d(?:[ +-]|%20)?\d[\d +%-]{8}")
 _ACCOUNT: Final = re.compile(r"\d\d[\dA-Z ]{9}")
+_WORD_BYTES: Final = bytes(sign if chr(sign) in string.ascii_lowercase + "_" else ord(" ") for sign in range(256))
+"""Leaves the words of a text in lower case."""
+_TOKEN_BYTES: Final = bytes(
+    ord("x") if chr(sign) in string.ascii_letters + string.digits + "_~+=-" else ord(" ") for sign in range(256)
+)
+_NUMBER_BYTES: Final = bytes(
+    ord("x") if sign > 127 or chr(sign) in string.ascii_uppercase + string.digits + " +%-" else ord("_")
+    for sign in range(256)
+)
+"""Translated by these, a run of the signs of a token or number is a run of `x`, which is found at once."""
+_TOKEN_RUN: Final = b"x" * 24
+_NUMBER_RUN: Final = b"x" * 10
 _SCHEMES: Final = ("bearer", "basic", "dpop", "apikey")
 _PREFIXES: Final = ("sk_", "pk_", "rk_", "whsec_", "gh", "xox", "AKIA", "AIza")
 _SHORTEST: Final = 10
@@ -120,6 +132,7 @@ class Pseudonyms:
         return f"{kind}#{self._run}{hmac.digest(self._key, raw, 'sha256').hex()[:12]}"
 
 
+@lru_cache(maxsize=4096)
 def is_secret_member(name: str) -> bool:
     """Whether the name of a member, parameter or header marks its value as a secret."""
     return bool(SECRET_NAMES.search(name)) and not _HARMLESS_NAMES.search(name)
@@ -128,20 +141,25 @@ def is_secret_member(name: str) -> bool:
 @lru_cache(maxsize=16)
 def is_suspect(text: str) -> bool:
     """Whether a text needs a search: most do not. Cached for bodies, which are searched again when they are written."""
-    lower = text.lower()
+    lower, raw = text.lower(), text.encode("utf-8", "surrogatepass")
+    words = lower.encode("utf-8", "surrogatepass").translate(_WORD_BYTES).split()
     return (
-        any(sign in lower for sign in _SUSPECT_SIGNS)
-        or (not _HARMLESS_WORDS.issuperset(words := set(_WORD.findall(lower))) and any(map(_is_suspect_word, words)))
-        or _LONG_TOKEN.search(text) is not None
-        or _DIGITS.search(text) is not None
-        or _ACCOUNT.search(text) is not None
+        any(map(lower.__contains__, _SUSPECT_SIGNS))
+        or (not _HARMLESS_WORDS.issuperset(words) and any(map(_is_suspect_word, words)))
+        or _TOKEN_RUN in raw.translate(_TOKEN_BYTES)
+        or (_NUMBER_RUN in raw.translate(_NUMBER_BYTES) and _may_be_number(text))
     )
 
 
-def _is_suspect_word(word: str) -> bool:
+def _may_be_number(text: str) -> bool:
+    return _DIGITS.search(text) is not None or _ACCOUNT.search(text) is not None
+
+
+def _is_suspect_word(word: bytes) -> bool:
     if word in _HARMLESS_WORDS:
         return False
-    if any(part in word for part in _SUSPECT_PARTS):
+    text = word.decode()
+    if any(part in text for part in _SUSPECT_PARTS):
         return True
     if len(_HARMLESS_WORDS) < _MAX_WORDS:
         _HARMLESS_WORDS.add(word)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, unquote_plus
 
@@ -24,6 +25,7 @@ from conformance.client.redaction.personal_data import (
 from conformance.client.redaction.secrets import WHOLE_HEADERS, Secrets
 from conformance.client.response import Answer
 from conformance.core.model import Exchange, Finding, Message
+from conformance.core.query import parameters
 from conformance.profile.model import Profile
 
 _KEPT_HEADERS: Final = re.compile(
@@ -43,6 +45,8 @@ _OF_BODY: Final = re.compile(r"^(.*? does not match \w+ at /\S*).*", re.DOTALL)
 _UNUSUAL_SEGMENT: Final = re.compile(r"(?<=[^/]/)(?![\w.:~-]{1,64}(?:/|$))[^/«»]+(?=/|$)", re.ASCII)
 """A segment of a path that does not look like an id: it may be a name, a text or a password."""
 _MAX_LEARNED: Final = 20_000
+_MAX_PAIRS: Final = 4_096
+_LONGEST_PAIR: Final = 100
 
 
 class TrafficRedactor:
@@ -61,6 +65,8 @@ class TrafficRedactor:
         self._parameters = _PARAMETERS | frozenset(_key_parameter(profile))
         self._public = {value for name, value in _public_values(profile)}
         self._learned_count = 0
+        self._harmless_pairs: set[str] = set()
+        """Names with values of queries and forms, as sent."""
 
     def learn(self, answer: Answer) -> None:
         """Adds the credentials, cookies, tokens, codes and tickets of an exchange to the secrets of the run."""
@@ -74,8 +80,8 @@ class TrafficRedactor:
                 found += [("cookie", part.partition("=")[2].strip(' "')) for part in parts]
             elif lower in WHOLE_HEADERS or is_secret_member(name):
                 found.append(("header", value.strip()))
-        if is_suspect(query := answer.url.partition("?")[2]):
-            found += [("parameter", value) for name, value in _query(query) if is_secret_member(name)]
+        query = answer.url.partition("?")[2]
+        found += [("parameter", value) for name, value in parameters(query) if is_secret_member(name)]
         for body in (answer.sent_body, answer.body):
             found += self._members(body, answer.request.operation.auth)
         for kind, value in found:
@@ -126,14 +132,17 @@ class TrafficRedactor:
     def _url(self, url: str, replaced: dict[str, str]) -> str:
         base, mark, query = url.partition("?")
         base = self._patterns(_UNUSUAL_SEGMENT.sub(lambda match: self._pseudonym("segment", unquote(match[0])), base))
-        if not mark:
-            return base
-        pairs = (pair.partition("=") for pair in query.split("&"))
-        return (
-            base
-            + mark
-            + "&".join(f"{name}{sign}{self._parameter(name, value, replaced)}" for name, sign, value in pairs)
-        )
+        return base + mark + "&".join([self._pair(pair, replaced) for pair in query.split("&")])
+
+    def _pair(self, pair: str, replaced: dict[str, str]) -> str:
+        """A name and its value as in a query or form; those that are harmless are remembered, since they repeat."""
+        if pair in self._harmless_pairs:
+            return pair
+        name, sign, value = pair.partition("=")
+        clean = f"{name}{sign}{self._parameter(name, value, replaced)}"
+        if clean == pair and len(pair) <= _LONGEST_PAIR and len(self._harmless_pairs) < _MAX_PAIRS:
+            self._harmless_pairs.add(pair)
+        return clean
 
     def _parameter(self, name: str, value: str, replaced: dict[str, str]) -> str:
         plain = unquote_plus(value)
@@ -165,7 +174,7 @@ class TrafficRedactor:
             return name, original if original == _NOT_RECORDED else self._pseudonym("authorization", secret)
         if value.startswith("«") and lower in WHOLE_HEADERS:
             return name, value
-        if lower not in self._harmless_headers and not _KEPT_HEADERS.fullmatch(name):
+        if lower not in self._harmless_headers and not _is_kept_header(lower):
             return name, self._pseudonym("header", original)
         return name, self._patterns(value)
 
@@ -176,8 +185,7 @@ class TrafficRedactor:
         if self._shape:
             return f"«{len(body)} characters that are no JSON»"
         if _FORM.fullmatch(body):
-            pairs = (pair.partition("=") for pair in body.split("&"))
-            body = "&".join(f"{name}{sign}{self._parameter(name, value, replaced)}" for name, sign, value in pairs)
+            body = "&".join([self._pair(pair, replaced) for pair in body.split("&")])
         body = _MEMBER.sub(lambda match: self._cut_member(match, replaced), body)
         return self._patterns(body)
 
@@ -225,16 +233,14 @@ class TrafficRedactor:
         return replace(exchange, url=url, request=request, response=response)
 
 
+@lru_cache(maxsize=4096)
+def _is_kept_header(name: str) -> bool:
+    return _KEPT_HEADERS.fullmatch(name) is not None
+
+
 _PARAMETERS: Final = frozenset({"q", "locale", "market", "category", "merchant", "sort", "page", "pageSize"})
 """The query parameters of the interface; the value of any other is hidden."""
 _NOT_RECORDED: Final = "«not recorded»"
-
-
-def _query(query: str) -> list[tuple[str, str]]:
-    try:
-        return parse_qsl(query, keep_blank_values=True)
-    except ValueError:
-        return []
 
 
 def _key_header(profile: Profile) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from conformance.core import strict_json as strictjson
 from conformance.core.law_facts import OperationRule
 from conformance.judge.laws import comparison
 from conformance.judge.laws.judgement import Judgements, confirmation, violation
-from conformance.judge.laws.repeats import answers_are_known, answers_differ, retention_s
+from conformance.judge.laws.repeats import answers_are_known, answers_differ, meaningful_difference, retention_s
 from conformance.judge.laws.traffic import Call, Traffic, only_header
 
 _ESCAPED_BYTE: Final = "\\x"
@@ -63,6 +63,44 @@ def _is_no_json(text: str) -> bool:
 
 
 def a_body_is_as_stated(traffic: Traffic) -> Judgements:
+    """BODY-9. Bodies are refused and accepted as the profile states."""
+    yield from a_body_beyond_what_is_stated_is_refused(traffic)
+    yield from a_body_without_media_type_is_accepted(traffic)
+
+
+def a_body_without_media_type_is_accepted(traffic: Traffic) -> Judgements:
+    """BODY-9. A body without Content-Type is not answered 400, where the profile states that it is accepted.
+
+    Sure where the caller was answered 200 to the same body, its key is of the stated format, and its path and query
+    were part of a request that was answered 200: then nothing else about the request breaks the contract.
+    """
+    if not traffic.facts.bodies.absent_media_type_is_accepted:
+        return
+    bare = [call for call, _ in _writes(traffic) if call.body_bytes and call.status in (200, 400) and call.payload]
+    bare = [call for call in bare if traffic.request_header(call, "Content-Type") is None]
+    operations = {call.operation for call in bare}
+    good = [call for call in traffic.calls if call.ok and call.operation in operations]
+    bodies = {(call.operation, call.caller, call.query, traffic.request_text(call)) for call in good if call.payload}
+    paths = {call.path for call in traffic.calls if call.ok}
+    for call in bare:
+        if call.ok:
+            yield confirmation(call)
+            continue
+        is_known = (call.operation, call.caller, call.query, traffic.request_text(call)) in bodies
+        if is_known and call.path in paths and not call.shows_secret and _is_good_key(traffic, call):
+            message = "a body without Content-Type was answered 400, and is stated as accepted"
+            yield violation(message, call, expected="200")
+
+
+def _is_good_key(traffic: Traffic, call: Call) -> bool:
+    """Whether nothing about a call's idempotency key can be the reason for a 400."""
+    rule = traffic.facts.idempotency
+    if not traffic.facts.operations[call.operation].idempotent:
+        return True
+    return rule is not None and bool(rule.accepted) and re.fullmatch(rule.accepted, call.key, re.DOTALL) is not None
+
+
+def a_body_beyond_what_is_stated_is_refused(traffic: Traffic) -> Judgements:
     """BODY-9. A body of another media type, of more bytes or levels than the profile states is not answered 200."""
     rule = traffic.facts.bodies
     for call, _ in _writes(traffic):
@@ -158,27 +196,34 @@ def a_key_of_the_format_is_accepted(traffic: Traffic) -> Judgements:
 
 
 def keys_in_capitals_are_the_same(traffic: Traffic) -> Judgements:
-    """IDEM-13. Keys that differ in case only are one key, where the profile states that."""
+    """IDEM-13. Keys that differ in case only are one key, where the profile states that.
+
+    So the second call brings back the first answer, or with another payload none of its own. Sure where both answers
+    are 200, whole and different, and the bodies are the same or mean different things.
+    """
     rule = traffic.facts.idempotency
     first_uses: dict[tuple[object, ...], Call] = {}
-    for call in traffic.calls if rule and rule.is_case_insensitive else ():
+    for call in traffic.calls if rule and rule.is_case_insensitive and rule.stores_success else ():
         stated = traffic.facts.operations[call.operation]
         is_known = call.key not in ("", "?") and "«" not in call.key and call.caller != "?" and call.payload
         if not (is_known and call.ok and stated.idempotent and stated.auth != "oauth"):
             continue
-        place = (call.operation, call.caller, call.path, call.query, call.payload, call.key.casefold())
+        place = (call.operation, call.caller, call.path, call.query, call.key.casefold())
         first = first_uses.setdefault(place, call)
         if first.key == call.key or call.at < first.end or call.end - first.at >= retention_s(traffic):
             continue
         if not answers_are_known(traffic, first, call):
             continue
+        is_same = first.payload == call.payload
+        if not is_same and meaningful_difference(traffic, first, call) is None:
+            continue
         if (where := answers_differ(traffic, first, call)) is None:
-            yield confirmation(first, call)
+            if is_same:
+                yield confirmation(first, call)
         else:
             message = "an idempotency key in other letters of case was taken for another key"
-            yield violation(
-                message, first, call, expected="the first answer", observed=f"another value at {where or '/'}"
-            )
+            expected = "the first answer" if is_same else "409"
+            yield violation(message, first, call, expected=expected, observed=f"another value at {where or '/'}")
 
 
 def an_exchange_has_a_verifier(traffic: Traffic) -> Judgements:

@@ -43,6 +43,7 @@ def law_facts(profile: Profile, contract: Contract) -> LawFacts:
         bodies=BodyRule(
             profile.bodies.media_types,
             profile.bodies.absent_media_type == "refused",
+            profile.bodies.absent_media_type == "accepted",
             profile.bodies.max_bytes,
             profile.bodies.max_depth,
         ),

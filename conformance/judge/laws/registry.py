@@ -210,6 +210,7 @@ LAWS: Final = (
             lambda f: (
                 f.bodies.media_types
                 or f.bodies.absent_media_type_is_refused
+                or f.bodies.absent_media_type_is_accepted
                 or f.bodies.max_bytes
                 or f.bodies.max_depth
             ),
@@ -270,7 +271,7 @@ LAWS: Final = (
         "RATE-7",
         limits.a_limit_says_when_it_ends,
         lambda _: True,
-        "send requests until one is answered 429",
+        "send requests until one is answered 429, then nothing for the time in its Retry-After, then the same call",
         Level.DECLARED,
         _needs("rate_limit.retry_after", lambda f: f.retry_after is not None),
     ),

@@ -29,24 +29,39 @@ def law_results(exchanges: Sequence[Exchange], facts: LawFacts) -> tuple[Result,
 
 
 def _results(law: Law, traffic: Traffic) -> Iterator[Result]:
-    found: dict[str, list[Judgement]] = defaultdict(list)
+    found: dict[str, _Tally] = defaultdict(_Tally)
     missing = law.needs(traffic.facts)
     for judgement in () if missing else law.judge(traffic):
-        found[judgement.operation].append(judgement)
+        found[judgement.operation].add(judgement)
     for operation, rule in traffic.facts.operations.items():
         if law.applies(rule) or operation in found:
             yield _result(law, operation, found[operation], missing)
 
 
-def _result(law: Law, operation: str, judgements: Sequence[Judgement], missing: str) -> Result:
+class _Tally:
+    """What a law says of one operation. Of what keeps it the last is held: a recording may have a million."""
+
+    def __init__(self) -> None:
+        self.violations: list[Judgement] = []
+        self.confirmed = 0
+        self.last: Judgement | None = None
+
+    def add(self, judgement: Judgement) -> None:
+        if judgement.message:
+            self.violations.append(judgement)
+        else:
+            self.confirmed += 1
+            self.last = judgement
+
+
+def _result(law: Law, operation: str, found: _Tally, missing: str) -> Result:
     name = PREFIX + law.requirement
     if missing:
         message = f"{missing} is needed: state it"
         return Result(name, law.requirement, operation, "", Outcome.UNSTATED, message, level=law.level, fact=missing)
-    violations = [judgement for judgement in judgements if judgement.message]
-    if violations:
-        return _violation(law, name, operation, violations)
-    if not judgements:
+    if found.violations:
+        return _violation(law, name, operation, found.violations)
+    if found.last is None:
         message = f"the traffic does not decide it: {law.send}"
         return Result(name, law.requirement, operation, "", Outcome.UNTESTED, message, level=law.level)
     return Result(
@@ -55,8 +70,8 @@ def _result(law: Law, operation: str, judgements: Sequence[Judgement], missing: 
         operation=operation,
         case="",
         outcome=Outcome.PASSED,
-        message=f"{len(judgements)} times",
-        exchanges=tuple(call.id for call in judgements[-1].calls),
+        message=f"{found.confirmed} times",
+        exchanges=tuple(call.id for call in found.last.calls),
         level=law.level,
     )
 

@@ -82,9 +82,11 @@ def a_page_is_no_longer_than_asked(traffic: Traffic) -> Judgements:
     rule = traffic.facts.search
     stated = rule.query.get("pageSize", "")
     smallest = rule.page_size_min or (int(stated) if _PLAIN_INTEGER.fullmatch(stated) else None)
-    for search in searches(traffic):
-        size, items = search.values.get("pageSize", ""), items_of(traffic, search.call)
-        if smallest is None or items is None or not _PLAIN_INTEGER.fullmatch(size) or int(size) < max(1, smallest):
+    for search in searches(traffic) if smallest is not None else ():
+        size = search.values.get("pageSize", "")
+        if not _PLAIN_INTEGER.fullmatch(size) or int(size) < max(1, smallest or 0):
+            continue
+        if (items := items_of(traffic, search.call)) is None:
             continue
         if len(items) > int(size):
             message = f"a page of pageSize {size} has more items"

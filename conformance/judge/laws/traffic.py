@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from sys import intern
 from typing import Any, Final
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 from conformance.client.redaction.secrets import is_secret_name
 from conformance.core import json_pointer as pointer
 from conformance.core.law_facts import KeyRule, LawFacts, OperationRule
 from conformance.core.model import Exchange, Message
+from conformance.core.query import parameters
 from conformance.judge.laws import comparison
 
 UNKNOWN: Final = "?"
@@ -67,7 +68,7 @@ class Call:
     @property
     def parameters(self) -> list[tuple[str, str]]:
         """The query's parameters, decoded."""
-        return parse_qsl(self.query, keep_blank_values=True)
+        return parameters(self.query)
 
 
 class Traffic:
@@ -76,22 +77,20 @@ class Traffic:
     def __init__(self, exchanges: Sequence[Exchange], facts: LawFacts) -> None:
         self._exchanges = exchanges
         self.facts = facts
-        self.moments: list[tuple[float, float, int | None, str, str, str]] = []
-        """(begin, end, status, operation, credential, id) of every exchange, judged or not."""
         self._reader = _Reader(facts)
         calls: list[Call] = []
         for number, exchange in enumerate(exchanges):
-            end = exchange.at + exchange.duration_ms / 1000
-            self.moments.append(
-                (exchange.at, end, exchange.status, exchange.operation, exchange.credential, exchange.id)
-            )
             if (call := self._reader.call(number, exchange)) is not None:
                 calls.append(call)
-        self.moments.sort(key=lambda moment: moment[:2])
         self.calls: tuple[Call, ...] = tuple(sorted(calls, key=lambda call: (call.at, call.number)))
         self.exchange = lru_cache(maxsize=512)(lambda number: exchanges[number])
         self._request = lru_cache(maxsize=512)(lambda number: _value(self.exchange(number).request))
         self._answer = lru_cache(maxsize=512)(lambda number: _value(self.exchange(number).response))
+
+    def moments(self) -> Sequence[tuple[float, float, str]]:
+        """(begin, end, id) of every exchange, judged or not, in the order of their begin."""
+        found = ((item.at, item.at + item.duration_ms / 1000, item.id) for item in self._exchanges)
+        return sorted(found, key=lambda moment: moment[:2])
 
     def request_value(self, call: Call) -> Any:
         """The JSON value of a request's body, or NO_VALUE."""

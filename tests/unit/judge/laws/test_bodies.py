@@ -10,6 +10,7 @@ from conformance.core.law_facts import BodyRule, KeyRule
 from conformance.core.model import Message
 from conformance.core.outcomes import Outcome
 from tests.support.recorded_traffic import CREATE, TOKEN, exchange, facts, outcome
+from tests.support.values import replace
 
 
 def test_a_missing_body_is_refused() -> None:
@@ -73,6 +74,50 @@ def test_a_key_of_another_format_is_refused_where_that_is_stated() -> None:
     assert outcome("IDEM-13", exchange(body={}, key="x1"), stated=digits) is Outcome.FAILED
     assert outcome("IDEM-13", exchange(body={}, key="11"), stated=digits) is Outcome.UNTESTED
     assert outcome("IDEM-13", exchange(body={}, key="«redacted»"), stated=digits) is Outcome.UNTESTED
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"body": {"reason": "b"}}, Outcome.FAILED),
+        ({"body": {"reason": "A"}}, Outcome.UNTESTED),
+        ({"body": {"reason": "b"}, "status": 409}, Outcome.UNTESTED),
+        ({"body": {"reason": "b"}, "path": "cart_2"}, Outcome.UNTESTED),
+        ({"body": {"reason": "a"}}, Outcome.FAILED),
+        ({"body": {"reason": "a"}, "answer": {"data": 1}}, Outcome.PASSED),
+        ({"body": {"reason": "a"}, "at": 0.005}, Outcome.UNTESTED),
+    ],
+)
+def test_keys_in_capitals_are_the_same_where_that_is_stated(changes: dict[str, Any], expected: Outcome) -> None:
+    """IDEM-13: a second answer under the key in capitals; bodies that may mean the same decide nothing."""
+    stated = facts(idempotency=KeyRule("header", "Idempotency-Key", is_case_insensitive=True))
+    first = exchange(body={"reason": "a"}, key="ab", answer={"data": 1})
+    usual: dict[str, Any] = {"key": "AB", "at": 1, "answer": {"data": 2}}
+    assert outcome("IDEM-13", first, exchange(**{**usual, **changes}), stated=stated) is expected
+    assert outcome("IDEM-13", first, exchange(**{**usual, **changes})) is Outcome.UNSTATED
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, Outcome.FAILED),
+        ({"status": 200}, Outcome.PASSED),
+        ({"status": 409}, Outcome.UNTESTED),
+        ({"body": {"reason": "b"}}, Outcome.UNTESTED),
+        ({"path": "cart_2"}, Outcome.UNTESTED),
+        ({"key": "x"}, Outcome.UNTESTED),
+        ({"credential": "spare"}, Outcome.UNTESTED),
+    ],
+)
+def test_a_body_without_media_type_is_accepted_where_that_is_stated(changes: dict[str, Any], expected: Outcome) -> None:
+    """BODY-9: a 400 is judged only where body, path, caller and key were answered 200 or are of the stated form."""
+    rule = BodyRule(absent_media_type_is_accepted=True)
+    stated = facts(bodies=rule, idempotency=KeyRule("header", "Idempotency-Key", accepted="[0-9]+"))
+    good = exchange(body={"reason": "a"}, key="1")
+    bare = exchange(**{"body": {"reason": "a"}, "key": "2", "status": 400, "at": 1, **changes})
+    kept = tuple(header for header in bare.request.headers if header[0] != "Content-Type")
+    bare = replace(bare, request=replace(bare.request, headers=kept))
+    assert outcome("BODY-9", good, bare, stated=stated) is expected
 
 
 def test_a_key_of_the_format_is_accepted() -> None:

@@ -189,3 +189,26 @@ def test_an_empty_message_is_no_trouble() -> None:
     """A recording without bodies and headers is judged silently."""
     bare = replace(FIRST, request=Message(), response=Message())
     assert outcome("IDEM-1", bare, replace(bare, id="t0", at=1.0)) is Outcome.UNTESTED
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"status": 409}, Outcome.FAILED),
+        ({}, Outcome.PASSED),
+        ({"status": 503}, Outcome.UNTESTED),
+        ({"status": 409, "at": 1.0}, Outcome.UNTESTED),
+        ({"status": 409, "body": OTHER}, Outcome.UNTESTED),
+        ({"status": 409, "key": "k2"}, Outcome.UNTESTED),
+        ({"status": 409, "credential": "spare"}, Outcome.UNTESTED),
+    ],
+)
+def test_a_duplicate_in_flight_waits_where_that_is_stated(changes: dict[str, Any], expected: Outcome) -> None:
+    """IDEM-15: a 409 to a duplicate that began while the call was in progress; of another call it is none."""
+    first = exchange(key="k1", body=BODY, lasts=0.5)
+    duplicate = exchange(**{"key": "k1", "body": BODY, "at": 0.1, "lasts": 0.2, **changes})
+    waits = facts(idempotency=KeyRule("header", "Idempotency-Key", in_flight="waits"))
+    assert outcome("IDEM-15", first, duplicate, stated=waits) is expected
+    assert outcome("IDEM-15", first, duplicate) is Outcome.UNSTATED
+    conflict = facts(idempotency=KeyRule("header", "Idempotency-Key", in_flight="conflict"))
+    assert outcome("IDEM-15", first, duplicate, stated=conflict) is Outcome.UNTESTED

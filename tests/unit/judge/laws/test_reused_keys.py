@@ -105,3 +105,26 @@ def test_a_key_belongs_to_what_is_stated(
     stated = facts(idempotency=KeyRule("header", "Idempotency-Key", retention_s=60, namespace=namespace))
     other = call(**{"at": 1, "answer": {"data": {"id": "another"}}, **changes})
     assert outcome("IDEM-14", call(operation=QUOTE), other, stated=stated) is expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, Outcome.FAILED),
+        ({"credential": "spare"}, Outcome.UNTESTED),
+        ({"credential": "foreign", "status": 404}, Outcome.UNTESTED),
+        ({"credential": "foreign", "key": "k2"}, Outcome.UNTESTED),
+        ({"credential": "foreign", "at": 0.005}, Outcome.UNTESTED),
+        ({"credential": "foreign", "answer": {"data": {"id": "wh_1f60a3b9c2d4e5f6a7b8"}}}, Outcome.PASSED),
+    ],
+)
+def test_a_key_of_another_installation_brings_nothing_back(changes: dict[str, Any], expected: Outcome) -> None:
+    """IDEM-6: an id that cannot have been given out twice shows that the first answer was repeated."""
+    unique = {"data": {"id": "wh_da2908bd7cc3bf7518a5"}}
+    first, usual = call(answer=unique), {"credential": "foreign", "answer": unique}
+    assert outcome("IDEM-6", first, call(**{"at": 1, **usual, **changes})) is expected
+
+
+def test_equal_answers_without_an_id_are_none() -> None:
+    """IDEM-6: two installations may have equal answers of their own."""
+    assert outcome("IDEM-6", call(), call(1, credential="foreign")) is Outcome.UNTESTED
