@@ -142,11 +142,15 @@ class HttpConnection(asyncio.Protocol):
         timer = loop.call_later(timeout_s, self._fail, TimeoutError())
         self.transport.write(request)
         try:
-            return await answer
+            response = await answer
+        except BaseException:  # a caller that is cancelled just when its answer is complete does not use it again
+            self.abort()
+            raise
         finally:
             timer.cancel()
-            if not self.is_reusable and method != "CONNECT":
-                self.abort()
+        if not self.is_reusable and method != "CONNECT":
+            self.abort()
+        return response
 
     def abort(self) -> None:
         self.is_reusable = False

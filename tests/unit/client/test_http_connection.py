@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import Any
 
 import pytest
 
-from conformance.client.http_connection import MalformedRequest, serialize
+from conformance.client.http_connection import HttpConnection, MalformedRequest, serialize
 
 BAD: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
     "a blank in the target": ("/a b", ()),
@@ -66,3 +68,34 @@ def test_many_headers_are_matched_in_linear_time() -> None:
     """A long value with blanks is no trap for the regular expression."""
     value: Any = "a " * 50_000 + "b"
     assert len(serialize("GET", "/", "h", (("X", value), ("Y", value)), None)) > 200_000
+
+
+class _Wire(asyncio.Transport):
+    """A transport that sends nothing, and knows whether it was aborted."""
+
+    aborted = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None: ...
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+def test_a_connection_whose_caller_is_gone_is_closed() -> None:
+    """Cancelled just when the answer is complete: nobody else would close it."""
+
+    async def main() -> bool:
+        wire, connection = _Wire(), HttpConnection(100)
+        connection.connection_made(wire)
+        caller = asyncio.ensure_future(connection.exchange("GET", b"", 5))
+        await asyncio.sleep(0)
+        connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        caller.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await caller
+        return wire.aborted
+
+    assert asyncio.run(main())
