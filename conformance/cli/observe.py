@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="shape: keep only the shapes and types of bodies.",
 )
+@click.option(
+    "--all-traffic",
+    is_flag=True,
+    help="No client sends other requests with these credentials meanwhile: whether limits end is judged too.",
+)
 @click.option("--report-dir", type=click.Path(path_type=Path), metavar="DIR", help="An empty folder for the reports.")
 @verbosity_options(quiet="Print only the verdict.", verbose="Print the evidence of every cause, and every gap.")
 def observe(
@@ -42,6 +47,7 @@ def observe(
     duration: str | None,
     strict: bool,
     bodies: str,
+    all_traffic: bool,
     report_dir: Path | None,
     quiet: bool,
     verbose: bool,
@@ -69,7 +75,7 @@ def observe(
         raise UsageError("give either --har or --listen", where="conformance observe")
     if (duration or strict) and not listen:
         raise UsageError("needs --listen", where="--for" if duration else "--strict")
-    options = _traffic_options(target, files, listen, bodies, report_dir)
+    options = _traffic_options(target, files, listen, bodies, all_traffic, report_dir)
     line = LiveLine(make_console(), quiet=quiet)
     if listen:
         from conformance.runner.observe.listening import observe_proxy
@@ -85,7 +91,12 @@ def observe(
 
 
 def _traffic_options(
-    target: dict[str, Any], files: tuple[Path, ...], listen: str | None, bodies: str, report_dir: Path | None
+    target: dict[str, Any],
+    files: tuple[Path, ...],
+    listen: str | None,
+    bodies: str,
+    all_traffic: bool,
+    report_dir: Path | None,
 ) -> TrafficOptions:
     from conformance.runner.observe.traffic_run import TrafficOptions
 
@@ -96,4 +107,7 @@ def _traffic_options(
     words += [word for path in files for word in ("--har", str(path) if str(path) == "-" else str(path.absolute()))]
     words += ["--listen", listen] if listen else []
     words += ["--bodies", bodies] if bodies != "redacted" else []
-    return TrafficOptions(options.profile, options.base_url, options.variables, report_dir, bodies, tuple(words))
+    words += ["--all-traffic"] if all_traffic else []
+    return TrafficOptions(
+        options.profile, options.base_url, options.variables, report_dir, bodies, all_traffic, tuple(words)
+    )

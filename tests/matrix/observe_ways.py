@@ -70,7 +70,7 @@ def observe_both(subject: Subject, service: embedded.EmbeddedReference, folder: 
     options, document = document_of(subject, service, folder / "suite")
     file = folder / "observed.toml"
     file.write_text(tomlkit.dumps(document), encoding="utf-8")
-    watched = TrafficOptions(file, options.base_url, options.variables, folder / "proxy")
+    watched = TrafficOptions(file, options.base_url, options.variables, folder / "proxy", is_all_traffic=True)
     proxy = BackgroundProxy(watched)
     proxy.start()
     try:

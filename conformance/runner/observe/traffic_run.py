@@ -64,6 +64,8 @@ class TrafficOptions:
     report_dir: Path | None = None
     bodies: str = "redacted"
     """`redacted` or `shape`."""
+    is_all_traffic: bool = False
+    """No request with the same credentials goes past what is observed."""
     words: tuple[str, ...] = ()
     """The words of the command that repeat it."""
 
@@ -142,7 +144,12 @@ class TrafficRun:
             further_members=profile.answers.further_members,
             waivers=tuple(profile.waivers),
             observed=TrafficSource(self._sources, self.options.bodies),
-            laws=replace(law_facts(profile, contract), clock_s=_CLOCK_S, is_current=self._is_current),
+            laws=replace(
+                law_facts(profile, contract),
+                clock_s=_CLOCK_S,
+                is_current=self._is_current,
+                is_all_traffic=self.options.is_all_traffic,
+            ),
         )
 
     def record(self, observation: Observation, source: int = 0) -> Exchange | None:

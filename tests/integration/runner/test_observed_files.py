@@ -18,10 +18,10 @@ from tests.support.recordings import BASE, GOOD, JSON, entry, har, profile
 NOT_FOUND = '{"error":{"code":"not_found","message":"no such thing"}}'
 
 
-def observe(folder: Path, raw: bytes, *words: str) -> Result:
+def observe(folder: Path, raw: bytes, *words: str, stated: str = "") -> Result:
     (folder / "a.har").write_bytes(raw)
-    arguments = ["--profile", str(profile(folder)), "--har", str(folder / "a.har"), "--report-dir", str(folder / "out")]
-    return CliRunner().invoke(main, ["observe", *arguments, *words])
+    arguments = ["--profile", str(profile(folder, stated)), "--har", str(folder / "a.har")]
+    return CliRunner().invoke(main, ["observe", *arguments, "--report-dir", str(folder / "out"), *words])
 
 
 def run_of(folder: Path) -> dict[str, Any]:
@@ -52,6 +52,19 @@ def test_a_violation_is_found_and_explained(tmp_path: Path) -> None:
     assert runner.invoke(main, ["compare", out, out]).exit_code == 0
     assert runner.invoke(main, ["history", str(tmp_path)]).exit_code == 0
     assert runner.invoke(main, ["report", out]).exit_code == 0
+
+
+@pytest.mark.parametrize(("words", "failed"), [((), set()), (("--all-traffic",), {"RATE-7"})])
+def test_whether_a_limit_ends_is_judged_where_all_traffic_is_seen(
+    tmp_path: Path, words: tuple[str, ...], failed: set[str]
+) -> None:
+    """Otherwise another client may have used the limit up again; the advice names the option."""
+    limited = '{"error":{"code":"rate_limited","message":"too many requests"}}'
+    again = [entry(status=429, text=limited, at=at, headers={**JSON, "Retry-After": "1"}) for at in (0, 9)]
+    done = observe(tmp_path, har(again), *words, stated="[rate_limit]\nretry_after = true\n")
+    results = run_of(tmp_path)["results"]
+    assert {r["requirement"] for r in results if r["outcome"] == "failed"} == failed, done.output
+    assert any("--all-traffic" in r["message"] for r in results if r["requirement"] == "RATE-7")
 
 
 def test_what_is_left_out_is_counted_and_named(tmp_path: Path) -> None:
