@@ -77,8 +77,8 @@ def changes_between(before: Run, after: Run) -> Changes:
         wider=tuple(_wider(earlier, later)),
         resolved=tuple(cause for cause, is_judged in removed if is_judged),
         unjudged=tuple(cause for cause, is_judged in removed if not is_judged),
-        opened=tuple(sorted(_gaps(after) - _gaps(before))),
-        closed=tuple(sorted(_gaps(before) - _gaps(after))),
+        opened=() if _is_partial(after) else tuple(sorted(_gaps(after) - _gaps(before))),
+        closed=() if _is_partial(before) else tuple(sorted(_gaps(before) - _gaps(after))),
         slower=tuple(_slower(before, after)),
         faster=tuple(LatencyChange(c.operation, c.after_ms, c.before_ms) for c in _slower(after, before)),
         notes=tuple(_notes(before, after)),
@@ -96,6 +96,11 @@ def _wider(earlier: _Causes, later: _Causes) -> Iterator[CauseChange]:
             yield replace(cause, operations=tuple(further))
 
 
+def _is_partial(run: Run) -> bool:
+    """Whether a run leaves open what it was not meant to judge, or had no time for."""
+    return bool(run.interrupted or run.observed or run.filtered)
+
+
 def _gaps(run: Run) -> set[str]:
     """What keeps the verdict open: requirement and operation, or an operation that was never answered 200."""
     gaps = {f"{gap.requirement} {gap.operation}".strip() for gap in run.scope.open}
@@ -103,6 +108,9 @@ def _gaps(run: Run) -> set[str]:
 
 
 def _slower(before: Run, after: Run) -> Iterator[LatencyChange]:
+    """None where one of the runs is partial: its load was another one."""
+    if _is_partial(before) or _is_partial(after):
+        return
     for operation, latency in after.traffic.latency.items():
         earlier = before.traffic.latency.get(operation)
         if operation and earlier is not None and is_slower(earlier, latency):

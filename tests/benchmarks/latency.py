@@ -30,7 +30,7 @@ from tests.benchmarks.common import (
 
 MS = 50
 CONCURRENCY = 32
-GOAL = 1.3
+GOAL = 1.2
 
 
 def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> list[Figure]:

@@ -49,6 +49,15 @@ def test_what_was_not_judged_is_neither_new_nor_gone() -> None:
     assert changes_between(OPEN, BAD).closed == (f"AUTH-1 {HERE}",)
 
 
+def test_a_run_that_ended_early_opens_no_gap_and_slows_nothing() -> None:
+    """What it had no time for is no change of the target; nor is it one that an earlier run had no time for it."""
+    cut = replace(timed(90, 95), results=OPEN.results, scope=OPEN.scope, interrupted="SIGINT")
+    later, back = changes_between(replace(timed(9, 10), scope=BAD.scope), cut), changes_between(cut, timed(9, 10))
+    assert (later.opened, later.slower, back.closed, back.faster) == ((), (), (), ())
+    whole = replace(cut, interrupted="")
+    assert changes_between(timed(9, 10), whole).slower and changes_between(whole, timed(9, 10)).closed
+
+
 def test_a_cause_on_a_further_operation_is_named_with_it() -> None:
     """The cause is the same, its reach is not; an operation that was not judged before is not further."""
     two = run_of([judged(Outcome.FAILED), judged(Outcome.FAILED, THERE)])
