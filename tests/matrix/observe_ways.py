@@ -51,8 +51,10 @@ def document_of(subject: Subject, service: embedded.EmbeddedReference, folder: P
         patch = subject.seeded.profile if subject.seeded else {}
         document = merge_patch(tomllib.loads(options.profile.read_text(encoding="utf-8")), patch)
     assert options.profile is not None
-    file = options.profile.parent / document["schemas"]["file"]
-    return options, merge_patch(document, {"schemas": {"file": str(file.resolve())}})
+    if "schemas" in document:  # a random target may state none
+        file = options.profile.parent / document["schemas"]["file"]
+        document = merge_patch(document, {"schemas": {"file": str(file.resolve())}})
+    return options, document
 
 
 def through_proxy(proxy: BackgroundProxy, options: RunOptions, document: Mapping[str, Any]) -> Run:
