@@ -21,8 +21,16 @@ class Marks:
         self._key = secrets.token_bytes(32)
         self._name = secrets.token_hex(_NAME_BYTES)
 
-    def label(self, label: str, value: str) -> str:
-        """The label with the mark of a value: «redacted:code» -> «redacted:code#1f0c5e0a9b3d77c2»."""
+    def tag(self, kind: str, value: str) -> str:
+        """A kind with the mark of a value: `code#1f0c5e0a9b3d77c2`, the process in four digits, the value in twelve."""
         raw = value.encode("utf-8", "surrogatepass")
         digest = hashlib.blake2b(raw, key=self._key, digest_size=_DIGEST_BYTES).hexdigest()
-        return f"{label[:-1]}#{self._name}{digest}»"
+        return f"{kind}#{self._name}{digest}"
+
+    def label(self, label: str, value: str) -> str:
+        """The label with the mark of a value: «redacted:code» -> «redacted:code#1f0c5e0a9b3d77c2»."""
+        return f"{self.tag(label[:-1], value)}»"
+
+    def placeholder(self, kind: str, value: str) -> str:
+        """The text that replaces a value: «redacted:e-mail#4be01f0c3a9b77d2»."""
+        return f"«redacted:{self.tag(kind, value)}»"

@@ -1,19 +1,19 @@
 """Secrets and people's data in traffic that the suite did not send: patterns and names by which they are recognised.
 
-Each value is replaced by a pseudonym: the same value has the same one within a run, so that laws over several exchanges
-still see what is equal. The key of the pseudonyms is random and never written.
+Each value is replaced by a placeholder with its mark (`marks`), so that laws over several exchanges still see what is
+equal.
 """
 
 from __future__ import annotations
 
-import hmac
 import json
 import re
-import secrets as random_source
 import string
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
+
+from conformance.client.redaction.marks import Marks
 
 _EMAIL: Final = re.compile(r"[A-Za-z0-9._+-]{1,64}(?:@|%40|\\u0040|&#64;)(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}")
 _CARD: Final = re.compile(r"(?<![\d.])[2-6](?:(?:[ +-]|%20)?\d){12,18}(?![\d.])")
@@ -113,25 +113,6 @@ _MAX_REMEMBERED: Final = 4_096
 _LONGEST_REMEMBERED: Final = 200
 
 
-class Pseudonyms:
-    """Placeholders for values: the same value has the same placeholder within a run.
-
-    A mark has four digits for the run, so that those of two runs are not compared, and twelve for the value.
-    """
-
-    def __init__(self) -> None:
-        self._key = random_source.token_bytes(32)
-        self._run = random_source.token_hex(2)
-
-    def __call__(self, kind: str, value: str) -> str:
-        """`«redacted:e-mail#4be01f0c3a9b77d2»`."""
-        return f"«redacted:{self.label(kind, value)}»"
-
-    def label(self, kind: str, value: str) -> str:
-        raw = value.encode("utf-8", "surrogatepass")
-        return f"{kind}#{self._run}{hmac.digest(self._key, raw, 'sha256').hex()[:12]}"
-
-
 @lru_cache(maxsize=4096)
 def is_secret_member(name: str) -> bool:
     """Whether the name of a member, parameter or header marks its value as a secret."""
@@ -195,8 +176,8 @@ def _looks_random(text: str) -> bool:
 class PatternRedactor:
     """Replaces what well-known patterns recognise in a text of any form."""
 
-    def __init__(self, pseudonym: Callable[[str, str], str]) -> None:
-        self._pseudonym = pseudonym
+    def __init__(self, marks: Marks) -> None:
+        self._placeholder = marks.placeholder
         self._remembered: dict[str, str] = {}
 
     def __call__(self, text: str) -> str:
@@ -213,7 +194,7 @@ class PatternRedactor:
         return clean
 
     def _replacement(self, kind: str, holds: Callable[[str], bool]) -> Callable[[re.Match[str]], str]:
-        return lambda match: self._pseudonym(kind, match[0]) if holds(match[0]) else match[0]
+        return lambda match: self._placeholder(kind, match[0]) if holds(match[0]) else match[0]
 
 
 def _accept_any(_: str) -> bool:
@@ -262,9 +243,9 @@ class DocumentRedactor:
     `marked`: names of members that a schema marks with `x-sensitive`. `shape`: every value is replaced by its type.
     """
 
-    def __init__(self, pseudonym: Pseudonyms, *, marked: frozenset[str] = frozenset(), shape: bool = False) -> None:
-        self._pseudonym = pseudonym
-        self._patterns = PatternRedactor(pseudonym)
+    def __init__(self, marks: Marks, *, marked: frozenset[str] = frozenset(), shape: bool = False) -> None:
+        self._placeholder = marks.placeholder
+        self._patterns = PatternRedactor(marks)
         self._marked = marked
         self._shape = shape
         self._kinds: dict[str, str] = {}
@@ -309,10 +290,10 @@ class DocumentRedactor:
             return value if not self._shape or value is None else "«boolean»"
         text = value if isinstance(value, str) else json.dumps(value)
         if self._shape:
-            return self._pseudonym("string" if isinstance(value, str) else "number", text)
+            return self._placeholder("string" if isinstance(value, str) else "number", text)
         if text.startswith("«") or not text:
             return value
-        clean = self._pseudonym(kind, text) if kind and self._is_hidden(value, kind) else self._patterns(text)
+        clean = self._placeholder(kind, text) if kind and self._is_hidden(value, kind) else self._patterns(text)
         if clean == text:
             return value
         replaced[text] = clean

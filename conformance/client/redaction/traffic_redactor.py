@@ -15,10 +15,10 @@ from urllib.parse import parse_qsl, unquote, unquote_plus
 from msgspec.structs import replace
 
 from conformance.client.redaction.header_credentials import AuthorizationForm
+from conformance.client.redaction.marks import Marks
 from conformance.client.redaction.personal_data import (
     DocumentRedactor,
     PatternRedactor,
-    Pseudonyms,
     is_secret_member,
     is_suspect,
 )
@@ -55,9 +55,9 @@ class TrafficRedactor:
     def __init__(self, profile: Profile, secrets: Secrets, *, shape: bool = False) -> None:
         self._secrets = secrets
         self._form = AuthorizationForm(profile.authorization.format)
-        self._pseudonym = Pseudonyms()
-        self._patterns = PatternRedactor(self._pseudonym)
-        self._document = DocumentRedactor(self._pseudonym, marked=sensitive_names(profile.schemas.by_name), shape=shape)
+        marks = self._marks = secrets.marks or Marks()
+        self._patterns = PatternRedactor(marks)
+        self._document = DocumentRedactor(marks, marked=sensitive_names(profile.schemas.by_name), shape=shape)
         self._shape = shape
         self._harmless_headers = frozenset(
             name.lower() for name in (*profile.answers.fresh_headers, *_key_header(profile))
@@ -112,7 +112,7 @@ class TrafficRedactor:
             return
         if value not in self._secrets.values:
             self._learned_count += 1
-            self._secrets.add_ephemeral_secrets(self._pseudonym.label(kind, value), [value])
+            self._secrets.add_ephemeral_secrets(self._marks.tag(kind, value), [value])
 
     def redact(self, exchange: Exchange, answer: Answer) -> Exchange:
         """An exchange that was cleaned of known secrets, without the rest."""
@@ -131,7 +131,9 @@ class TrafficRedactor:
 
     def _url(self, url: str, replaced: dict[str, str]) -> str:
         base, mark, query = url.partition("?")
-        base = self._patterns(_UNUSUAL_SEGMENT.sub(lambda match: self._pseudonym("segment", unquote(match[0])), base))
+        base = self._patterns(
+            _UNUSUAL_SEGMENT.sub(lambda match: self._marks.placeholder("segment", unquote(match[0])), base)
+        )
         return base + mark + "&".join([self._pair(pair, replaced) for pair in query.split("&")])
 
     def _pair(self, pair: str, replaced: dict[str, str]) -> str:
@@ -150,7 +152,7 @@ class TrafficRedactor:
         if clean != plain:
             return clean
         return (
-            self._pseudonym("parameter", plain)
+            self._marks.placeholder("parameter", plain)
             if name not in self._parameters and len(plain) >= _MIN_REPLACED
             else value
         )
@@ -171,11 +173,11 @@ class TrafficRedactor:
         lower = name.lower()
         if lower == "authorization" and not credential:
             secret = self._form.secret_of(original) or original
-            return name, original if original == _NOT_RECORDED else self._pseudonym("authorization", secret)
+            return name, original if original == _NOT_RECORDED else self._marks.placeholder("authorization", secret)
         if value.startswith("«") and lower in WHOLE_HEADERS:
             return name, value
         if lower not in self._harmless_headers and not _is_kept_header(lower):
-            return name, self._pseudonym("header", original)
+            return name, self._marks.placeholder("header", original)
         return name, self._patterns(value)
 
     def _body(self, body: str, replaced: dict[str, str]) -> str:
