@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+TRUNCATED: Final = "truncated"
+"""The comment of a body in `exchanges.har` that is longer than what is written of it."""
 
 
 @dataclass(frozen=True, slots=True)

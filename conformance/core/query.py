@@ -1,8 +1,17 @@
-"""The parameters of a URL's query."""
+"""What a recorded URL holds: the parameters of its query, and what its fragment is."""
 
 from __future__ import annotations
 
+import re
+from typing import Final
 from urllib.parse import parse_qsl
+
+_FRAGMENT: Final = re.compile(r"#(?![^«]*»).*", re.DOTALL)
+
+
+def without_fragment(url: str) -> str:
+    """A recorded URL up to its fragment. The `#` of a mark, as in `«redacted:token#...»`, begins none."""
+    return _FRAGMENT.sub("", url)
 
 
 def parameters(query: str) -> list[tuple[str, str]]:

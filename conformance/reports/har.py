@@ -13,7 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 from conformance.core.model import Exchange, Message, Run
-from conformance.core.query import parameters
+from conformance.core.observed_traffic import TRUNCATED
+from conformance.core.query import parameters, without_fragment
 from conformance.reports.shaping.grouping import exchange_line
 from conformance.reports.shaping.text import cut, dumps
 
@@ -91,18 +92,18 @@ def _request(exchange: Exchange, limit: int) -> dict[str, Any]:
         "bodySize": message.body_bytes,
     }
     if message.body:
-        value["postData"] = {"mimeType": _mime(message), "text": cut(message.body, limit)}
+        value["postData"] = {"mimeType": _mime(message), **_text(message, limit)}
     return value
 
 
 def _query(url: str) -> list[dict[str, str]]:
-    query = url.partition("#")[0].partition("?")[2]
+    query = without_fragment(url).partition("?")[2]
     return [{"name": name, "value": text} for name, text in parameters(query)]
 
 
 def _response(exchange: Exchange, limit: int) -> dict[str, Any]:
     message = exchange.response
-    content = {"size": message.body_bytes, "mimeType": _mime(message), "text": cut(message.body, limit)}
+    content = {"size": message.body_bytes, "mimeType": _mime(message), **_text(message, limit)}
     return {
         "status": exchange.status or 0,
         "statusText": exchange.trouble,
@@ -114,6 +115,12 @@ def _response(exchange: Exchange, limit: int) -> dict[str, Any]:
         "headersSize": -1,
         "bodySize": message.body_bytes,
     }
+
+
+def _text(message: Message, limit: int) -> dict[str, str]:
+    """The body, and a comment where it is cut. Its length does not show that: redaction changes it too."""
+    text = {"text": cut(message.body, limit)}
+    return {**text, "comment": TRUNCATED} if message.truncated or len(message.body) > limit else text
 
 
 def _headers(message: Message) -> list[dict[str, str]]:

@@ -20,6 +20,7 @@ import ijson
 
 from conformance.client.traffic.observation import Headers, Observation, header
 from conformance.core.errors import UsageError
+from conformance.core.observed_traffic import TRUNCATED
 
 _BOM: Final = b"\xef\xbb\xbf"
 _WIDE_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -138,7 +139,7 @@ def _request_body(request: Mapping[str, Any]) -> tuple[bytes | None, bool]:
         is_missing = isinstance(data, dict) or (isinstance(size, (int, float)) and size > 0)
         return (b"" if is_missing else None), is_missing
     body = _decode(text, data.get("encoding"))
-    return body, isinstance(size, (int, float)) and size > len(body) and not _is_json(body)
+    return body, _is_cut(data, size, body)
 
 
 def _content(content: Mapping[str, Any], headers: Headers) -> tuple[bytes | None, bool]:
@@ -152,7 +153,14 @@ def _content(content: Mapping[str, Any], headers: Headers) -> tuple[bytes | None
             body = gzip.decompress(body)
         except (OSError, EOFError):
             return None, False
-    return body, isinstance(size, (int, float)) and size > len(body) and not _is_json(body)
+    return body, _is_cut(content, size, body)
+
+
+def _is_cut(recorded: Mapping[str, Any], size: object, body: bytes) -> bool:
+    """Whether a body is recorded in part: as its writer says, or because it is shorter than its size."""
+    return recorded.get("comment") == TRUNCATED or (
+        isinstance(size, (int, float)) and size > len(body) and not _is_json(body)
+    )
 
 
 def _is_json(body: bytes) -> bool:

@@ -51,6 +51,11 @@ def test_a_base64_body_is_decoded() -> None:
     [
         ({"text": None}, None, False),
         ({"text": '{"data":', "content": {"size": 900}}, b'{"data":', True),
+        (
+            {"text": '{"data":"«a long mark»', "content": {"size": 9, "comment": "truncated"}},
+            '{"data":"«a long mark»'.encode(),
+            True,
+        ),
         ({"text": '{"data":"«redacted»"}', "content": {"size": 900}}, '{"data":"«redacted»"}'.encode(), False),
         ({"text": ""}, b"", False),
     ],
