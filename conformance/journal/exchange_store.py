@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from conformance.core.errors import JournalError
 from conformance.core.model import Exchange, Message
+from conformance.journal.judged_exchanges import Ids, JudgedExchanges
 from conformance.journal.lines import ExchangeRecorded, decode
 
 T = TypeVar("T")
@@ -40,7 +41,7 @@ class Exchanges(Sequence[Exchange]):
 
     def __init__(self, memory: int = MEMORY_BYTES) -> None:
         self._memory_left = memory
-        self._numbers: dict[str, int] = {}
+        self.ids = Ids()
         self._in_memory: dict[int, Exchange] = {}
         self._paths: list[Path] = []
         self._path_indices = array("H")
@@ -49,8 +50,11 @@ class Exchanges(Sequence[Exchange]):
         self._shared_values: dict[Any, Any] = {}
         self._open_file: tuple[int, BinaryIO] | None = None
 
-    def add(self, exchange: Exchange, place: Place | None) -> Exchange:
-        """Adds an exchange of the journal; returns it for the judge, without messages that are not kept in memory."""
+        self.judged = JudgedExchanges(self.ids)
+        """The same exchanges for the judge, without what is not kept in memory."""
+
+    def add(self, exchange: Exchange, place: Place | None) -> None:
+        """Adds an exchange of the journal. A repeated one replaces the first."""
         number, in_memory = self._assign_place(exchange.id, place)
         if place is not None:
             exchange = self._compact(exchange, in_memory)
@@ -58,7 +62,7 @@ class Exchanges(Sequence[Exchange]):
             self._in_memory[number] = exchange
         else:
             self._in_memory.pop(number, None)
-        return exchange
+        self.judged.set(number, exchange, in_memory=in_memory)
 
     def _compact(self, exchange: Exchange, in_memory: bool) -> Exchange:
         """The exchange with shared copies of common values, and without messages that are not kept."""
@@ -74,14 +78,10 @@ class Exchanges(Sequence[Exchange]):
         headers = tuple([self._share(header) for header in message.headers])
         return Message(headers, message.body, message.body_bytes, message.truncated)
 
-    def number(self, name: str) -> int:
-        """The index of the exchange with this id. Raises KeyError."""
-        return self._numbers[name]
-
     def _assign_place(self, name: str, place: Place | None) -> tuple[int, bool]:
         """Returns its number, and whether it is kept in memory. A repeated line, left by an interrupted join of
         journals, replaces the previous one."""
-        number = self._numbers.setdefault(name, len(self._lengths))
+        number = self.ids.add(name)
         if number == len(self._lengths):
             for column in (self._path_indices, self._offsets, self._lengths):
                 column.append(0)
@@ -135,7 +135,7 @@ class Exchanges(Sequence[Exchange]):
     @property
     def by_id(self) -> Mapping[str, Exchange]:
         """By id; each is read on access."""
-        return _ExchangesById(self, self._numbers)
+        return _ExchangesById(self)
 
     def _share(self, value: T) -> T:
         if len(self._shared_values) >= _MAX_SHARED:
@@ -178,18 +178,20 @@ def exchanges_by_id(exchanges: Sequence[Exchange]) -> Mapping[str, Exchange]:
 
 
 class _ExchangesById(Mapping[str, Exchange]):
-    def __init__(self, exchanges: Exchanges, numbers: Mapping[str, int]) -> None:
+    def __init__(self, exchanges: Exchanges) -> None:
         self._exchanges = exchanges
-        self._numbers = numbers
 
     def __getitem__(self, name: str) -> Exchange:
-        return self._exchanges[self._numbers[name]]
+        number = self._exchanges.ids.find(name)
+        if number is None:
+            raise KeyError(name)
+        return self._exchanges[number]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._numbers
+        return isinstance(name, str) and self._exchanges.ids.find(name) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._numbers)
+        return iter(self._exchanges.ids)
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._exchanges)

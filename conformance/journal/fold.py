@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from conformance.core.errors import JournalError
-from conformance.core.model import Exchange, Result
+from conformance.core.model import Result
 from conformance.journal.exchange_store import MEMORY_BYTES, Exchanges, Place
 from conformance.journal.lines import (
     CheckConcluded,
@@ -46,8 +46,6 @@ class JournalFold:
         self._used_places: dict[str, dict[int, None]] = {}
         self.ends = SegmentEnds()
         self.exchanges = Exchanges(memory)
-        self.judged_exchanges: list[Exchange] = []
-        """All exchanges as the judge needs them, whether or not their messages are kept in memory."""
         self.results: dict[Key, Result] = {}
         """The last result of each check."""
         self.traffic_counts: dict[str, TrafficCounted] = {}
@@ -75,9 +73,7 @@ class JournalFold:
             self._head = line
         match line:
             case ExchangeRecorded(exchange=exchange):
-                judged = self.exchanges.add(exchange, place)
-                number = self.exchanges.number(exchange.id)
-                self.judged_exchanges[number : number + 1] = [judged]  # a repeated line replaces the first
+                self.exchanges.add(exchange, place)
             case TrafficCounted(source=source):
                 self.traffic_counts[source] = line
             case CheckConcluded(result=result):
@@ -107,5 +103,5 @@ class JournalFold:
             requests=len(self.exchanges),
             used_places={name: tuple(places) for name, places in self._used_places.items()},
             names=(self.head.run, *self._names),
-            limits_provoked=any(exchange.check.startswith(_RATE_LIMIT_CHECK) for exchange in self.judged_exchanges),
+            limits_provoked=any(exchange.check.startswith(_RATE_LIMIT_CHECK) for exchange in self.exchanges.judged),
         )

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 from conformance.core.model import STATUSES, Exchange, Finding, Requirement, Result
 from conformance.core.outcomes import Level, Outcome
@@ -42,6 +43,9 @@ class Evidence:
     """The input of the invariants' results, by operation."""
 
     exchanges: Mapping[str, Sequence[Exchange]]
+    """Those with findings, and of those that differ in nothing the judge looks at the last one."""
+    judged_counts: Mapping[tuple[str, str], int]
+    """(operation, invariant) -> the number of answers that it judged."""
     results: Mapping[str, Sequence[Result]]
     reported_by: Mapping[tuple[str, str, str], Result]
     """(operation, requirement, code) -> the failed check that reports it already."""
@@ -67,17 +71,24 @@ class Evidence:
         answer_schemas: Mapping[str, str] | None = None,
         further_members: str = "",
     ) -> Evidence:
-        by_operation: dict[str, list[Exchange]] = defaultdict(list)
+        examples: dict[Hashable, tuple[int, Exchange]] = {}
+        kinds: Counter[tuple[str, tuple[str, ...]]] = Counter()
         violating: dict[str, Exchange] = {}
         requests: Counter[str] = Counter()
-        for exchange in exchanges:
-            by_operation[exchange.operation].append(exchange)
+        check_results = list(results)
+        cited = {result.exchanges[-1] for result in check_results if result.exchanges}
+        for number, exchange in enumerate(exchanges):
+            is_violating = any(finding.code != SHAPE_CODE for finding in exchange.findings)
+            kind = (exchange.operation, exchange.status, exchange.judged, exchange.findings)
+            examples[exchange.id if is_violating else kind] = number, exchange
+            kinds[exchange.operation, exchange.judged] += 1
             requests[exchange.check] += 1
-            if exchange.findings:
+            if exchange.findings and exchange.id in cited:
                 violating[exchange.id] = exchange
+        by_operation = _by_operation(example for _, example in sorted(examples.values(), key=itemgetter(0)))
         results_by_operation: dict[str, list[Result]] = defaultdict(list)
         reported_by: dict[tuple[str, str, str], Result] = {}
-        for result in results:
+        for result in check_results:
             results_by_operation[result.operation].append(result)
             decisive = violating.get(result.exchanges[-1]) if result.exchanges else None
             if decisive is not None and result.outcome is Outcome.FAILED:
@@ -86,6 +97,7 @@ class Evidence:
                         reported_by[decisive.operation, finding.requirement, finding.code] = result
         return cls(
             by_operation,
+            _judged_counts(kinds),
             results_by_operation,
             reported_by,
             exclusions or {},
@@ -94,6 +106,22 @@ class Evidence:
             further_members,
             requests,
         )
+
+
+def _by_operation(exchanges: Iterable[Exchange]) -> dict[str, list[Exchange]]:
+    found: dict[str, list[Exchange]] = defaultdict(list)
+    for exchange in exchanges:
+        found[exchange.operation].append(exchange)
+    return found
+
+
+def _judged_counts(kinds: Mapping[tuple[str, tuple[str, ...]], int]) -> Counter[tuple[str, str]]:
+    """(operation, invariant) -> answers. `kinds`: (operation, the invariants that judged it) -> answers."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for (operation, judged), count in kinds.items():
+        for name in judged:
+            counts[operation, name] += count
+    return counts
 
 
 def invariant_results(
@@ -109,7 +137,7 @@ def invariant_results(
         requirement = requirements.get(name)
         for operation in requirement.operations if requirement else ():
             assert requirement is not None
-            if only_judged and not any(name in exchange.judged for exchange in evidence.exchanges.get(operation, ())):
+            if only_judged and not evidence.judged_counts.get((operation, name)):
                 continue
             blank = Result(f"invariant::{name}", name, operation, "", Outcome.UNTESTED, level=requirement.level)
             result = _judge(blank, evidence)
@@ -134,7 +162,8 @@ def _judge(blank: Result, evidence: Evidence) -> Result:
         s for s in occurrences if (blank.operation, blank.requirement, s[1].code) not in evidence.reported_by
     ]
     readable = [s for s in unexplained if s[1].code != UNREAD_CODE]
-    blank = replace(blank, answers=len(judged_exchanges))
+    count = evidence.judged_counts[blank.operation, blank.requirement]
+    blank = replace(blank, answers=count)
     if readable:
         return _violation(blank, readable, evidence)
     if unexplained:
@@ -144,9 +173,7 @@ def _judge(blank: Result, evidence: Evidence) -> Result:
         check_result = evidence.reported_by[blank.operation, blank.requirement, occurrences[0][1].code]
         message = f"reported by {check_result.requirement} already:  {occurrences[0][1].message}"
         return replace(blank, outcome=Outcome.INCONCLUSIVE, message=message, cause=f"check:{check_result.check}")
-    return replace(
-        blank, outcome=Outcome.PASSED, exchanges=(judged_exchanges[-1].id,), message=f"{len(judged_exchanges)} answers"
-    )
+    return replace(blank, outcome=Outcome.PASSED, exchanges=(judged_exchanges[-1].id,), message=f"{count} answers")
 
 
 def is_binding(finding: Finding) -> bool:

@@ -12,7 +12,7 @@ from conformance.core.law_facts import OperationRule
 from conformance.judge.laws import comparison
 from conformance.judge.laws.judgement import Judgements, confirmation, violation
 from conformance.judge.laws.repeats import answers_are_known, answers_differ, meaningful_difference, retention_s
-from conformance.judge.laws.traffic import Call, Traffic, only_header
+from conformance.judge.laws.traffic import UNKNOWN, Call, Traffic, only_header
 
 _ESCAPED_BYTE: Final = "\\x"
 """How a journal writes a byte that is no UTF-8."""
@@ -166,7 +166,7 @@ def a_key_of_another_format_is_refused(traffic: Traffic) -> Judgements:
         return
     form = re.compile(rule.format, re.DOTALL)
     for call in traffic.calls:
-        is_plain = call.key not in ("", "?") and "«" not in call.key and call.key.isascii()
+        is_plain = call.key not in ("", UNKNOWN) and "«" not in call.key and call.key.isascii()
         if not is_plain or not traffic.facts.operations[call.operation].idempotent or form.fullmatch(call.key):
             continue
         if call.ok:
@@ -205,7 +205,7 @@ def keys_in_capitals_are_the_same(traffic: Traffic) -> Judgements:
     first_uses: dict[tuple[object, ...], Call] = {}
     for call in traffic.calls if rule and rule.is_case_insensitive and rule.stores_success else ():
         stated = traffic.facts.operations[call.operation]
-        is_known = call.key not in ("", "?") and "«" not in call.key and call.caller != "?" and call.payload
+        is_known = call.key not in ("", UNKNOWN) and "«" not in call.key and call.caller != UNKNOWN and call.payload
         if not (is_known and call.ok and stated.idempotent and stated.auth != "oauth"):
             continue
         place = (call.operation, call.caller, call.path, call.query, call.key.casefold())

@@ -136,14 +136,19 @@ def a_duplicate_in_flight_waits(traffic: Traffic) -> Judgements:
             continue
         answered = [call for call in group if call.ok]
         for call in group:
-            first = next((other for other in answered if other.at <= call.at < other.end), None)
-            if first is None or first is call:
+            first = next((earlier for earlier in answered if _is_during(call, earlier, traffic.facts.clock_s)), None)
+            if first is None:
                 continue
             if call.status == 409:
                 message = "a duplicate of a call in progress was answered 409, and is stated to wait"
                 yield violation(message, first, call, expected="200")
             elif call.ok:
                 yield confirmation(first, call)
+
+
+def _is_during(call: Call, earlier: Call, clock_s: float) -> bool:
+    """Whether a call surely began while another one was in progress. `end` holds the precision of the clock already."""
+    return call is not earlier and earlier.at + clock_s <= call.at < earlier.end - 2 * clock_s
 
 
 def other_payload_conflicts(traffic: Traffic) -> Judgements:

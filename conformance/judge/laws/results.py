@@ -35,7 +35,7 @@ def _results(law: Law, traffic: Traffic) -> Iterator[Result]:
         found[judgement.operation].add(judgement)
     for operation, rule in traffic.facts.operations.items():
         if law.applies(rule) or operation in found:
-            yield _result(law, operation, found[operation], missing)
+            yield _result(law, operation, found[operation], missing, traffic)
 
 
 class _Tally:
@@ -54,13 +54,13 @@ class _Tally:
             self.last = judgement
 
 
-def _result(law: Law, operation: str, found: _Tally, missing: str) -> Result:
+def _result(law: Law, operation: str, found: _Tally, missing: str, traffic: Traffic) -> Result:
     name = PREFIX + law.requirement
     if missing:
         message = f"{missing} is needed: state it"
         return Result(name, law.requirement, operation, "", Outcome.UNSTATED, message, level=law.level, fact=missing)
     if found.violations:
-        return _violation(law, name, operation, found.violations)
+        return _violation(law, name, operation, found.violations, traffic)
     if found.last is None:
         message = f"the traffic does not decide it: {law.send}"
         return Result(name, law.requirement, operation, "", Outcome.UNTESTED, message, level=law.level)
@@ -71,15 +71,15 @@ def _result(law: Law, operation: str, found: _Tally, missing: str) -> Result:
         case="",
         outcome=Outcome.PASSED,
         message=f"{found.confirmed} times",
-        exchanges=tuple(call.id for call in found.last.calls),
+        exchanges=traffic.ids(*found.last.calls),
         level=law.level,
     )
 
 
-def _violation(law: Law, name: str, operation: str, violations: Sequence[Judgement]) -> Result:
+def _violation(law: Law, name: str, operation: str, violations: Sequence[Judgement], traffic: Traffic) -> Result:
     first = violations[0]
     level = law.violation_level or law.level
-    others = [judgement.calls[-1].id for judgement in violations[1:_MOST_EXAMPLES]]
+    others = [judgement.calls[-1] for judgement in violations[1:_MOST_EXAMPLES]]
     suffix = f" ({len(violations)} times)" if len(violations) > 1 else ""
     signature = hashlib.sha256(f"{name}|{operation}|{first.expected}".encode()).hexdigest()[:12]
     return Result(
@@ -91,7 +91,7 @@ def _violation(law: Law, name: str, operation: str, violations: Sequence[Judgeme
         message=first.message + suffix,
         expected=first.expected,
         observed=first.observed,
-        exchanges=(*others, *(call.id for call in first.calls)),
+        exchanges=traffic.ids(*others, *first.calls),
         level=level,
         signature=signature,
     )

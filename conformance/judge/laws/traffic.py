@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import re
+from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from sys import intern
 from typing import Any, Final
 from urllib.parse import unquote
 
+import msgspec
+
 from conformance.client.redaction.secrets import is_secret_name
 from conformance.core import json_pointer as pointer
 from conformance.core.law_facts import KeyRule, LawFacts, OperationRule
 from conformance.core.model import Exchange, Message
-from conformance.core.query import parameters
+from conformance.core.query import parameters, without_fragment
 from conformance.judge.laws import comparison
 
 UNKNOWN: Final = "?"
@@ -30,12 +32,13 @@ _SAME_CALL_HEADERS: Final = ("content-type", "content-encoding", "accept", "acce
 _CREDENTIAL: Final = re.compile(r"«credential:([^»]*)»")
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request to an operation of the interface. `number`: its index in the recorded exchanges."""
+class Call(msgspec.Struct, frozen=True, gc=False):
+    """One request to an operation of the interface. `number`: its index in the recorded exchanges.
+
+    A recording may have a million: what few of them need is read from the exchange.
+    """
 
     number: int
-    id: str
     operation: str
     at: float
     end: float
@@ -50,11 +53,11 @@ class Call:
     path: tuple[str, ...]
     query: str
     """As sent, without the idempotency key."""
-    payload: str
+    payload: bytes
     """A digest of the body and of the headers that give it its meaning; empty where it is not known in full."""
     body_bytes: int
-    answer: str
-    """A digest of the answer's body; empty where it is truncated."""
+    answer: bytes
+    """A digest of the answer's body; empty where it is truncated, and for operations that take no idempotency key."""
     single_use: str
     """What identifies the code or the ticket in the body; empty where nothing does."""
     shows_secret: bool
@@ -87,10 +90,19 @@ class Traffic:
         self._request = lru_cache(maxsize=512)(lambda number: _value(self.exchange(number).request))
         self._answer = lru_cache(maxsize=512)(lambda number: _value(self.exchange(number).response))
 
-    def moments(self) -> Sequence[tuple[float, float, str]]:
-        """(begin, end, id) of every exchange, judged or not, in the order of their begin."""
-        found = ((item.at, item.at + item.duration_ms / 1000, item.id) for item in self._exchanges)
-        return sorted(found, key=lambda moment: moment[:2])
+    def moments(self) -> Iterator[tuple[float, float, Call | None]]:
+        """(begin, end, call) of every exchange in the order of their begin; None for what is no plain call."""
+        begins, ends = array("d"), array("d")
+        for item in self._exchanges:
+            begins.append(item.at)
+            ends.append(item.at + item.duration_ms / 1000)
+        calls = {call.number: call for call in self.calls}
+        for number in sorted(range(len(begins)), key=lambda number: (begins[number], ends[number])):
+            yield begins[number], ends[number], calls.get(number)
+
+    def ids(self, *calls: Call) -> tuple[str, ...]:
+        """The ids of the exchanges of calls."""
+        return tuple(self.exchange(call.number).id for call in calls)
 
     def request_value(self, call: Call) -> Any:
         """The JSON value of a request's body, or NO_VALUE."""
@@ -125,22 +137,21 @@ class Traffic:
 
     @cached_property
     def _accepted_requests(self) -> Mapping[tuple[object, ...], float]:
-        """What was asked for, with and without the resource -> when it was first answered 200."""
+        """What was refused at some time, with and without the resource -> when it was first answered 200."""
         found: dict[tuple[object, ...], float] = {}
+        refused = {form for call in self.calls if not call.ok and call.payload for form in _forms(call)}
         for call in self.calls:
             if call.ok and call.payload:
-                for place in (call.path, None):
-                    key = (call.operation, place, call.query, call.payload)
-                    found[key] = min(call.end, found.get(key, call.end))
+                for form in refused.intersection(_forms(call)):
+                    found[form] = min(call.end, found.get(form, call.end))
         return found
 
     def is_accepted(self, call: Call, *, before: bool = False, anywhere: bool = False) -> bool:
-        """Whether the very request was answered 200: on its resource, or with `anywhere` on another one.
+        """Whether a request that was refused was answered 200: on its resource, or with `anywhere` on another one.
 
         `before`: when it was sent.
         """
-        place = None if anywhere else call.path
-        first = self._accepted_requests.get((call.operation, place, call.query, call.payload))
+        first = self._accepted_requests.get(_forms(call)[anywhere])
         return first is not None and (not before or first <= call.at)
 
     @cached_property
@@ -150,12 +161,27 @@ class Traffic:
 
     @cached_property
     def by_key(self) -> Mapping[str, Sequence[Call]]:
-        """The calls of idempotent operations by their idempotency key."""
-        found: dict[str, list[Call]] = defaultdict(list)
+        """The calls of idempotent operations by their idempotency key, of those that several calls have."""
+        seen: set[str] = set()
+        repeated: dict[str, list[Call]] = {}
+        for call in self._calls_with_keys():
+            if call.key in seen:
+                repeated[call.key] = []
+            seen.add(call.key)
+        for call in self._calls_with_keys():
+            if call.key in repeated:
+                repeated[call.key].append(call)
+        return repeated
+
+    def _calls_with_keys(self) -> Iterator[Call]:
         for call in self.calls:
             if call.key not in ("", UNKNOWN) and self.facts.operations[call.operation].idempotent:
-                found[call.key].append(call)
-        return found
+                yield call
+
+
+def _forms(call: Call) -> tuple[tuple[object, ...], tuple[object, ...]]:
+    """What is asked for on its resource, and on any."""
+    return (call.operation, call.path, call.query, call.payload), (call.operation, None, call.query, call.payload)
 
 
 def only_header(message: Message, name: str) -> str | None:
@@ -183,7 +209,7 @@ class _Reader:
         if rule is None or exchange.method != rule.method:
             return None
         request = exchange.request
-        url = exchange.url.partition("#")[0]
+        url = without_fragment(exchange.url)
         if len(exchange.url) >= _TEXT_LIMIT or len(request.headers) >= _HEADER_COUNT:
             return None
         address, _, query = url.partition("?")
@@ -195,19 +221,18 @@ class _Reader:
         caller, is_named, has_authorization = _caller(exchange)
         return Call(
             number=number,
-            id=exchange.id,
             operation=intern(exchange.operation),
             at=exchange.at,
             end=exchange.at + exchange.duration_ms / 1000 + self._facts.clock_s,
             status=exchange.status or 0,
-            caller=intern(caller),
+            caller=_shared_text(caller),
             is_named=is_named,
             key=key,
             path=tuple(map(unquote, match.groups())),
-            query=intern(rest),
+            query=_shared_text(rest),
             payload=_payload(request),
             body_bytes=request.body_bytes,
-            answer="" if exchange.response.truncated else _digest(exchange.response.body),
+            answer=b"" if exchange.response.truncated or not rule.idempotent else _digest(exchange.response.body),
             single_use=self._single_use(rule, request),
             shows_secret=_shows_secret(exchange.url, query, request),
             has_authorization=has_authorization,
@@ -284,12 +309,19 @@ def _shows_secret(url: str, query: str, request: Message) -> bool:
     )
 
 
-def _payload(request: Message) -> str:
+def _payload(request: Message) -> bytes:
     if request.truncated or not comparison.is_comparable(request.body):
-        return ""
+        return b""
     meaning = [value for name, value in request.headers if name.lower() in _SAME_CALL_HEADERS]
-    return _digest("\n".join([*meaning, "", request.body]))
+    text = "\n".join([*meaning, "", request.body])
+    return _digest(text) if request.body else _shared_digest(text)
 
 
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+_shared_text = lru_cache(maxsize=4096)(str)
+"""One value for equal texts: `sys.intern` would take more memory for those that come once."""
+_shared_digest = lru_cache(maxsize=512)(_digest)
+"""One value for all requests without a body."""

@@ -41,8 +41,10 @@ def journal(path: Path, numbers: range) -> Path:
 
 def read(path: Path, held: int, into: Exchanges | None = None) -> tuple[Exchanges, list[Exchange]]:
     exchanges = Exchanges(held) if into is None else into
-    lines = [(line.exchange, place) for line, place in read_with_places(path) if isinstance(line, ExchangeRecorded)]
-    return exchanges, [exchanges.add(exchange, place) for exchange, place in lines]
+    for line, place in read_with_places(path):
+        if isinstance(line, ExchangeRecorded):
+            exchanges.add(line.exchange, place)
+    return exchanges, list(exchanges.judged)
 
 
 @pytest.mark.parametrize("held", [0, 10_000, 10**9])

@@ -172,6 +172,28 @@ def test_keys_are_found_at_every_carrier(carrier: str) -> None:
     assert outcome("IDEM-1", *pair, stated=stated) is Outcome.FAILED
 
 
+def test_a_mark_in_the_query_is_no_fragment() -> None:
+    """The key behind another redacted parameter is found: the `#` of a mark does not end the query."""
+    stated = facts(idempotency=KeyRule("query", "idem", retention_s=60, missing_is_refused=True))
+    query = "x=«redacted:parameter#82895aa9650e610d»&idem=«redacted:token#82899fa762d923dd»"
+    pair = [exchange(body=BODY, query=query, at=at, answer={"data": {"n": at}}) for at in (0, 1)]
+    assert outcome("IDEM-1", *pair, stated=stated) is Outcome.FAILED
+    assert outcome("IDEM-3", *pair, stated=stated) is Outcome.UNTESTED
+    assert (
+        outcome("IDEM-3", exchange(body=BODY, query="x=«redacted:parameter#82895aa9650e610d»#idem=k1"), stated=stated)
+        is Outcome.FAILED
+    )
+
+
+def test_a_duplicate_within_the_precision_of_the_clock_decides_nothing() -> None:
+    """IDEM-15: where the times of a recording are too coarse to tell which call began first, a 409 is no violation."""
+    first = exchange(key="k1", body=BODY, lasts=0.1)
+    waits = facts(idempotency=KeyRule("header", "Idempotency-Key", in_flight="waits"), clock_s=0.003)
+    for at, expected in ((0.002, Outcome.UNTESTED), (0.05, Outcome.FAILED), (0.099, Outcome.UNTESTED)):
+        duplicate = exchange(key="k1", body=BODY, at=at, lasts=0.2, status=409)
+        assert outcome("IDEM-15", first, duplicate, stated=waits) is expected
+
+
 def test_the_missing_fact_is_named() -> None:
     """Without a stated carrier nothing can be judged, and the key of the profile is named."""
     result = judged("IDEM-1", FIRST, stated=facts(idempotency=None), operation=QUOTE)
