@@ -93,6 +93,8 @@ def explanation(name: str) -> Iterator[str]:
         yield f"{check.id}"
         yield f"  {check.summary}"
         yield f"  on {', '.join(operation.id for operation in check.operations(contract))}"
+        if check.rests_on:
+            yield f"  a failure has the cause of {check.rests_on}, where that failed too"
         yield ""
         yield from _requirement(contract.requirements[check.requirement])
 

@@ -11,7 +11,7 @@ from conformance.checks.support.context import control_failed
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.races import CONCURRENT_CALLS, ROUNDS, duplicates, expect_declared, send_together
 from conformance.checks.support.registry import cause_of, check
-from conformance.checks.support.replays import expect_same, have_equal_values, replay
+from conformance.checks.support.replays import PLAIN_REPLAY, expect_same, have_equal_values, replay
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.checks.support.transitions import CONFLICT, Place, States, into_conflict
 from conformance.client.raw_socket import MOMENTS, Moment
@@ -32,7 +32,7 @@ _WAIT_S = 0.05
 request."""
 
 
-@check("IDEM-7", cases={str(number): number for number in range(1, ROUNDS + 1)})
+@check("IDEM-7", cases={str(number): number for number in range(1, ROUNDS + 1)}, rests_on=PLAIN_REPLAY)
 async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
     """Concurrent equal calls have one effect and one 200; each is answered with it, or with 409 or 429."""
     burst = await duplicates(case, number)
@@ -125,7 +125,7 @@ async def a_failed_attempt_does_not_keep_the_key_in_use(case: Case) -> None:
     await case.control(request.with_fresh_key())
 
 
-@check("IDEM-7", cases={moment: moment for moment in MOMENTS})
+@check("IDEM-7", cases={moment: moment for moment in MOMENTS}, rests_on=PLAIN_REPLAY)
 async def a_call_left_unanswered_can_be_repeated(case: Case, moment: Moment) -> None:
     """After a lost connection a call is repeated with its key: it settles on a 200, with one effect."""
     request = await case.arrange()

@@ -7,7 +7,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle, expect_no_effect
 from conformance.checks.support.invalid_bodies import contract_breaks
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import replay
+from conformance.checks.support.replays import PLAIN_REPLAY, replay
 from conformance.checks.support.signals import Inconclusive
 from conformance.core import json_pointer as pointer
 
@@ -60,7 +60,7 @@ async def a_body_that_turns_bad_at_its_end_has_no_effect(case: Case) -> None:
     case.require_case(False, f"{schema} types no member of the body")
 
 
-@check("IDEM-2")
+@check("IDEM-2", rests_on=PLAIN_REPLAY)
 async def a_repeated_call_takes_effect_once(case: Case) -> None:
     """The same key with the same bytes, sent three times, has one effect."""
     request = await case.arrange()

@@ -17,7 +17,7 @@ from conformance.checks.support.case_sampling import part_by_schema
 from conformance.checks.support.invalid_bodies import refusals
 from conformance.checks.support.properties import draw, explore, seed_of
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import expect_same, fix_proof_id, replay
+from conformance.checks.support.replays import KEY_ENDS, PLAIN_REPLAY, expect_same, fix_proof_id, replay
 from conformance.checks.support.schema_bounds import BoundViolation, values_beyond_bounds
 from conformance.checks.support.schema_breaks import PlaceSchemas, draw_edits, select_edits
 from conformance.checks.support.signals import Inconclusive
@@ -175,7 +175,7 @@ def _refuses_unknown_members(case: Case) -> bool:
     return case.profile.bodies.unknown_members in ("", "refused")
 
 
-@check("IDEM-1")
+@check("IDEM-1", rests_on=PLAIN_REPLAY)
 async def a_generated_call_is_repeated_alike(case: Case) -> None:
     """For any valid body the same call again gets the same answer."""
     from conformance.checks.support.strategies import fitting_documents
@@ -196,7 +196,7 @@ async def a_generated_call_is_repeated_alike(case: Case) -> None:
     )  # fmt: skip
 
 
-@check("IDEM-4")
+@check("IDEM-4", rests_on=PLAIN_REPLAY)
 async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> None:
     """A payload that is valid alone and differs in a meaningful leaf conflicts with the key's first payload."""
     from conformance.checks.support.strategies import meaningful_changes
@@ -342,7 +342,7 @@ async def a_generated_search_is_answered(case: Case) -> None:
     case.note(f"{sum(outcomes)} of {len(outcomes)} generated searches were answered 200")
 
 
-@check("IDEM-10", on="createInstallationWebhook", cases={"first": 0, "last": -1, "generated": None})
+@check("IDEM-10", on="createInstallationWebhook", cases={"first": 0, "last": -1, "generated": None}, rests_on=KEY_ENDS)
 async def keys_that_differ_are_different_calls(case: Case, position: int | None) -> None:
     """Two well-formed keys that differ in one character are different calls."""
     from conformance.checks.support.strategies import neighbour_of, positions

@@ -11,7 +11,7 @@ from conformance.checks.support.effects import Oracle
 from conformance.checks.support.invalid_bodies import template_of
 from conformance.checks.support.races import send_together
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import are_alike, free_leaves, variations
+from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, free_leaves, variations
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -32,7 +32,7 @@ def _leaves(profile: Profile, operation: Operation) -> Mapping[str, str]:
     return {where.lstrip("/"): where for where in found if where} or {"": ""}
 
 
-@check("IDEM-4", cases=_leaves)
+@check("IDEM-4", cases=_leaves, rests_on=PLAIN_REPLAY)
 async def a_changed_leaf_under_the_same_key_is_answered_409(case: Case, where: str) -> None:
     """A payload that differs in one meaningful leaf conflicts with the key's first one.
 
@@ -122,7 +122,7 @@ def _judge(case: Case, where: str, lone_answer: Answer, first: Answer, repeat: A
         case.note(f"another {where} is refused even alone, and under the used key with {repeat.status}")
 
 
-@check("IDEM-4")
+@check("IDEM-4", rests_on=PLAIN_REPLAY)
 async def a_change_past_the_first_kibibyte_is_answered_409(case: Case) -> None:
     """Two payloads that differ only after the first kibibyte are two payloads."""
     where = await _place_for_long_text(case)
@@ -152,7 +152,7 @@ def _other_bodies(profile: Profile, operation: Operation) -> Mapping[str, int | 
     return {f"body-{index + 2}": index for index in range(len(bodies))} or {"": None}
 
 
-@check("IDEM-4", cases=_other_bodies)
+@check("IDEM-4", cases=_other_bodies, rests_on=PLAIN_REPLAY)
 async def another_valid_body_under_the_same_key_is_answered_409(case: Case, index: int | None) -> None:
     """Another valid body of the profile conflicts with the key's first one."""
     case.require_case(
@@ -194,7 +194,7 @@ def _pairs(request: Request) -> list[Pair]:
     ]
 
 
-@check("IDEM-4", on="api-key idempotent", cases={"swapped": _swap, "moved": _move_character})
+@check("IDEM-4", on="api-key idempotent", cases={"swapped": _swap, "moved": _move_character}, rests_on=PLAIN_REPLAY)
 async def the_same_values_in_other_places_are_another_payload(case: Case, change: Callable[[Any, Pair], Any]) -> None:
     """Two swapped texts, or a character moved from one text to the next, make another payload."""
     for pair in _pairs(await case.arrange())[:_MAX_ATTEMPTS]:
@@ -213,7 +213,7 @@ async def the_same_values_in_other_places_are_another_payload(case: Case, change
     case.require_case(False, "no two texts of the body accept each other's value")
 
 
-@check("IDEM-4", on="api-key idempotent")
+@check("IDEM-4", on="api-key idempotent", rests_on=PLAIN_REPLAY)
 async def of_two_payloads_at_once_one_is_answered_200(case: Case) -> None:
     """Two concurrent payloads under one key are not both answered 200."""
     leaves = list(_leaves(case.profile, case.operation).values())

@@ -8,7 +8,14 @@ from typing import Any
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import contract_breaks
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import expect_same, have_equal_values, other_body, replay, require_replay
+from conformance.checks.support.replays import (
+    PLAIN_REPLAY,
+    expect_same,
+    have_equal_values,
+    other_body,
+    replay,
+    require_replay,
+)
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.state_walk import kind_of
@@ -40,7 +47,7 @@ def _is_kept(case: Case, status: int) -> bool:
     return status in (idempotency.kept or ())
 
 
-@check("IDEM-12", on=_PATH)
+@check("IDEM-12", on=_PATH, rests_on=PLAIN_REPLAY)
 async def a_stored_success_outlives_a_change(case: Case) -> None:
     """A 200 is replayed although another call has changed the same resource since."""
     _is_kept(case, 200)
@@ -73,7 +80,7 @@ def _siblings(case: Case) -> list[Operation]:
     return [operation for operation in writes if operation != case.operation and kind_of(case, operation) == kind]
 
 
-@check("IDEM-12", on=_PATH)
+@check("IDEM-12", on=_PATH, rests_on=PLAIN_REPLAY)
 async def a_404_is_stored_or_frees_the_key(case: Case) -> None:
     """Another payload under the key of a 404 is answered 409 where 404 is stored, and 404 where it frees the key."""
     is_kept = _is_kept(case, 404)
@@ -98,7 +105,7 @@ def _first_break(profile: Profile, operation: Operation) -> Mapping[str, Any]:
     return {name.partition("/")[0]: found}
 
 
-@check("IDEM-12", on=_BODY, cases=_first_break)
+@check("IDEM-12", on=_BODY, cases=_first_break, rests_on=PLAIN_REPLAY)
 async def a_400_is_stored_or_frees_the_key(case: Case, found: tuple[str, Any] | None) -> None:
     """A valid body under the key of an invalid one is answered 409 where 400 is stored, and 200 where it is not."""
     is_kept = _is_kept(case, 400)
@@ -122,7 +129,7 @@ def _ways_out(profile: Profile, operation: Operation) -> Mapping[str, WayOut | N
     return {**found} if found or is_stated else {"": None}
 
 
-@check("IDEM-12", on=_PATH, cases=_ways_out)
+@check("IDEM-12", on=_PATH, cases=_ways_out, rests_on=PLAIN_REPLAY)
 async def a_409_is_stored_or_frees_the_key(case: Case, way: WayOut | None) -> None:
     """After a state conflict the state allows the call: the same key is answered 409 if that is stored, else 200."""
     is_kept = _is_kept(case, 409)

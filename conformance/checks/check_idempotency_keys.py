@@ -10,7 +10,7 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import are_alike, other_body, replay, require_replay
+from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, replay, require_replay
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.pattern import covering_samples, sample, widths
 from conformance.client.request import Request, is_well_formed, malformed_key, new_key
@@ -122,7 +122,7 @@ async def _other_call(case: Case, like: Request) -> Request:
     )
 
 
-@check("IDEM-13", on=_CREATE)
+@check("IDEM-13", on=_CREATE, rests_on=PLAIN_REPLAY)
 async def case_tells_keys_apart_as_stated(case: Case) -> None:
     """Another payload under a key in the other case: another call where case matters, otherwise 409."""
     idempotency = _idempotency(case, "case", "whether case tells keys apart is needed")

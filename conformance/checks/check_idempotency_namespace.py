@@ -7,7 +7,7 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import are_alike, other_body, require_replay
+from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, require_replay
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import CONFLICT, Place, States
@@ -41,7 +41,7 @@ def _is_separate(case: Case, *parts: str) -> bool:
     return not {*parts}.isdisjoint(idempotency.namespace or ())
 
 
-@check("IDEM-14", on=_PATH)
+@check("IDEM-14", on=_PATH, rests_on=PLAIN_REPLAY)
 async def a_key_on_another_path_is_treated_as_stated(case: Case) -> None:
     """A used key with another path value is a key of its own where it belongs to the path, otherwise 409."""
     is_separate = _is_separate(case, "path")
@@ -54,7 +54,7 @@ async def a_key_on_another_path_is_treated_as_stated(case: Case) -> None:
     await _judge(case, "path", is_separate, first, second)
 
 
-@check("IDEM-14", on=tuple(_BEFORE))
+@check("IDEM-14", on=tuple(_BEFORE), rests_on=PLAIN_REPLAY)
 async def a_key_on_another_operation_is_treated_as_stated(case: Case) -> None:
     """A used key on another operation is a key of its own where it belongs to operation or path, otherwise 409."""
     is_separate = _is_separate(case, "operation", "path")
@@ -77,7 +77,9 @@ async def a_key_on_another_operation_is_treated_as_stated(case: Case) -> None:
     return await _judge(case, "operation", is_separate, first, second)
 
 
-@check("IDEM-14", on=("createInstallationWebhook", "updateInstallationWebhook", "quotePublicCart"))
+@check(
+    "IDEM-14", on=("createInstallationWebhook", "updateInstallationWebhook", "quotePublicCart"), rests_on=PLAIN_REPLAY
+)
 async def a_key_of_another_credential_is_treated_as_stated(case: Case) -> None:
     """Another payload under the key of another credential of the installation: its own call, or 409, as stated."""
     is_separate = _is_separate(case, "credential")
@@ -125,7 +127,7 @@ def _other_credential(case: Case, request: Request) -> str:
     return min(candidates, key=lambda candidate: candidate == spare)
 
 
-@check("IDEM-14", on="createInstallationWebhook")
+@check("IDEM-14", on="createInstallationWebhook", rests_on=PLAIN_REPLAY)
 async def a_key_of_another_installation_is_treated_as_stated(case: Case) -> None:
     """A used key of another installation is a key of its own where it belongs to the caller, otherwise 409."""
     is_separate = _is_separate(case, "credential", "installation")

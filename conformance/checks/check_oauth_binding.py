@@ -18,7 +18,7 @@ from conformance.checks.support.oauth_exchange import (
     with_member,
 )
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import are_alike, fix_proof_id
+from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, fix_proof_id
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.dpop import Proof, ProofKey, new_verifier
 from conformance.client.request import Request
@@ -183,7 +183,7 @@ async def a_token_answer_is_not_cached(case: Case) -> None:
         )
 
 
-@check("OA-11")
+@check("OA-11", rests_on=PLAIN_REPLAY)
 async def a_new_proof_does_not_make_another_call(case: Case) -> None:
     """The same key and body with a fresh proof is the same call, since every retry has a fresh proof."""
     first = await case.control(await case.arrange())

@@ -10,6 +10,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.oauth_exchange import oauth_of, proof_of
 from conformance.checks.support.proof_age import sent_proof
 from conformance.checks.support.registry import check
+from conformance.checks.support.replays import PLAIN_REPLAY
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.dpop import Proof, ProofKey
 from conformance.client.response import Answer
@@ -20,7 +21,7 @@ _FRESH_S: Final = 10.0
 _ROUNDING_S: Final = 2.0
 
 
-@check("OA-16", cases={"retry": True, "another-exchange": False})
+@check("OA-16", cases={"retry": True, "another-exchange": False}, rests_on=PLAIN_REPLAY)
 async def a_used_proof_is_treated_as_stated(case: Case, is_retry: bool) -> None:
     """The very same request, or an exchange of another code with a used proof, is accepted or refused as stated."""
     reuse = oauth_of(case).proof_reuse

@@ -80,7 +80,7 @@ def _two_sizes(profile: Profile, items: int) -> tuple[int, ...]:
     return tuple(n for n in (size, size + 1) if n <= largest)
 
 
-@check("SRCH-9")
+@check("SRCH-9", chain=True)
 async def all_pages_together_hold_every_item_once(case: Case) -> None:
     """Over all pages of three page sizes no item is lost, and none comes twice."""
     _need_order(case)
@@ -108,7 +108,7 @@ async def all_pages_together_hold_every_item_once(case: Case) -> None:
         )
 
 
-@check("SRCH-9", cases={"category": "category", "merchant": "merchant"})
+@check("SRCH-9", cases={"category": "category", "merchant": "merchant"}, chain=True)
 async def a_filtered_whole_holds_every_item_of_its_value(case: Case, name: str) -> None:
     """All pages of a filtered search hold every item that has the value in the whole result."""
     _need_order(case)

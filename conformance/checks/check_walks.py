@@ -20,6 +20,7 @@ from conformance.checks.support.properties import (
     send_batch,
 )
 from conformance.checks.support.registry import check
+from conformance.checks.support.replays import PLAIN_REPLAY
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.state_walk import (
     REPLAY,
@@ -133,7 +134,8 @@ async def _judge(case: Case, question: str) -> None:
         raise Inconclusive("a walk violated a law once, and not when it was repeated", *violation.answers)
     message = f"{violation.message}; the shortest walk: {text}"
     failure = case.violation(message, *violation.answers, expected=violation.expected, observed=violation.observed)
-    failure.identity, failure.explanation = violation.identity, violation.explanation
+    failure.identity, failure.kind = violation.identity, violation.kind
+    failure.explanation = violation.explanation
     raise failure
 
 
@@ -149,7 +151,7 @@ async def what_left_no_trace_changes_no_session(case: Case) -> None:
     await _judge(case, STATE)
 
 
-@check("IDEM-1", on="idempotent path", chain=True)
+@check("IDEM-1", on="idempotent path", chain=True, rests_on=PLAIN_REPLAY)
 async def a_replay_outlives_what_came_after(case: Case) -> None:
     """A call is replayed unchanged after any later calls on the resource."""
     await _judge(case, REPLAY)

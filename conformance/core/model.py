@@ -141,7 +141,8 @@ class Result:
     cause_signature: str = ""
     """For failures and warnings: identifies the cause in all runs. A waiver may cite it in place of `signature`."""
     kind: str = ""
-    """For an invariant: the code of its finding, the same in all runs: `status:201`, `no-data`."""
+    """For an invariant: the code of its finding, the same in all runs: `status:201`, `no-data`. For a check: the kind
+    of deviation, where neither status nor value names it: `not replayed`."""
     answers: int = 0
     """For an invariant: the number of answers that it judged."""
     violations: int = 0

@@ -77,6 +77,8 @@ class Difference:
     after: str = ""
     cause: str = ""
     """The title of the cause of a failure."""
+    violated: str = ""
+    """The requirement that the cause of a failure violates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +163,14 @@ def _outcomes(environment: str, first: Run, other: Run) -> Iterator[Difference]:
     """Differences of outcomes. Cases that only one profile has are reported once for each requirement."""
     before, after = _by_key(first.results), _by_key(other.results)
     profiles_differ = first.profile.digest != other.profile.digest
-    titles = {cause.id: cause.title for cause in other.causes}
+    causes = {cause.id: cause for cause in other.causes}
     reported_places = set()
     for key in {**before, **after}:
         baseline, current = before.get(key), after.get(key)
         kind = _kind(baseline, current, profiles_differ=profiles_differ)
         result = current or baseline
         assert result is not None
+        cause = causes.get(current.cause) if current and kind in (Kind.REGRESSED, Kind.WAIVED) else None
         if kind is None or (
             kind is Kind.PROFILE and (place := (result.requirement, result.operation)) in reported_places
         ):
@@ -184,7 +187,8 @@ def _outcomes(environment: str, first: Run, other: Run) -> Iterator[Difference]:
             case=result.case,
             before=baseline.counted_as if baseline else "",
             after=current.counted_as if current else "",
-            cause=titles.get(current.cause, "") if current and kind in (Kind.REGRESSED, Kind.WAIVED) else "",
+            cause=cause.title if cause else "",
+            violated=cause.requirement if cause else "",
         )
 
 

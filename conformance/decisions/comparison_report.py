@@ -198,9 +198,9 @@ def html(comparison: Comparison) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Equal differences of one requirement: the environments and operations that have them, and how many they are."""
+    """Equal differences: the requirements, environments and operations that have them, and how many they are."""
 
-    requirement: str
+    requirements: tuple[str, ...]
     change: str
     text: str
     environments: tuple[str, ...]
@@ -210,13 +210,13 @@ class Row:
 
 def groups(comparison: Comparison) -> list[tuple[Kind, list[Row]]]:
     """The differences of results by kind, the most severe first, with one row for those that differ in one way."""
-    found: dict[Kind, dict[tuple[str, str, str], list[Difference]]] = {}
+    found: dict[Kind, dict[tuple[str, str], list[Difference]]] = {}
     for difference in comparison.differences:
         if difference.requirement:
             text = one_line(difference.cause or without_operation(difference.text, difference.operation), 400)
             change = f"{difference.before or 'nothing'} → {difference.after or 'nothing'}"
             rows = found.setdefault(difference.kind, {})
-            rows.setdefault((difference.requirement, change, text), []).append(difference)
+            rows.setdefault((change, text), []).append(difference)
     return [
         (kind, sorted((_row(*key, members) for key, members in found[kind].items()), key=lambda row: -row.results))
         for kind in Kind
@@ -224,10 +224,11 @@ def groups(comparison: Comparison) -> list[tuple[Kind, list[Row]]]:
     ]
 
 
-def _row(requirement: str, change: str, text: str, members: Sequence[Difference]) -> Row:
+def _row(change: str, text: str, members: Sequence[Difference]) -> Row:
+    requirements = dict.fromkeys(difference.violated or difference.requirement for difference in members)
     environments = dict.fromkeys(difference.environment for difference in members)
     operations = dict.fromkeys(difference.operation for difference in members if difference.operation)
-    return Row(requirement, change, text, tuple(environments), tuple(operations), len(members))
+    return Row(tuple(requirements), change, text, tuple(environments), tuple(operations), len(members))
 
 
 def _counts(comparison: Comparison) -> dict[str, str]:

@@ -94,7 +94,7 @@ async def _run_once(instance: Instance, case: Case) -> Result:
         arguments = () if instance.check.cases is None else (instance.value,)
         await instance.check.function(case, *arguments)
     except Violation as signal:
-        return _violation_result(blank, signal)
+        return _violation_result(blank, signal, instance.check.rests_on)
     except Inconclusive as signal:
         return _signal_result(blank, Outcome.INCONCLUSIVE, signal, cause=signal.cause)
     except (MissingFact, NotSent, FixtureError, BudgetExhausted) as obstacle:
@@ -109,7 +109,7 @@ async def _run_once(instance: Instance, case: Case) -> Result:
         message = f"the suite erred: {type(error).__name__}: {error} at {frame.name}, line {frame.lineno}"
         return replace(blank, outcome=Outcome.BROKEN, message=message, exchanges=_exchange_ids(case.answers))
     if case.warnings:
-        return _violation_result(blank, case.warnings[0])
+        return _violation_result(blank, case.warnings[0], instance.check.rests_on)
     if not case.answers:
         return replace(blank, outcome=Outcome.UNTESTED, message="nothing was sent")
     return replace(blank, outcome=Outcome.PASSED, exchanges=_exchange_ids(case.answers))
@@ -167,11 +167,12 @@ def _incomplete_result(
     return replace(blank, outcome=Outcome.INCONCLUSIVE, message=str(obstacle), cause=cause)
 
 
-def _violation_result(blank: Result, signal: Violation) -> Result:
+def _violation_result(blank: Result, signal: Violation, rests_on: str) -> Result:
     level = signal.level or blank.level
     binding = level in (Level.REQUIRED, Level.DECLARED)
     outcome = Outcome.FAILED if binding else Outcome.WARNED
-    result = _signal_result(replace(blank, level=level), outcome, signal, cause=signal.explanation)
+    explanation = signal.explanation or (f"effect:{rests_on}:{blank.operation}" if rests_on else "")
+    result = _signal_result(replace(blank, level=level, kind=signal.kind), outcome, signal, cause=explanation)
     deviation = (signal.identity,) if signal.identity else (result.expected, _VOLATILE_TEXT.sub("#", result.observed))
     identity = "|".join((result.check, result.operation, result.case, *deviation))
     return replace(result, signature=hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest()[:12])

@@ -56,7 +56,7 @@ def assemble(lines: Iterable[Line]) -> Run:
 
 
 def _run(fold: JournalFold) -> Run:
-    head, ends, exchanges = fold.head, fold.ends, fold.judged_exchanges
+    head, ends, exchanges = fold.head, fold.ends, fold.exchanges.judged
     requirements, operations = head.requirements, head.operations
     interrupted = ends.interruption
     check_results = [*fold.results.values(), *_missing_results(head, fold.results, interrupted)]
@@ -105,7 +105,7 @@ def _exchange_results(fold: JournalFold, check_results: Sequence[Result], *, is_
     """The results of what is judged on exchanges. `is_partial`: the depth left checks out."""
     head = fold.head
     evidence = Evidence.of(
-        fold.judged_exchanges,
+        fold.exchanges.judged,
         check_results,
         head.exclusions,
         provokes=head.provokes,

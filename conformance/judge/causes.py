@@ -21,6 +21,8 @@ _STATUS = re.compile(r"(?:status:)?([1-5]\d\d)")
 _CHANCE = ("check_generated::", "check_walks::", "check_concurrency::")
 """Checks whose requests, or the order of them, are random: two runs with different seeds may differ in them."""
 _EFFECT = "effect:"
+_WIDESPREAD = 3
+"""A defect that a check finds on this many operations is one of all: on which of them it shows may be chance."""
 _INVARIANT = "invariant::"
 _NO_ANSWER = "no answer"
 _ANOTHER_VALUE = "another value"
@@ -29,37 +31,56 @@ _ANOTHER_VALUE = "another value"
 def deviation(result: Result) -> str:
     """What was observed in place of what must hold: a status, the kind of a malformed answer, or another value.
 
+    A check may name a kind of its own: `not replayed`.
+
     Where a call must be answered 200, each 4xx is a refusal: which one it is depends on the state of the resource.
     It is free of ids, numbers and texts of the target, so that it is the same in every run.
     """
     if match := _STATUS.fullmatch(result.kind or result.observed):
         is_refusal = result.expected.startswith("200") and match[1].startswith("4")
         return "refused" if is_refusal else f"answered {match[1]}"
-    if result.check.startswith(_INVARIANT):
+    if result.kind or result.check.startswith(_INVARIANT):
         return (result.kind or result.observed).partition(":")[0] or "an odd answer"
     return _NO_ANSWER if result.observed.startswith(_NO_ANSWER) else _ANOTHER_VALUE
 
 
 def with_causes(results: Iterable[Result]) -> tuple[Result, ...]:
     """Each failure and warning with its cause, and each open result that rests on a failure with that one's."""
-    explained = _with_effects(tuple(results))
+    stated = tuple(results)
+    judged = tuple(map(_with_own_cause, stated))
+    explained = _with_effects(stated, judged)
     causes = _causes_of_failures(explained)
-    signatures = _signatures(explained)
+    signatures = _signatures(result for result, before in zip(explained, judged, strict=True) if result is before)
     return tuple(_with_signature(_with_dependence(result, causes), signatures) for result in explained)
 
 
-def _with_effects(results: Sequence[Result]) -> tuple[Result, ...]:
-    """Each failure that its check explains by the effect of a refused call has the cause of that one's failure, if any.
+def _with_effects(results: Sequence[Result], judged: Sequence[Result]) -> tuple[Result, ...]:
+    """Each failure that its check explains by another failure has the cause of that one, if it is there.
 
-    The results of the effect's requirement show the defect on that operation in every run; a random walk, by chance.
+    The other one shows the defect on that operation in every run; this one by chance, or by its consequences alone. A
+    warning has a cause of its own unless the other one fails on several operations: what a standard asks of one
+    operation may be what is wrong there.
     """
-    judged = tuple(map(_with_own_cause, results))
-    effects: dict[str, str] = {}
+    causes: dict[str, dict[str, str]] = {}
     for result in judged:
         if result.outcome is Outcome.FAILED:
-            effects.setdefault(f"{_EFFECT}{result.requirement}:{result.operation}", result.cause)
-    pairs = zip(results, judged, strict=True)
-    return tuple(replace(result, cause=effects.get(before.cause, result.cause)) for before, result in pairs)
+            for name in (result.requirement, result.check):
+                causes.setdefault(name, {}).setdefault(result.operation, result.cause)
+    return tuple(
+        replace(result, cause=cause) if (cause := _effect(before, causes)) else result
+        for before, result in zip(results, judged, strict=True)
+    )
+
+
+def _effect(result: Result, causes: Mapping[str, Mapping[str, str]]) -> str:
+    """The cause behind `effect:NAME:OPERATION`, of a requirement's failures or of a check's; empty if there is none."""
+    if not result.cause.startswith(_EFFECT):
+        return ""
+    name, _, operation = result.cause.removeprefix(_EFFECT).rpartition(":")
+    found = causes.get(name, {})
+    if "::" in name and len(found) >= _WIDESPREAD:
+        return found.get(operation, "") or min(found.values())
+    return found.get(operation, "") if result.outcome is Outcome.FAILED else ""
 
 
 def _with_own_cause(result: Result) -> Result:
@@ -94,7 +115,7 @@ def _causes_of_failures(results: Iterable[Result]) -> Mapping[str, str]:
 
 
 def _signatures(results: Iterable[Result]) -> Mapping[str, str]:
-    """By cause: 12 hexadecimal digits."""
+    """By cause: 12 hexadecimal digits. `results` are those that another failure does not explain."""
     checks: dict[str, set[str]] = {}
     for result in results:
         if result.outcome in _EXPLAINED:
@@ -117,10 +138,7 @@ def causes_of(results: Iterable[Result], requirements: Iterable[Requirement]) ->
             explained.setdefault((result.cause, result.waived_by), []).append(result)
         elif result.outcome in OPEN_OUTCOMES:
             blocked[result.cause] = blocked.get(result.cause, 0) + 1
-    found = [
-        _cause(members, statements.get(members[0].requirement, ""), blocked.get(name, 0))
-        for (name, _), members in explained.items()
-    ]
+    found = [_cause(members, statements, blocked.get(name, 0)) for (name, _), members in explained.items()]
     return tuple(sorted(found, key=_rank))
 
 
@@ -129,7 +147,7 @@ def _rank(cause: Cause) -> tuple[object, ...]:
 
 
 def _is_collateral(result: Result) -> tuple[bool, bool, bool]:
-    """Sorts first what names the cause: failures of its own requirement, and of those what no chance has found."""
+    """Sorts first what names the cause and shows it best: failures of its own requirement that no chance has found."""
     is_foreign = result.requirement != violated_requirement(result.cause)
     return is_foreign, result.outcome not in BAD_OUTCOMES, result.check.startswith(_CHANCE)
 
@@ -138,9 +156,12 @@ def violated_requirement(cause: str) -> str:
     return cause.partition(" ")[0]
 
 
-def _cause(members: Sequence[Result], statement: str, blocked: int) -> Cause:
-    first = min(members, key=_is_collateral)
-    observed = deviation(first) if _STATUS.fullmatch(first.observed) else first.general_message or deviation(first)
+def _cause(members: Sequence[Result], statements: Mapping[str, str], blocked: int) -> Cause:
+    members = sorted(members, key=_is_collateral)
+    first = members[0]
+    statement = statements.get(first.requirement, "")
+    names_kind = _STATUS.fullmatch(first.observed) or (first.kind and not first.check.startswith(_INVARIANT))
+    observed = deviation(first) if names_kind else first.general_message or deviation(first)
     return Cause(
         id=first.cause,
         signature=first.cause_signature,

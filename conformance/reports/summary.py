@@ -228,7 +228,7 @@ def _traffic(run: Run, extent: Extent) -> str:
 def _warnings(run: Run, extent: Extent) -> str:
     groups = grouping.warnings(run)
     lines = [
-        f"- {escape(g.results[0].requirement)}: {code(g.title, extent.text)} ({plural(len(g.results), 'result')})"
+        f"- {escape(g.cause.requirement)}: {code(g.title, extent.text)} ({plural(len(g.results), 'result')})"
         for g in groups
     ]
     return "## Warnings\n\n" + _limit_lines(lines, extent, "more warning") if lines else ""

@@ -215,7 +215,7 @@ def _batch(batch: list[Result], group: Group) -> Iterator[Line]:
 def _warnings(run: Run) -> Iterator[Line]:
     groups = grouping.warnings(run)
     for group in groups[:REASONS]:
-        line = f"{SYMBOLS[Outcome.WARNED]} {group.results[0].requirement}: {one_line(group.title)}"
+        line = f"{SYMBOLS[Outcome.WARNED]} {group.cause.requirement}: {one_line(group.title)}"
         yield Line(f"{line} [{plural(len(group.results), 'result')}]", STYLES[Outcome.WARNED])
     if len(groups) > REASONS:
         yield Line(f"  … and {plural(len(groups) - REASONS, 'more warning')}", STYLES[Outcome.WARNED])

@@ -25,7 +25,7 @@ from conformance.checks.support.effects import Oracle
 from conformance.checks.support.recovery import Wait, settle, wait_for
 from conformance.checks.support.registry import cause_of
 from conformance.checks.support.retry_after import SLACK_S, observe_retry_after, retry_after_s
-from conformance.checks.support.separate_counts import Separation, observe, other_request
+from conformance.checks.support.separate_counts import ATTEMPTS, Separation, observe, other_request
 from conformance.checks.support.signals import Inconclusive, Signal, Violation
 from conformance.client.fixtures import NotSent
 from conformance.client.recorder import current_check
@@ -169,21 +169,32 @@ async def _limit_all(case: Case) -> _Outcomes:
         await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
     try:
         # as many complete bursts as fit into the concurrency, if bursts may overlap at all
-        bursts = asyncio.Semaphore(max(1, case.runtime.settings.concurrency // batch_size(case, facts.limit)))
+        bursts_at_once = max(1, case.runtime.settings.concurrency // batch_size(case, facts.limit))
+        bursts = asyncio.Semaphore(bursts_at_once)
         concurrency = len(preparations) if is_small(facts.limit) else 1
         await _run_each(preparations, outcomes, partial(_overrun, bursts=bursts), concurrency=concurrency)
         await _settle(preparations, outcomes, partial(_poll, wait=wait), _is_limited, wait)
         await _check_late_recoveries(preparations, outcomes)
         if facts.restore:
-            await _run_each(preparations, outcomes, _separate, concurrency=1)
+            await _separate_all(preparations, outcomes, bursts_at_once)
     finally:
         if facts.restore:
             await fixtures.http(facts.restore, {}, "rate_limit.restore")
     poll_s = 0.0 if case.runtime.sender.limit_watch.uses_keys_up else wait.poll_s
     await _settle(preparations, outcomes, _repeat, _is_retry_limited, Wait(poll_s, silence_s=0.0))
     if not facts.restore:
-        await _run_each(preparations, outcomes, _separate, concurrency=1)
+        await _separate_all(preparations, outcomes, bursts_at_once)
     return outcomes
+
+
+async def _separate_all(preparations: Sequence[_Preparation], outcomes: _Outcomes, at_once: int) -> None:
+    """Observes what is counted separately: side by side first, then alone where nothing was answered.
+
+    What is answered between two 429s is counted separately, whatever else is sent; a 429 may have another reason.
+    """
+    if at_once > 1:
+        await _run_each(preparations, outcomes, partial(_separate, attempts=1), concurrency=at_once)
+    await _run_each(preparations, outcomes, _separate, concurrency=1)
 
 
 async def _run_each(
@@ -365,14 +376,15 @@ async def _check_retry_after(prep: _Preparation, provocation: Provocation | None
     return replace(provocation, retry_after=await observe_retry_after(prep.case, prep.request) or ())
 
 
-async def _separate(prep: _Preparation, provocation: Provocation | None) -> Provocation:
+async def _separate(prep: _Preparation, provocation: Provocation | None, *, attempts: int = ATTEMPTS) -> Provocation:
     """Observes whether a separately counted request is answered while this one is limited."""
     assert provocation is not None
+    if isinstance(provocation.separation, Separation) and provocation.separation.was_answered:
+        return provocation
     if not prep.case.profile.rate_limit.per or provocation.recovered_after_s is None:
         return provocation
     try:
-        return replace(
-            provocation, separation=await observe(prep.case, prep.request, await other_request(prep.case, prep.request))
-        )
+        other = await other_request(prep.case, prep.request)
+        return replace(provocation, separation=await observe(prep.case, prep.request, other, attempts=attempts))
     except FAILURES as error:
         return replace(provocation, separation=error)

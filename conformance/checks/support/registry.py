@@ -33,6 +33,8 @@ class Check:
     cases: Cases | None = None
     exclusive: bool = False
     chain: bool = False
+    rests_on: str = ""
+    """The id of a check whose failure on the same operation explains a failure of this one."""
 
     @property
     def id(self) -> str:
@@ -77,16 +79,20 @@ def check(
     cases: Cases | None = None,
     exclusive: bool = False,
     chain: bool = False,
+    rests_on: str = "",
 ) -> Callable[[Function], Function]:
     """Registers an async function as a check of a requirement.
 
     It is called with the Case and, where there are `cases`, the case's value. `exclusive` runs it last and alone.
-    A `chain` is a long sequence of calls: it starts first.
+    A `chain` is a long sequence of calls: it starts first. `rests_on` is the id of a check whose failure on the
+    operation explains one of this check.
     """
 
     def register(function: Function) -> Function:
         subject = function.__module__.rpartition(".")[2]
-        _registry.append(Check(function.__name__, subject, requirement, function, on, cases, exclusive, chain))
+        _registry.append(
+            Check(function.__name__, subject, requirement, function, on, cases, exclusive, chain, rests_on)
+        )
         return function
 
     return register

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-from typing import Any
+from typing import Any, Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.signals import Inconclusive, Violation
@@ -15,6 +15,10 @@ from conformance.client.response import NO_VALUE, Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 
+PLAIN_REPLAY: Final = "check_idempotency::the_same_call_is_answered_the_same"
+"""The check of what every other question about stored keys rests on."""
+KEY_ENDS: Final = "check_idempotency_keys::keys_that_differ_at_the_end_are_different_keys"
+"""The check of what questions about almost equal keys rest on."""
 _SETTLE_S = 1.5
 """Seconds, plus twice the duration of a call, for which an answered key may still be reported as in use."""
 _LONGEST_PAUSE_S = 0.8
@@ -82,9 +86,13 @@ async def _send_until_settled(case: Case, request: Request, purpose: str) -> Ans
 def expect_same(case: Case, first: Answer, repeat: Answer) -> None:
     """Violated unless `repeat` replays `first`."""
     if repeat.status != first.status:
-        raise case.violation("the replay has another status", first, repeat, expected=first.summary)
-    if not are_alike(case, first, repeat):
-        raise difference(case, "the replay differs from the first answer", first, repeat)
+        violation = case.violation("the replay has another status", first, repeat, expected=first.summary)
+    elif not are_alike(case, first, repeat):
+        violation = difference(case, "the replay differs from the first answer", first, repeat)
+    else:
+        return
+    violation.kind = "not replayed"  # how a lost record shows depends on the state of the resource
+    raise violation
 
 
 def difference(case: Case, message: str, *answers: Answer) -> Violation:

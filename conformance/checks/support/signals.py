@@ -21,11 +21,13 @@ class Violation(Signal):
     """The requirement is violated. `level` overrides its own, where a profile fact binds more or less.
 
     `identity`, where it is set, stands for `expected` and `observed` in the signature: they may differ from run to run.
+    `kind` names the deviation where neither status nor value does, `not replayed`: it is the same in every run.
     `explanation` names another violation that leads to this one, `effect:SCO-4:OPERATION`: they have one cause if that
     requirement fails on that operation.
     """
 
     identity = ""
+    kind = ""
     explanation = ""
 
     def __init__(

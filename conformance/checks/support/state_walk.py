@@ -158,7 +158,7 @@ class Walker:
                 expect_same(self.case, first, repeat)
         except Violation as other:
             violation = WalkViolation(other.message, *other.answers, expected=other.expected, observed=other.observed)
-            violation.identity = other.identity
+            violation.identity, violation.kind = other.identity, other.kind
             raise violation.about(REPLAY, name) from None
 
     async def refuse(self, name: str, defect: str) -> None:
@@ -192,7 +192,9 @@ class Walker:
             return  # HO-2 covers a ticket that is used twice
         if answer.ok and expected == CONFLICT:
             message = f"{name} succeeded where the profile states a conflict"
-            raise WalkViolation(message, answer, expected="409", observed=answer.summary).about(STATE, name)
+            violation = WalkViolation(message, answer, expected="409", observed=answer.summary)
+            violation.explanation = f"effect:CONF-3:{name}"  # which tries each conflict; a walk meets it by chance
+            raise violation.about(STATE, name)
         if (answer.ok == (expected == ALLOWED) and expected != UNKNOWN) or not self.has_side_calls:
             return
         twin = await self._twin(name)

@@ -104,7 +104,9 @@ def failures(run: Run, table: list[Row], share: float) -> list[dict[str, Any]]:
 def _failure(
     run: Run, group: Group, anchors: dict[int, str], exchanges_by_id: Mapping[str, Exchange], share: float
 ) -> dict[str, Any]:
-    batches = sorted(grouping.alike(group.results), key=len, reverse=True)
+    batches = sorted(
+        grouping.alike(group.results), key=lambda batch: (batch[0].requirement != group.cause.requirement, -len(batch))
+    )
     first = next((r for batch in batches for r in batch if r.exchanges), group.results[0])
     cited = grouping.evidence(run, first, exchanges_by_id)[-MAX_EXCHANGES:]
     return {

@@ -183,13 +183,19 @@ def _groups(run: Run, outcomes: Collection[Outcome]) -> tuple[Group, ...]:
         Group(
             cause=cause,
             clauses=(rows[cause.requirement],) if cause.requirement in rows else (),
-            results=tuple(members[cause.id, cause.waived_by]),
+            results=_as_its_checks_rank(members[cause.id, cause.waived_by], cause),
             dependents=tuple(dependents.get(cause.id, ())),
             waiver=waiver_of(run, members[cause.id, cause.waived_by][0]),
         )
         for cause in run.causes
         if (cause.id, cause.waived_by) in members
     )
+
+
+def _as_its_checks_rank(results: Iterable[Result], cause: Cause) -> tuple[Result, ...]:
+    """Results of the cause's own requirement first, as the judge ranks its checks: they show it best."""
+    rank = {check: number for number, check in enumerate(cause.checks)}
+    return tuple(sorted(results, key=lambda result: rank.get(result.check, len(rank))))
 
 
 def alike(results: Iterable[Result]) -> list[list[Result]]:

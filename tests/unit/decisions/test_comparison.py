@@ -189,6 +189,16 @@ def test_results_that_differ_in_one_way_are_one_row() -> None:
     assert row.text == bad.causes[0].title
 
 
+def test_what_was_not_judged_for_one_reason_is_one_row_of_all_its_requirements() -> None:
+    """A control that failed leaves dozens of requirements open."""
+    good, bad = (
+        run_of([result(name, "quotePublicCart", outcome, message="no control") for name in ("AUTH-1", "BODY-1")])
+        for outcome in (Outcome.PASSED, Outcome.INCONCLUSIVE)
+    )
+    ((_, (row,)),) = sidebyside.groups(compare([good, bad], ["a", "b"]))
+    assert (row.requirements, row.operations, row.results) == (("AUTH-1", "BODY-1"), ("quotePublicCart",), 2)
+
+
 def test_the_page_links_to_the_runs_and_names_those_that_were_not_read() -> None:
     """In the terminal, as JSON, as Markdown and on the page."""
     runs = [judged(Outcome.PASSED), judged(Outcome.FAILED)]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import conformance
+from conformance.contract import load_contract
 from conformance.core.outcomes import Outcome, Verdict
 from conformance.judge.assemble import assemble
 from conformance.judge.causes import causes_of, deviation, with_causes
@@ -73,6 +74,38 @@ def test_a_failure_that_the_effect_of_a_refused_call_explains_has_the_cause_of_t
         assert with_causes([walk, *rest])[0].cause == "CONF-1 answered 409"
     (cause,) = causes_of(with_causes([walk, effect]), [])
     assert (cause.requirement, cause.results) == ("SCO-4", 2)
+
+
+def test_what_rests_on_a_check_that_failed_has_its_cause_and_is_no_part_of_its_signature() -> None:
+    """On the same operation, or anywhere where that check failed on three operations: where it shows may be chance."""
+    operations = ["quotePublicCart", "createInstallationWebhook", "checkoutPublicCart"]
+    base = replace(result("a", Outcome.FAILED, requirement="IDEM-1"), check="check_idempotency::a", kind="not replayed")
+    bases = [replace(base, operation=operation) for operation in operations]
+    resting = [
+        replace(
+            result("b", outcome, requirement="IDEM-4", observed="200"),
+            operation=operation,
+            cause=f"effect:check_idempotency::a:{operation}",
+        )
+        for operation, outcome in [(operations[0], Outcome.FAILED), ("updateInstallationWebhook", Outcome.WARNED)]
+    ]
+    assert {one.cause for one in with_causes([*bases, *resting])} == {"IDEM-1 not replayed"}
+    assert {one.cause_signature for one in with_causes([*bases, *resting])} == {with_causes(bases)[0].cause_signature}
+    apart = with_causes([*bases[:2], *resting, replace(resting[0], outcome=Outcome.WARNED)])
+    warning = "IDEM-4 answered 200, a warning"
+    assert [one.cause for one in apart[2:]] == ["IDEM-1 not replayed", warning, warning]
+    passed = [replace(one, outcome=Outcome.PASSED) for one in bases]
+    assert with_causes([*passed, *resting])[3].cause == "IDEM-4 answered 200"
+
+
+def test_a_cause_is_named_by_the_requirement_that_it_violates_and_shows_its_own_checks_first() -> None:
+    """Whatever rests on it stands in the results before it: their files come first in the alphabet."""
+    base = replace(result("b", Outcome.FAILED, requirement="IDEM-1", message="at /data/id"), kind="not replayed")
+    resting = result("a", Outcome.FAILED, requirement="IDEM-7", cause=f"effect:{base.check}:{base.operation}")
+    requirements = load_contract().requirements
+    (cause,) = causes_of(with_causes([resting, base]), requirements.values())
+    assert cause.title == f"{requirements['IDEM-1'].statement} Instead: not replayed."
+    assert cause.checks == (base.check, resting.check)
 
 
 def test_a_cause_is_named_by_what_no_chance_has_found() -> None:

@@ -98,3 +98,9 @@ def test_the_digest_names_the_check_set() -> None:
     """A sha256 that stays the same while the code does."""
     assert len(check_set_digest()) == 64
     assert check_set_digest() == check_set_digest()
+
+
+def test_what_a_check_rests_on_is_another_check_without_further_dependence() -> None:
+    """A chain of explanations, or the name of a check that is gone, would leave a failure without its cause."""
+    independent = {check.id for check in CHECKS if not check.rests_on}
+    assert {check.rests_on for check in CHECKS if check.rests_on} <= independent
