@@ -47,8 +47,9 @@ class HttpPool:
         """Sends one request, once. Raises OSError (TimeoutError among them), MalformedAnswer or MalformedRequest."""
         raw = serialize(method, self._target_prefix + target, self._host, headers, content)
         loop = asyncio.get_running_loop()
-        until = loop.time() + timeout_s
-        connection = self._take(until - timeout_s - _KEEP_S)
+        now = loop.time()
+        until = now + timeout_s
+        connection = self._take(now - _KEEP_S)
         if connection is None:
             async with asyncio.timeout_at(until):
                 connection = await self._connect()

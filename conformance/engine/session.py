@@ -49,8 +49,10 @@ from conformance.profile.secrets import resolve_secret
 from conformance.profile.shares import remove_used, share_of
 
 _WHOLE_RUN: Final = RunPart()
-_SPARE_LANES: Final = 16
-"""Lanes in addition to the concurrency, for the time that checks wait for a fixture or a back-off."""
+_SPARE_LANES: Final = 192
+"""Lanes in addition to the concurrency, for checks that wait: for a fixture, a back-off, or their turn of a control."""
+_FEW_SPARE_LANES: Final = 16
+"""The same, where the run may end early: what began and was not finished is evidence that was paid for and lost."""
 _CHECK_GRACE_S: Final = 0.3
 """Seconds that a check may take to fail by itself after its exchange violated an invariant; its row is then red."""
 
@@ -271,7 +273,7 @@ class Session:
                 yield runtime
 
         chains = [instance for instance in chosen if instance.check.chain]
-        lanes = self.concurrency + _SPARE_LANES + len(chains)
+        lanes = self.concurrency + len(chains) + (_FEW_SPARE_LANES if self.may_end_early else _SPARE_LANES)
         self._engine = Engine(open_runtime, workers=lanes, deadline_s=self.deadline_s, remaining_s=remaining_s)
         self._engine.start()
         leading = () if self.may_end_early else chains
