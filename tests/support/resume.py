@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, journal_lines, results, wait_until
+from tests.support.commands import REFERENCE, TIMEOUT_S, Desk, journal_lines, passed, results, wait_until
 
 SELECTION = "check_authentication and (Identity or quotePublicCart) or check_search"
 LIMITS = "check_rate_limit and (getApiKeyIdentity or quotePublicCart) or check_public"
@@ -17,10 +17,10 @@ SPLIT = ("-n", "2")
 
 
 def begun(desk: Desk, *given: object, results: int = 15, selection: str = SELECTION) -> subprocess.Popen[str]:
-    """A run that has journalled some of its results, and has more to do."""
+    """A run that has journalled some results that its requests decided, and has more to do."""
     options = ["run", *(() if "--profile" in given else desk.target()), "-k", selection, "--report-dir", "out"]
     process = desk.started(["-m", "conformance", *map(str, [*options, "--concurrency", 2, *given])])
-    wait_until(lambda: sum(path.read_bytes().count(b'"kind":"result"') for path in journals(desk)) >= results, process)
+    wait_until(lambda: passed(journals(desk)) >= results, process)
     return process
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import signal
 import threading
@@ -117,6 +118,11 @@ class BackgroundProxy:
             raise self._problem
 
     @property
+    def is_running(self) -> bool:
+        """False once it has ended, by `stop` or by a problem such as a full disk."""
+        return self._thread.is_alive()
+
+    @property
     def label(self) -> str:
         """What the exchanges that are recorded now belong to, such as a test."""
         return self._traffic.label
@@ -138,7 +144,8 @@ class BackgroundProxy:
 
     def stop(self) -> tuple[Run, Path, int]:
         """Ends the proxy and writes the reports."""
-        self._loop.call_soon_threadsafe(self._proxy.ended.set)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: a problem has ended the proxy already
+            self._loop.call_soon_threadsafe(self._proxy.ended.set)
         self._thread.join()
         return finish_run(self._traffic, self._problem)
 

@@ -126,6 +126,13 @@ def test_explain_a_check_by_whatever_a_report_calls_it(name: str) -> None:
     assert "AUTH-1" in text
 
 
+def test_explain_a_check_names_the_check_that_it_rests_on() -> None:
+    """A reader of a cause with results of several requirements finds out why they have one cause."""
+    text = said("explain", "duplicates_at_once_are_one_call")
+    assert "has the cause of check_idempotency::the_same_call_is_answered_the_same" in text
+    assert "has the cause of" not in said("explain", "the_same_call_is_answered_the_same")
+
+
 def test_report_makes_the_same_reports_again_from_the_journal_alone(desk: Desk) -> None:
     """A report is a function of the journal: on another machine, in another folder, it comes out the same."""
     desk.conformance("run", *desk.target(), "-q", "-k", "getApiKeyIdentity and AUTH-1", "--report-dir", "first")

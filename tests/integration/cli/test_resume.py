@@ -214,7 +214,7 @@ def test_no_part_uses_a_value_of_a_list_that_another_had(desk: Desk) -> None:
     done = desk.conformance("run", "--resume", "out")
     assert done.code == 3, done.text
     handed = [(line["name"], line["place"]) for line in lines(desk, "fixture")]
-    assert len(handed) == len(set(handed)) > 10
+    assert len(handed) == len(set(handed))
     used: dict[str, set[str]] = {"x": set(), "r": set()}
     for line in lines(desk, "exchange"):
         used[line["id"][0]] |= {cart["id"] for cart in carts if f"/{cart['id']}/" in line["url"]}

@@ -60,7 +60,7 @@ def test_whether_a_limit_ends_is_judged_where_all_traffic_is_seen(
 ) -> None:
     """Otherwise another client may have used the limit up again; the advice names the option."""
     limited = '{"error":{"code":"rate_limited","message":"too many requests"}}'
-    again = [entry(status=429, text=limited, at=at, headers={**JSON, "Retry-After": "1"}) for at in (0, 9)]
+    again = [entry(status=429, text=limited, at=at, headers={**JSON, "Retry-After": "1"}) for at in (0, 1, 9, 10)]
     done = observe(tmp_path, har(again), *words, stated="[rate_limit]\nretry_after = true\n")
     results = run_of(tmp_path)["results"]
     assert {r["requirement"] for r in results if r["outcome"] == "failed"} == failed, done.output

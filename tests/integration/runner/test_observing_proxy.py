@@ -20,7 +20,7 @@ from conformance.journal.journal import Journal
 from conformance.runner.observe import proxy as proxy_module
 from conformance.runner.observe.listening import BackgroundProxy
 from conformance.runner.observe.traffic_run import TrafficOptions
-from tests.support.commands import REFERENCE, Desk, shared_reference
+from tests.support.commands import REFERENCE, Desk, shared_reference, wait_until
 from tests.support.recordings import GOOD
 
 CONFIG = "/api/v1/runtime-config"
@@ -334,7 +334,8 @@ def test_ten_thousand_connections_are_refused_politely(tmp_path: Path) -> None:
             assert ask(connection, head) == OK
 
 
-def test_a_full_disk_ends_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_late", [False, True], ids=["at once", "after its end"])
+def test_a_full_disk_ends_the_proxy(is_late: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The client has its answer; what was judged before is reported, and the error names the folder."""
     with target(OK) as (url, _), proxied_without_end(tmp_path, url) as proxy:
         with httpx.Client(base_url=proxy.base_url, trust_env=False) as client:
@@ -342,6 +343,8 @@ def test_a_full_disk_ends_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             proxy.findings_of("")
             monkeypatch.setattr(Journal, "append", _full)
             assert client.get(CONFIG).status_code == 200
+        if is_late:
+            wait_until(lambda: not proxy.is_running)
         with pytest.raises(ConformanceError, match="No space left on device") as raised:
             proxy.stop()
         assert str(tmp_path / "out") in str(raised.value)
