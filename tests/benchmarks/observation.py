@@ -64,8 +64,8 @@ def write_profile(folder: Path, base_url: str) -> Path:
 def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> list[Figure]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        sizes = (10, 40) if quick else (50, 200)
-        return [*recordings(folder, sizes), *proxied(folder, 2_000 if quick else 20_000)]
+        sizes = (10, 40) if quick else (50, 1_000)
+        return [*recordings(folder, sizes), *proxied(folder, 2_000 if quick else 100_000)]
 
 
 def recordings(folder: Path, megabytes: tuple[int, int]) -> list[Figure]:
@@ -80,7 +80,7 @@ def recordings(folder: Path, megabytes: tuple[int, int]) -> list[Figure]:
         peaks.append(done.peak_kb / 1024)
     rate = (counts[1] - counts[0]) / (taken[1] - taken[0])
     each_kb = (peaks[1] - peaks[0]) * 1024 / (counts[1] - counts[0])
-    whole = peaks[1] + each_kb * (1_000_000_000 / ENTRY_BYTES - counts[1]) / 1024
+    whole = peaks[1] + each_kb * max(0, 1_000_000_000 / ENTRY_BYTES - counts[1]) / 1024
     return [
         at_least("HAR exchanges a second of processor time", [rate], HAR_RATE, "", f"{counts[1]:,} exchanges"),
         at_most("memory of 1 GB of HAR, by its growth", [whole], HAR_MB, "MB", f"{each_kb:.2f} KB for each exchange"),

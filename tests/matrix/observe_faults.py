@@ -38,7 +38,7 @@ from conformance.runner.kill_matrix import random_subjects
 from conformance.runner.random_target_runs import prepare_random_target, run_options
 from tests.support.values import replace
 
-_RED = (Outcome.FAILED, Outcome.WARNED)
+RED = (Outcome.FAILED, Outcome.WARNED)
 _SEED = 20
 
 
@@ -69,7 +69,7 @@ def red_results(exchanges: Sequence[Exchange], facts: LawFacts) -> list[Result]:
     """What the invariants and the laws find."""
     requirements = load_contract().requirements
     invariants = invariant_results(requirements, Evidence.of(exchanges, ()), only_judged=True)
-    return [result for result in (*invariants, *law_results(exchanges, facts)) if result.outcome in _RED]
+    return [result for result in (*invariants, *law_results(exchanges, facts)) if result.outcome in RED]
 
 
 def subjects(names: Sequence[str]) -> Iterator[Subject]:
