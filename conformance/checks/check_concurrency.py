@@ -26,7 +26,10 @@ _BURSTS = 4
 _LIMITED_PAUSE_S = 0.5
 """Seconds after a burst that got 429 only; the next request waits for the rate that the target accepts."""
 _REPLAYS = 3
+_MAX_ROUNDS = 12
 _HEAD_START_S = 0.01
+_LATEST_S = 0.025
+"""A duplicate that was sent later after its call proves nothing."""
 _WAIT_S = 0.05
 """Seconds by which a duplicate that waits takes longer than a replay: more than networks differ from request to
 request."""
@@ -96,19 +99,32 @@ async def _expect_no_second_call(case: Case, request: Request, conflict: Answer)
 async def _expect_no_wait(case: Case, request: Request) -> None:
     """Violated where duplicates wait for the call in progress; inconclusive where none is seen to overlap it.
 
-    One that waits takes longer than a replay alone, in every round, while a read beside it is answered at once.
+    One that waits takes longer than a replay alone, in every round, while a read beside it is answered at once. A round
+    shows nothing if the duplicate was sent late, or if the read was slow as well: then this machine or the target is
+    busy with other work, and another round follows.
     """
     replay_s = max([(await case.send(request, "a replay alone")).duration_s for _ in range(_REPLAYS)])
     look = await case.arrange(case.contract.operations["getPublicRuntimeConfig"], prove_control=False)
-    for _ in range(_REPLAYS):
+    rounds = 0
+    for _ in range(_MAX_ROUNDS):
         call = await case.arrange()
         sent = asyncio.create_task(send_together(case, [call], "a call"))
         await asyncio.sleep(_HEAD_START_S)
         duplicate, read = await send_together(case, [call, look], "a duplicate, and a read beside it")
         (first,) = await sent
-        is_late = duplicate.duration_s > replay_s + _WAIT_S and read.duration_s < duplicate.duration_s / 2
-        if not (first.ok and duplicate.ok and read.ok and is_late):
+        is_late = duplicate.duration_s > replay_s + _WAIT_S
+        is_read_late = read.duration_s >= duplicate.duration_s / 2
+        is_sent_late = duplicate.at > first.at + _LATEST_S
+        are_good = first.ok and duplicate.ok and read.ok
+        if are_good and (is_sent_late or (is_late and is_read_late)):
+            continue
+        if not are_good or not is_late:
             raise Inconclusive("no duplicate was seen to overlap the call in progress", first, duplicate, read)
+        rounds += 1
+        if rounds == _REPLAYS:
+            break
+    else:
+        raise Inconclusive("the rounds were too slow to show whether a duplicate waits", first, duplicate, read)
     message = "duplicates in flight wait for the call in progress, and idempotency.in_flight is 'conflict'"
     raise case.violation(message, first, duplicate, expected="409")
 
