@@ -17,7 +17,6 @@ from typing import Any
 
 from conformance.checks.support.registry import Instance, all_checks, instances
 from conformance.contract import load_contract
-from conformance.core.defaults import QUICK_REQUESTS
 from conformance.profile.loader import load_profile
 from conformance.runner import embedded_reference as embedded
 from conformance.runner import kill_matrix, priority
@@ -116,7 +115,7 @@ def _look_for(
     """By fault: the requests until it shows, and whether quick depth shows it."""
     known = priority.Evidence.from_json(evidence(fitted, everything))
     order = priority.sort_by_priority(everything, known)
-    quick = priority.select_within(everything, QUICK_REQUESTS, known)
+    quick = priority.select_quick(everything, known)
     controls = {f"{CONTROL}{instance.operation.id}" for instance in everything if instance.id in quick}
     return {fault: (requests_until(order, names), bool(names & (quick | controls))) for fault, names in judged.items()}
 

@@ -86,6 +86,16 @@ def test_a_selection_costs_no_more_than_its_budget() -> None:
     assert sizes == sorted(set(sizes))
 
 
+def test_checks_of_limits_share_bursts_in_quick_depth() -> None:
+    """What needs the limit of an operation is worth more once that limit was provoked, for another check."""
+    selected = ordering.select_quick(everything())
+    alone = [one for one in everything() if one.check.exclusive]
+    provoked = {one.operation.id for one in alone if one.id in selected}
+    single = {one.operation.id for one in alone if sum(other.check is one.check for other in alone) == 1}
+    assert len(provoked - single) == 1
+    assert {one.check.requirement for one in alone} == {one.check.requirement for one in alone if one.id in selected}
+
+
 def test_what_found_a_fault_comes_before_its_equals() -> None:
     """One fault, seen in one case on one operation, moves that case forward."""
     same = [one for one in everything() if one.check.name == "a_defective_credential_is_answered_401"]
