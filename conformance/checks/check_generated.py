@@ -18,27 +18,24 @@ from conformance.checks.support.invalid_bodies import refusals
 from conformance.checks.support.properties import draw, explore, seed_of
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import KEY_ENDS, PLAIN_REPLAY, expect_same, fix_proof_id, replay
+from conformance.checks.support.sample_body import SampleBody
 from conformance.checks.support.schema_bounds import BoundViolation, values_beyond_bounds
 from conformance.checks.support.schema_breaks import PlaceSchemas, draw_edits, select_edits
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.stored_values import StoredValues
-from conformance.checks.support.strategies import Edit, one_of_these
+from conformance.checks.support.strategies import Edit, ExtraInputs
 from conformance.checks.support.survival import expect_survival
+from conformance.checks.support.value_pools import SMALL_SIZE, Pool
 from conformance.client.request import Request, is_well_formed
 from conformance.core.key_change import KeyChange
-from conformance.core.strict_json import ABSENT, differences
 
 _MAX_BOUNDS = 60
-_MAX_CHANGES = 20
-"""Maximum number of changed places that a message tells."""
 _KEY_ATTEMPTS = 50
 """Keys generated to find one with a well-formed neighbour."""
 _BASE64 = re.compile("[A-Za-z0-9+/]+")
 _TO_BASE64 = str.maketrans("-_", "+/")
 _FIXTURE_SHARE = 3
 """Properties whose examples consume fixtures have this share of the examples."""
-_MIN_DISTINCT_LENGTH = 8
-"""A shorter text may occur in another one by chance."""
 
 
 def _fixed_places(case: Case) -> frozenset[str]:
@@ -61,7 +58,7 @@ async def odd_but_harmless_company_changes_no_status(case: Case) -> None:
 
     request = await case.arrange()
 
-    async def law(inputs: tuple[dict[str, str], dict[str, str]]) -> None:
+    async def law(inputs: ExtraInputs) -> None:
         headers, query = inputs
         odd = request.with_fresh_key().with_query(**query)
         for name, text in headers.items():
@@ -73,7 +70,7 @@ async def odd_but_harmless_company_changes_no_status(case: Case) -> None:
             oversize=False,
         )
 
-    await explore(case, extra_inputs, law, examples=case.examples // 4, show=_company_in_words)
+    await explore(case, Pool(ExtraInputs, extra_inputs), law, examples=case.examples // 4, show=_company_in_words)
 
 
 @check("BODY-5")
@@ -90,10 +87,8 @@ async def no_generated_body_breaks_the_answer(case: Case) -> None:
         answer = await case.send_with_retry(request.with_raw_body(content).with_fresh_key(), "generated body")
         expect_survival(case, "a generated body", answer, oversize=False)
 
-    await explore(
-        case, partial(hostile_edits, free), law, examples=case.examples // 2,
-        show=lambda edit: edit.words,
-    )  # fmt: skip
+    edits = Pool(Edit, hostile_edits, (free,), SMALL_SIZE)
+    await explore(case, edits, law, examples=case.examples // 2, show=lambda edit: edit.words)
 
 
 @check("BODY-4")
@@ -114,8 +109,8 @@ async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) ->
         await case.refusal(bad, refusals(case), f"a body that breaks {name}", any_refusal=True)
 
     await explore(
-        case, partial(one_of_these, edits), law, examples=len(edits),
-        show=lambda edit: edit.words, final_check=lambda: case.reprove_control(request),
+        case, edits, law, examples=len(edits), show=lambda edit: edit.words,
+        final_check=lambda: case.reprove_control(request),
     )  # fmt: skip
 
 
@@ -178,20 +173,17 @@ def _refuses_unknown_members(case: Case) -> bool:
 @check("IDEM-1", rests_on=PLAIN_REPLAY)
 async def a_generated_call_is_repeated_alike(case: Case) -> None:
     """For any valid body the same call again gets the same answer."""
-    from conformance.checks.support.strategies import fitting_documents
-
     case.need_unlimited_fixtures()
-    sample = await case.arrange()
+    sample = SampleBody(await case.arrange(), _schema(case), _fixed_places(case))
 
     async def law(body: Any) -> None:
         request = fix_proof_id(await case.arrange())
-        first = await case.send(_adapt_body(request, sample, body), "generated call")
+        first = await case.send(sample.adapt(body, request), "generated call")
         if first.ok:
             expect_same(case, first, await replay(case, first.request))
 
     await explore(
-        case, partial(fitting_documents, sample.body, _schema(case), _fixed_places(case)), law,
-        examples=case.examples // _FIXTURE_SHARE, show=partial(_change_in_words, sample.body),
+        case, sample.fitting, law, examples=case.examples // _FIXTURE_SHARE, show=sample.change_in_words,
         needs="the body has no member that may vary",
     )  # fmt: skip
 
@@ -199,20 +191,18 @@ async def a_generated_call_is_repeated_alike(case: Case) -> None:
 @check("IDEM-4", rests_on=PLAIN_REPLAY)
 async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> None:
     """A payload that is valid alone and differs in a meaningful leaf conflicts with the key's first payload."""
-    from conformance.checks.support.strategies import meaningful_changes
-
     case.need_unlimited_fixtures()
-    sample = await case.arrange()
+    sample = SampleBody(await case.arrange(), _schema(case), _fixed_places(case))
 
     async def law(body: Any) -> None:
         lone_answer = await case.send(
-            _adapt_body(await case.arrange(), sample, body), "generated change with a key of its own"
+            sample.adapt(body, await case.arrange()), "generated change with a key of its own"
         )
         if not lone_answer.ok:
             return
 
         async def change(request: Request) -> Request:
-            return _adapt_body(request, sample, body)
+            return sample.adapt(body, request)
 
         first, repeat = await case.repeat_changed(change, "generated change under the same key")
         if repeat.status != 409 and not repeat.is_refused:
@@ -220,32 +210,9 @@ async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> N
             raise case.violation(message, lone_answer, first, repeat, expected="409")
 
     await explore(
-        case, partial(meaningful_changes, sample.body, _schema(case), _fixed_places(case)), law,
-        examples=case.examples // _FIXTURE_SHARE, show=partial(_change_in_words, sample.body),
+        case, sample.meaningful, law, examples=case.examples // _FIXTURE_SHARE, show=sample.change_in_words,
         needs="the body has no member that may vary",
     )  # fmt: skip
-
-
-def _adapt_body(request: Request, sample: Request, body: Any) -> Request:
-    """The request with a body derived from a sample: fixture values of the sample are replaced by its own."""
-    substitutions = {
-        old: str(request.scope[name]) for name, old in sample.scope.items() if isinstance(old, str) and old
-    }
-    return request.with_body(_replace_values(body, substitutions))
-
-
-def _replace_values(value: Any, substitutions: dict[str, str]) -> Any:
-    if isinstance(value, dict):
-        return {name: _replace_values(item, substitutions) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_replace_values(item, substitutions) for item in value]
-    if not isinstance(value, str):
-        return value
-    for old, new in substitutions.items():
-        if value == old:
-            return new
-        value = value.replace(old, new) if len(old) >= _MIN_DISTINCT_LENGTH else value
-    return value
 
 
 @check("AUTH-1")
@@ -266,7 +233,7 @@ async def no_neighbour_of_a_key_is_accepted(case: Case) -> None:
         await case.refusal(bad, {401}, f"the key {request.credential!r}, {change.words}", message=message)
 
     await explore(
-        case, partial(key_changes, len(key)), law, examples=case.examples // 2,
+        case, Pool(KeyChange, key_changes, (len(key),)), law, examples=case.examples // 2,
         show=lambda change: f"the key {request.credential!r}, {change.words}",
         final_check=lambda: case.reprove_control(request),
     )  # fmt: skip
@@ -294,15 +261,18 @@ async def a_generated_id_names_nothing(case: Case) -> None:
 
     request = await case.arrange()
     name = case.operation.path_parameters[0]
+    known_id = request.path[name]
 
     async def law(value: str) -> None:
+        if known_id in value:
+            return
         unknown = request.with_path(**{name: value}).with_fresh_key()
         answer = await case.send_with_retry(unknown, "generated id", request)
         expect_survival(case, "a generated id", answer, oversize=False)
         if answer.ok:
             raise case.violation("a generated id was answered 200", answer, expected="404")
 
-    ids = partial(unknown_ids, request.path[name])
+    ids = Pool(str, unknown_ids, (len(known_id), known_id.isdigit()), SMALL_SIZE)
     await explore(
         case, ids, law, examples=case.examples // 2, show=lambda text: f"the id {_as_json(text)}",
         final_check=lambda: case.reprove_control(request),
@@ -320,7 +290,7 @@ async def a_generated_text_is_no_integer(case: Case, name: str) -> None:
         await case.refusal(request.with_query(**{name: text}), {400}, f"{name} that is no integer", any_refusal=True)
 
     await explore(
-        case, no_integers, law, examples=case.examples, show=lambda text: f"{name} {_as_json(text)}",
+        case, Pool(str, no_integers), law, examples=case.examples, show=lambda text: f"{name} {_as_json(text)}",
         final_check=lambda: case.reprove_control(request),
     )  # fmt: skip
 
@@ -338,7 +308,7 @@ async def a_generated_search_is_answered(case: Case) -> None:
         expect_survival(case, "a generated search", answer, oversize=False)
         outcomes.append(answer.ok)
 
-    await explore(case, search_words, law, examples=case.examples, show=lambda text: f"q {_as_json(text)}")
+    await explore(case, Pool(str, search_words), law, examples=case.examples, show=lambda text: f"q {_as_json(text)}")
     case.note(f"{sum(outcomes)} of {len(outcomes)} generated searches were answered 200")
 
 
@@ -371,7 +341,7 @@ async def keys_that_differ_are_different_calls(case: Case, position: int | None)
     else:
         await explore(
             case,
-            positions,
+            Pool(int, positions),
             law,
             examples=case.examples // 2,
             show=lambda at: f"another character at place {at + 1} of the key",
@@ -383,16 +353,7 @@ def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _change_in_words(good: Any, body: Any) -> str:
-    """The places where a generated body differs from a good one: `/reason is 5`."""
-    found = [
-        f"{place or 'the body'} is {'absent' if value is ABSENT else _as_json(value)}"
-        for place, _, value in differences(good, body, _MAX_CHANGES)
-    ]
-    return " and ".join(found) or "the good body"
-
-
-def _company_in_words(inputs: tuple[dict[str, str], dict[str, str]]) -> str:
+def _company_in_words(inputs: ExtraInputs) -> str:
     headers, query = (", ".join(f"{name} = {_as_json(text)}" for name, text in pairs.items()) for pairs in inputs)
     parts = [*([f"the headers {headers}"] if headers else []), *([f"the parameters {query}"] if query else [])]
     return "; ".join(parts) or "nothing more"

@@ -6,8 +6,8 @@ import asyncio
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.properties import (
@@ -34,6 +34,7 @@ from conformance.checks.support.state_walk import (
     model_of,
 )
 from conformance.checks.support.transitions import States
+from conformance.checks.support.value_pools import SMALL_SIZE, Pool, select
 from conformance.core.gc_tuning import collect_cycles
 
 if TYPE_CHECKING:
@@ -52,12 +53,19 @@ async def _walk(case: Case, model: WalkModel) -> WalkResult:
     """Generates each batch of walks before its first walk runs, so that several can run concurrently."""
     exploration = Exploration(asyncio.get_running_loop(), case.examples - case.examples // 4)
     walks = Walks(case, model, States(case.profile.transitions))
-    start_seed = zlib.crc32(f"{case.runtime.settings.seed}:{model.kind}".encode())
+    seed = case.runtime.settings.seed
+    start_seed = zlib.crc32(f"{seed}:{model.kind}".encode())
     for offset, number in batches(exploration.max_examples):
-        search = model, start_seed + offset, number
-        generated = await draw(partial(_draw_walks_cached if number < BATCH else _draw_walks, *search))
+        generated: Sequence[tuple[Action, ...]]
+        if exploration.max_examples <= SMALL_SIZE:
+            pool = await _load_pool(model, seed)
+            generated, search = select(pool, number, start_seed), (model, _pool(model).start_seed(seed), SMALL_SIZE)
+        else:
+            pool, search = (), (model, start_seed + offset, number)
+            generated = await draw(partial(_draw_walks, *search))
         await send_batch(exploration, list(generated), walks, repr)
         if exploration.smallest is not None:
+            exploration.pass_over(map(repr, pool))
             await _repeat(exploration, walks, generated)
             await run_in_thread(exploration, partial(_search, *search, partial(_rewalk, exploration, walks)))
             break
@@ -91,10 +99,19 @@ def _draw_walks(model: WalkModel, start_seed: int, max_walks: int) -> tuple[tupl
     return tuple(walks[:max_walks])
 
 
-@lru_cache(maxsize=256)
-def _draw_walks_cached(model: WalkModel, start_seed: int, max_walks: int) -> tuple[tuple[Action, ...], ...]:
-    """Cached: many targets judged with one seed share few models."""
-    return _draw_walks(model, start_seed, max_walks)
+def _pool(model: WalkModel) -> Pool:
+    """The walks on a model, which `_draw_walks` generates."""
+    return Pool(tuple[tuple[str, tuple[Any, ...]], ...], machine, (model,), SMALL_SIZE)
+
+
+async def _load_pool(model: WalkModel, seed: int) -> tuple[tuple[Action, ...], ...]:
+    pool = _pool(model)
+
+    def draw_walks(_: object, start_seed: int, number: int) -> list[tuple[Action, ...]]:
+        return list(_draw_walks(model, start_seed, number))
+
+    values = pool.load(seed)
+    return await draw(partial(pool.load_or_draw, seed, draw_walks)) if values is None else values
 
 
 def _search(model: WalkModel, start_seed: int, max_walks: int, on_walk: Callable[[tuple[Action, ...]], None]) -> None:

@@ -182,7 +182,8 @@ class Engine(Generic[R, T]):
             await self._run_job(job, runtime)
             async with self._condition:
                 self._unfinished_count -= 1
-                self._condition.notify_all()
+                if not self._unfinished_count:  # what waits for it, waits for zero
+                    self._condition.notify_all()
 
     async def _exclusive_lane(self, runtime: R) -> None:
         while True:

@@ -12,14 +12,16 @@ import contextvars
 import threading
 import time
 import zlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.signals import Violation
+from conformance.checks.support.value_pools import Pool, select
 from conformance.client.recorder import current_check
 from conformance.core.gc_tuning import collect_cycles
 
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 T = TypeVar("T")
+Search = tuple[Callable[[], "SearchStrategy[Any]"], int, int]
+"""A strategy, the seed of hypothesis, and the number of examples."""
+Source = Callable[[], "SearchStrategy[Any]"] | Sequence[Any]
+"""What values come from: a strategy, generated as needed; a pool, which keeps its values; or the values."""
 Law = Callable[[Any], Coroutine[Any, Any, None]]
 """Sends the request of a value, and raises Violation where the answer is wrong."""
 _MAX_SHRINKS: Final = 25
@@ -66,6 +72,11 @@ class Exploration:
         self.max_examples = max_examples
         self._loop = loop
         self._found_at = 0.0
+
+    def pass_over(self, texts: Iterable[str]) -> None:
+        """The search for a smaller example does not send these."""
+        for text in texts:
+            self.outcomes.setdefault(hash(text), None)
 
     def start_example(self) -> bool:
         """Counts one example; returns whether it may be sent."""
@@ -129,7 +140,7 @@ def hypothesis_settings(examples: int, **options: Any) -> settings:
 
 async def explore(
     case: Case,
-    strategy: Callable[[], SearchStrategy[Any]],
+    strategy: Source,
     law: Law,
     *,
     examples: int,
@@ -144,19 +155,46 @@ async def explore(
     """
     examples = max(1, examples)  # a share of a small number is at least one
     exploration = Exploration(asyncio.get_running_loop(), examples)
-    start_seed = seed_of(case)
     for offset, number in batches(examples):
-        search = strategy, start_seed + offset, number
-        values = await draw(partial(_draw, *search))
-        case.require_case(offset or values or not needs, needs)
-        is_exhausted = len(values) < number
         exploration.outcomes.clear()
-        await send_batch(exploration, values, law, show)
-        if exploration.smallest is not None:
-            await run_in_thread(exploration, partial(_shrink, exploration, *search, law, show))
+        batch = await _generate(case, strategy, offset, number, examples)
+        case.require_case(offset or batch.values or not needs, needs)
+        is_exhausted = len(batch.values) < number
+        await send_batch(exploration, batch.values, law, show)
+        if exploration.smallest is not None and batch.search is not None:
+            exploration.pass_over(show(value) for value in batch.pool)
+            await run_in_thread(exploration, partial(_shrink, exploration, *batch.search, law, show))
         if exploration.smallest is not None or is_exhausted:
             break
     await conclude(case, exploration, final_check)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Values to send, and the search that generated them; None if nothing smaller can be generated."""
+
+    values: list[Any]
+    search: Search | None = None
+    pool: Sequence[Any] = ()
+    """All that the search generates before it looks for something smaller."""
+
+
+async def _generate(case: Case, source: Source, offset: int, number: int, examples: int) -> _Batch:
+    """`number` values of one batch of all the examples. A pool is used where it has that many values."""
+    seed, start_seed = case.runtime.settings.seed, seed_of(case)
+    if not callable(source):
+        return _Batch(list(source[offset : offset + number]))
+    if isinstance(source, Pool) and examples <= min(source.size, BATCH):
+        pool = await load_pool(source, seed)
+        return _Batch(select(pool, number, start_seed), (source, source.start_seed(seed), source.size), pool)
+    search = source, start_seed + offset, number
+    return _Batch(await draw(partial(_draw, *search)), search)
+
+
+async def load_pool(pool: Pool, seed: int) -> tuple[Any, ...]:
+    """The values of a pool: stored ones, or generated in a thread."""
+    values = pool.load(seed)
+    return await draw(partial(pool.load_or_draw, seed, _draw)) if values is None else values
 
 
 def batches(examples: int) -> Iterator[tuple[int, int]]:

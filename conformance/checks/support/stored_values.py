@@ -15,10 +15,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+import msgspec
+
 from conformance.core.package import cache_directory
 
 V = TypeVar("V")
-_SEEDS: Final = 4
+SEEDS: Final = 4
 """The seeds of runs are reduced modulo this number: a run without --seed has a new seed, and must find values too."""
 _MAX_FILES: Final = 512
 _MAX_BYTES: Final = 512 * 1024
@@ -27,17 +29,17 @@ _PACKAGES: Final = ("commerce-conformance", "hypothesis", "schemathesis")
 
 
 class StoredValues(Generic[V]):
-    """Values of one data class, generated from one document. All their fields are JSON values."""
+    """Values of one type, generated from one document: JSON values, or data classes and tuples of such."""
 
-    def __init__(self, make: Callable[..., V], document: Mapping[str, Any]) -> None:
-        self._make = make
+    def __init__(self, value_type: type[V], document: Mapping[str, Any]) -> None:
+        self._value_type = value_type
         self._document = document
 
     def load_or_generate(self, seed: int, generate: Callable[[int], list[V]]) -> list[V]:
         """The stored values of that seed; else those that `generate` returns for the seed that it is given."""
         values = self.load(seed)
         if values is None:
-            values = generate(seed % _SEEDS)
+            values = generate(seed % SEEDS)
             self.save(seed, values)
         return values
 
@@ -45,7 +47,7 @@ class StoredValues(Generic[V]):
         """The values of that seed; None where they are not stored."""
         try:
             found = json.loads(self._path(seed).read_bytes())
-            return [self._make(**fields) for fields in found["values"]]
+            return msgspec.convert(found["values"], list[self._value_type])  # type: ignore[name-defined]
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
 
@@ -53,17 +55,17 @@ class StoredValues(Generic[V]):
         """Stores the values, and removes the oldest files where there are too many."""
         path = self._path(seed)
         try:
-            content = json.dumps({"values": [vars(value) for value in values]}).encode()
+            content = json.dumps({"values": msgspec.to_builtins(values)}).encode()
             if len(content) > _MAX_BYTES:
                 return
             path.parent.mkdir(parents=True, exist_ok=True)
             _remove_oldest(path.parent)
             _write(path, content)
-        except (OSError, ValueError, RecursionError):
+        except (OSError, ValueError, TypeError, RecursionError):
             return
 
     def _path(self, seed: int) -> Path:
-        origin = json.dumps([self._document, seed % _SEEDS, _versions()], sort_keys=True)
+        origin = json.dumps([self._document, seed % SEEDS, _versions()], sort_keys=True)
         return cache_directory() / "generated" / f"{hashlib.sha256(origin.encode()).hexdigest()}.json"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 JsonValue = Any
+ExtraInputs = tuple[dict[str, str], dict[str, str]]
+"""Headers and query parameters."""
 _PLAIN: Final = string.ascii_letters + string.digits
 _CACHE_SIZE: Final = 256
 """Number of cached strategies of one kind, shared by runs; see `properties`."""
@@ -77,13 +79,6 @@ class Edit:
     def apply(self, document: JsonValue) -> bytes:
         """The changed document as JSON text."""
         return json.dumps(self.change(document), ensure_ascii=self.ascii_only).encode()
-
-
-def one_of_these(values: Sequence[Any]) -> SearchStrategy[Any]:
-    """One of the values."""
-    from hypothesis import strategies as st
-
-    return st.sampled_from(values)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
@@ -172,21 +167,18 @@ def neighbour_of(key: str, at: int) -> str:
     return key[:at] + alphabet[(alphabet.index(key[at]) + 1) % len(alphabet)] + key[at + 1 :]
 
 
-def unknown_ids(known_id: str) -> SearchStrategy[str]:
-    """Unknown ids: in the format of a known id, and in others; no dot segments, no slashes."""
-    return _unknown_ids(len(known_id), known_id.isdigit(), known_id if len(known_id) <= _LONGEST else "")
-
-
 @lru_cache(maxsize=_CACHE_SIZE)
-def _unknown_ids(length: int, digits: bool, known_id: str) -> SearchStrategy[str]:
-    """`known_id`: an id that they must not contain; empty where it is too long to occur."""
+def unknown_ids(length: int, digits: bool) -> SearchStrategy[str]:
+    """Ids: in the format of a known id of that length, which may be of digits only, and in others.
+
+    No dot segments, no slashes. An id may be one that is known, or contain it.
+    """
     from hypothesis import strategies as st
 
     alike = st.nothing() if digits else st.text(_PLAIN, min_size=length, max_size=length)
     numbers = st.integers(10**9, 10**15).map(str)
     any_text = st.text(st.characters(codec="utf-8", exclude_characters="/\\"), min_size=1, max_size=_LONGEST)
-    texts = (alike | numbers | any_text).filter(lambda text: text.strip(". \t") != "")
-    return texts.filter(lambda text: known_id not in text) if known_id else texts
+    return (alike | numbers | any_text).filter(lambda text: text.strip(". \t") != "")
 
 
 @cache
@@ -201,7 +193,7 @@ def no_integers() -> SearchStrategy[str]:
 
 
 @cache
-def extra_inputs() -> SearchStrategy[tuple[dict[str, str], dict[str, str]]]:
+def extra_inputs() -> SearchStrategy[ExtraInputs]:
     """Unknown headers and query parameters."""
     from hypothesis import strategies as st
 
