@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.properties import (
@@ -33,12 +33,16 @@ from conformance.checks.support.state_walk import (
     machine,
     model_of,
 )
+from conformance.checks.support.stored_values import SEEDS
 from conformance.checks.support.transitions import States
-from conformance.checks.support.value_pools import SMALL_SIZE, Pool, select
+from conformance.checks.support.value_pools import SMALL_SIZE, Pool
 from conformance.core.gc_tuning import collect_cycles
 
 if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine
+
+
+_POOLS: Final = 4
 
 
 @dataclass(frozen=True)
@@ -58,14 +62,13 @@ async def _walk(case: Case, model: WalkModel) -> WalkResult:
     for offset, number in batches(exploration.max_examples):
         generated: Sequence[tuple[Action, ...]]
         if exploration.max_examples <= SMALL_SIZE:
-            pool = await _load_pool(model, seed)
-            generated, search = select(pool, number, start_seed), (model, _pool(model).start_seed(seed), SMALL_SIZE)
+            pool = _pool(model, seed, number)
+            generated, search = await _load(pool, seed), (model, pool.start_seed(seed), number)
         else:
-            pool, search = (), (model, start_seed + offset, number)
+            search = model, start_seed + offset, number
             generated = await draw(partial(_draw_walks, *search))
         await send_batch(exploration, list(generated), walks, repr)
         if exploration.smallest is not None:
-            exploration.pass_over(map(repr, pool))
             await _repeat(exploration, walks, generated)
             await run_in_thread(exploration, partial(_search, *search, partial(_rewalk, exploration, walks)))
             break
@@ -99,13 +102,14 @@ def _draw_walks(model: WalkModel, start_seed: int, max_walks: int) -> tuple[tupl
     return tuple(walks[:max_walks])
 
 
-def _pool(model: WalkModel) -> Pool:
-    """The walks on a model, which `_draw_walks` generates."""
-    return Pool(tuple[tuple[str, tuple[Any, ...]], ...], machine, (model,), SMALL_SIZE)
+def _pool(model: WalkModel, seed: int, number: int) -> Pool:
+    """So that runs differ more than pools of values do, there are some for each of their seeds."""
+    return Pool(tuple[tuple[str, tuple[Any, ...]], ...], machine, (model, seed // SEEDS % _POOLS), number)
 
 
-async def _load_pool(model: WalkModel, seed: int) -> tuple[tuple[Action, ...], ...]:
-    pool = _pool(model)
+async def _load(pool: Pool, seed: int) -> tuple[tuple[Action, ...], ...]:
+    """The walks of a pool: stored ones, or generated in a thread."""
+    model = pool.arguments[0]
 
     def draw_walks(_: object, start_seed: int, number: int) -> list[tuple[Action, ...]]:
         return list(_draw_walks(model, start_seed, number))
