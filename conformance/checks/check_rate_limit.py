@@ -15,14 +15,13 @@ from conformance.checks.support.bursts import (
 )
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import wrong_count
+from conformance.checks.support.provocation import Provocation, with_spare_credential
 from conformance.checks.support.rate_limits import (
     WINDOW_OPERATION,
-    Provocation,
     expect_no_lasting_limit,
     expect_permission,
     measure,
     provoke,
-    with_spare_credential,
 )
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.retry_after import retry_after_s

@@ -143,15 +143,29 @@ def select_for_depth(instances: Sequence[Instance], session: Session) -> frozens
 
 
 def sort_for_session(instances: Sequence[Instance], session: Session) -> list[Instance]:
-    """By priority where the run may end before all of them; in quick depth by operation, as given otherwise.
+    """By priority where the run may end before all of them; in quick depth by operation, spread over the run otherwise.
 
     The negatives of an operation share their last control where they are run one after the other.
     """
     if session.may_end_early:
         return sort_by_priority(instances)
     if session.profile.limits.depth != "quick":
-        return list(instances)
+        return spread_by_operation(instances)
     return sorted(instances, key=lambda i: (i.check.exclusive, "" if i.check.exclusive else i.operation.id))
+
+
+def spread_by_operation(instances: Sequence[Instance]) -> list[Instance]:
+    """The instances of each operation in their given order, evenly among those of the others.
+
+    Negatives of one operation take turns: if they were left until the end, nothing else would be in flight.
+    """
+    counts = Counter(instance.operation.id for instance in instances)
+    seen: Counter[str] = Counter()
+    positions: list[float] = []
+    for instance in instances:
+        seen[instance.operation.id] += 1
+        positions.append(seen[instance.operation.id] / counts[instance.operation.id])
+    return [instances[index] for index in sorted(range(len(instances)), key=positions.__getitem__)]
 
 
 def sort_for_depth(session: Session, instances: list[Instance]) -> list[Instance]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from conformance.checks.support.bursts import (
@@ -21,20 +21,23 @@ from conformance.checks.support.bursts import (
     slow_burst_message,
 )
 from conformance.checks.support.case import Case
-from conformance.checks.support.effects import Oracle
+from conformance.checks.support.provocation import FAILURES, Failure, Preparation, Provocation, with_spare_credential
 from conformance.checks.support.recovery import Wait, settle, wait_for
 from conformance.checks.support.registry import cause_of
 from conformance.checks.support.retry_after import SLACK_S, observe_retry_after, retry_after_s
-from conformance.checks.support.separate_counts import ATTEMPTS, Separation, observe, other_request
-from conformance.checks.support.signals import Inconclusive, Signal, Violation
-from conformance.client.fixtures import NotSent
+from conformance.checks.support.separate_counts import (
+    ATTEMPTS,
+    Separation,
+    observe,
+    other_credential_request,
+    other_request,
+    send_between,
+)
+from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.recorder import current_check
-from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
-from conformance.client.sender import LimitPersists
 from conformance.client.throttle import high_priority
-from conformance.core.errors import FixtureError
 
 _BURSTS = 6
 """Maximum number of bursts for one operation, until a valid request was limited."""
@@ -47,51 +50,9 @@ _MEMORY = "limits"
 WINDOW_OPERATION = "getApiKeyIdentity"
 """The operation whose limit is observed for a whole window."""
 
-Failure = Signal | MissingFact | NotSent | FixtureError | LimitPersists
-FAILURES = (Signal, MissingFact, NotSent, FixtureError, LimitPersists)
-
-
-@dataclass(frozen=True)
-class Provocation:
-    """The results of the bursts for one operation, and of the requests after them."""
-
-    burst: Burst
-    """The first one."""
-    limited_answer: Answer | None = None
-    """A 429; None where there was none."""
-    limited_at: float = 0.0
-    recovered_after_s: float | None = None
-    last: Answer | None = None
-    waited_s: float = 0.0
-    """The longest wait without sending, in seconds."""
-    spare: Answer | None = None
-    """A 429 to a valid request that was sent only once, if there was one."""
-    effects_while_limited: int | None = None
-    """Effects of that request while limited, where the profile shows them."""
-    retry: Answer | None = None
-    """The same request, after the limit."""
-    effects_after_retry: int | None = None
-    """Effects of that retry."""
-    retry_after: tuple[Answer, ...] = ()
-    """A 429 and the answer after its Retry-After, where that was examined separately."""
-    separation: Separation | Failure | None = None
-
-
-@dataclass
-class _Preparation:
-    case: Case
-    request: Request
-    spare: Request | None = None
-    """A separate valid request that is to be limited, and repeated later."""
-    oracle: Oracle | None = None
-
-    async def find_spare(self) -> None:
-        self.spare = with_spare_credential(self.case, await self.case.arrange())
-        self.oracle = await Oracle.watch_if_visible(self.case, self.spare)
-
 
 _Outcomes = dict[str, Provocation | Failure]
-_Step = Callable[[_Preparation, Provocation | None], Awaitable[Provocation]]
+_Step = Callable[[Preparation, Provocation | None], Awaitable[Provocation]]
 
 
 async def provoke(case: Case) -> Provocation:
@@ -187,7 +148,7 @@ async def _limit_all(case: Case) -> _Outcomes:
     return outcomes
 
 
-async def _separate_all(preparations: Sequence[_Preparation], outcomes: _Outcomes, at_once: int) -> None:
+async def _separate_all(preparations: Sequence[Preparation], outcomes: _Outcomes, at_once: int) -> None:
     """Observes what is counted separately: side by side first, then alone where nothing was answered.
 
     What is answered between two 429s is counted separately, whatever else is sent; a 429 may have another reason.
@@ -197,12 +158,10 @@ async def _separate_all(preparations: Sequence[_Preparation], outcomes: _Outcome
     await _run_each(preparations, outcomes, _separate, concurrency=1)
 
 
-async def _run_each(
-    preparations: Sequence[_Preparation], outcomes: _Outcomes, step: _Step, *, concurrency: int
-) -> None:
+async def _run_each(preparations: Sequence[Preparation], outcomes: _Outcomes, step: _Step, *, concurrency: int) -> None:
     slots = asyncio.Semaphore(max(1, concurrency))
 
-    async def run_limited(prep: _Preparation) -> None:
+    async def run_limited(prep: Preparation) -> None:
         async with slots:
             await _run_step(prep, outcomes, step)
 
@@ -210,7 +169,7 @@ async def _run_each(
 
 
 async def _settle(
-    preparations: Sequence[_Preparation],
+    preparations: Sequence[Preparation],
     outcomes: _Outcomes,
     step: _Step,
     is_pending: Callable[[Provocation], bool],
@@ -218,7 +177,7 @@ async def _settle(
 ) -> None:
     """Runs the step until no operation is pending, or the wait for one was unsuccessful."""
 
-    def is_waiting(prep: _Preparation) -> bool:
+    def is_waiting(prep: Preparation) -> bool:
         outcome = outcomes[prep.case.operation.id]
         return isinstance(outcome, Provocation) and outcome.limited_answer is not None and is_pending(outcome)
 
@@ -226,7 +185,7 @@ async def _settle(
     await settle(ready_preps, lambda prep: _run_step(prep, outcomes, step), is_waiting, wait)
 
 
-async def _check_late_recoveries(preparations: Sequence[_Preparation], outcomes: _Outcomes) -> None:
+async def _check_late_recoveries(preparations: Sequence[Preparation], outcomes: _Outcomes) -> None:
     """Examines Retry-After separately where an operation recovered later than its 429 said."""
     late = []
     for prep in preparations:
@@ -243,11 +202,12 @@ async def _check_late_recoveries(preparations: Sequence[_Preparation], outcomes:
         await _run_each(late[:_RETRY_AFTER_WAITS], outcomes, _check_retry_after, concurrency=1)
 
 
-async def _prepare(case: Case, outcomes: _Outcomes) -> _Preparation | None:
+async def _prepare(case: Case, outcomes: _Outcomes) -> Preparation | None:
     """Creates what is needed before the bursts: nothing can be created while the limit is in force."""
     current_check.set(f"check_rate_limit[{case.operation.id}]")
     try:
-        prep = _Preparation(case, with_spare_credential(case, await case.arrange()))
+        prep = Preparation(case, with_spare_credential(case, await case.arrange()))
+        prep.other = await other_credential_request(case, prep.request)
         if case.operation.idempotent:
             await prep.find_spare()
         return prep
@@ -256,7 +216,7 @@ async def _prepare(case: Case, outcomes: _Outcomes) -> _Preparation | None:
         return None
 
 
-async def _run_step(prep: _Preparation, outcomes: _Outcomes, step: _Step) -> None:
+async def _run_step(prep: Preparation, outcomes: _Outcomes, step: _Step) -> None:
     name = prep.case.operation.id
     previous = outcomes.get(name)
     if previous is not None and (not isinstance(previous, Provocation) or previous.limited_answer is None):
@@ -268,20 +228,10 @@ async def _run_step(prep: _Preparation, outcomes: _Outcomes, step: _Step) -> Non
         outcomes[name] = error
 
 
-def with_spare_credential(case: Case, request: Request) -> Request:
-    """The request under the profile's rate limit credential, if that may call the operation."""
-    credential = case.profile.credentials.get(case.profile.rate_limit.credential)
-    if not request.credential or credential is None or not credential.active:
-        return request
-    if case.operation.scope and case.operation.scope not in credential.scopes:
-        return request
-    return case.as_credential(request, credential.name)
-
-
-async def _overrun(prep: _Preparation, _: Provocation | None, *, bursts: asyncio.Semaphore) -> Provocation:
+async def _overrun(prep: Preparation, _: Provocation | None, *, bursts: asyncio.Semaphore) -> Provocation:
     """Sends bursts until a separate valid request was limited, for idempotent operations.
 
-    `bursts`: a semaphore, held until the valid request was sent: the limit may soon be over.
+    `bursts`: a semaphore, held by a burst. What follows it goes before other bursts: the limit may soon be over.
     """
     provocation: Provocation | None = None
     for number in range(_BURSTS):
@@ -289,18 +239,23 @@ async def _overrun(prep: _Preparation, _: Provocation | None, *, bursts: asyncio
             break
         async with bursts:
             burst = await _burst(prep)
-            provocation = provocation or Provocation(burst)
-            answer = await _send_good_request(prep, among=number) if burst.limited_answer else None
+        provocation = provocation or Provocation(burst)
         if burst.limited_answer is None:
             break
-        provocation = replace(provocation, limited_answer=burst.limited_answer, limited_at=time.monotonic())
+        limited_at = time.monotonic()
+        answer, was_separate = await asyncio.gather(
+            _send_good_request(prep, among=number), _sees_separate_count(prep, provocation)
+        )
+        provocation = replace(provocation, limited_answer=burst.limited_answer, limited_at=limited_at)
+        if was_separate:
+            provocation = replace(provocation, separation=Separation(was_answered=True))
         if answer is None or answer.status == 429:
             return replace(provocation, spare=answer)
     assert provocation is not None
     return provocation
 
 
-async def _burst(prep: _Preparation) -> Burst:
+async def _burst(prep: Preparation) -> Burst:
     """Sends a burst, with new keys if repeats of one call pass: a replay need not be counted.
 
     One operation is enough to see that the window does not end too early.
@@ -311,7 +266,7 @@ async def _burst(prep: _Preparation) -> Burst:
     return burst
 
 
-async def _send_good_request(prep: _Preparation, *, among: int) -> Answer | None:
+async def _send_good_request(prep: Preparation, *, among: int) -> Answer | None:
     """The answer to the valid request, sent before other bursts: the limit may be over soon. From the second burst on
     it is sent among more requests."""
     if prep.spare is None:
@@ -328,7 +283,19 @@ async def _send_good_request(prep: _Preparation, *, among: int) -> Answer | None
         high_priority.reset(token)
 
 
-async def _renew_spare(prep: _Preparation) -> bool:
+async def _sees_separate_count(prep: Preparation, provocation: Provocation) -> bool:
+    """Whether another credential's request is answered during this burst's limit. If not, that shows nothing yet."""
+    if prep.other is None or provocation.separation is not None:
+        return False
+    token = high_priority.set(True)
+    try:
+        answer, limited_again = await send_between(prep.case, prep.request, prep.other)
+        return answer.status != 429 and limited_again.status == 429
+    finally:
+        high_priority.reset(token)
+
+
+async def _renew_spare(prep: Preparation) -> bool:
     """Arranges a new valid request, after the previous one was not limited in time."""
     try:
         await prep.find_spare()
@@ -337,7 +304,7 @@ async def _renew_spare(prep: _Preparation) -> bool:
     return True
 
 
-async def _poll(prep: _Preparation, provocation: Provocation | None, *, wait: Wait) -> Provocation:
+async def _poll(prep: Preparation, provocation: Provocation | None, *, wait: Wait) -> Provocation:
     """Polls whether the operation answers again. From the second time on under another key too: the first may be used
     up."""
     assert provocation is not None
@@ -354,7 +321,7 @@ def _is_limited(provocation: Provocation) -> bool:
     return provocation.recovered_after_s is None
 
 
-async def _repeat(prep: _Preparation, provocation: Provocation | None) -> Provocation:
+async def _repeat(prep: Preparation, provocation: Provocation | None) -> Provocation:
     """Repeats the valid request that was limited."""
     assert provocation is not None
     if prep.spare is None or provocation.spare is None or provocation.recovered_after_s is None:
@@ -371,12 +338,12 @@ def _is_retry_limited(provocation: Provocation) -> bool:
     return provocation.retry is not None and provocation.retry.status in LIMITED_STATUSES
 
 
-async def _check_retry_after(prep: _Preparation, provocation: Provocation | None) -> Provocation:
+async def _check_retry_after(prep: Preparation, provocation: Provocation | None) -> Provocation:
     assert provocation is not None
     return replace(provocation, retry_after=await observe_retry_after(prep.case, prep.request) or ())
 
 
-async def _separate(prep: _Preparation, provocation: Provocation | None, *, attempts: int = ATTEMPTS) -> Provocation:
+async def _separate(prep: Preparation, provocation: Provocation | None, *, attempts: int = ATTEMPTS) -> Provocation:
     """Observes whether a separately counted request is answered while this one is limited."""
     assert provocation is not None
     if isinstance(provocation.separation, Separation) and provocation.separation.was_answered:

@@ -1,7 +1,7 @@
 """Waiting for limited operations to recover, concurrently where possible.
 
-They are polled together while that finds another recovered one. Those that remain are then polled one by one, with
-nothing else sent, so that polling does not keep the limit in force.
+They are polled together while that finds another recovered one, now or soon. Those that remain are then polled one by
+one, with nothing else sent, so that polling does not keep the limit in force.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 _POLL_S = 3.0
 _FINAL_POLLS = 3
+_PAUSES_TOGETHER_S = (0.1, 0.2)
+"""The pauses after polling all of them together has found none that recovered, before they are polled one by one."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,15 @@ async def settle(
 ) -> None:
     """Polls until none is limited, or one stayed limited after its wait: the others waited as long, and are polled
     immediately."""
-    pending, previous_count = list(items), len(items) + 1
-    while 0 < len(pending) < previous_count:
+    pending, pauses = list(items), list(_PAUSES_TOGETHER_S)
+    while pending:
         previous_count = len(pending)
         await asyncio.gather(*(ask(item) for item in pending))
         pending = [item for item in pending if is_limited(item)]
+        if pending and len(pending) == previous_count:
+            if not pauses:
+                break
+            await asyncio.sleep(pauses.pop(0))
     is_patient = True
     for item in pending:
         for pause in _pauses(wait) if is_patient else (0.05,) * _FINAL_POLLS:

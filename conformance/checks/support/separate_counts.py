@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 from conformance.checks.support.bursts import LIMITED_STATUSES, send_burst
 from conformance.checks.support.case import Case
+from conformance.checks.support.signals import Signal
 from conformance.client.request import Request
+from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 
 _ROUNDS = 3
 ATTEMPTS = 2 * _ROUNDS
 _DEFAULT_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 5.0
+_BY_CREDENTIAL = ("key", "installation")
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,16 @@ class Separation:
 
     was_answered: bool = False
     limited_answers: tuple[Answer, ...] = ()
+
+
+async def other_credential_request(case: Case, request: Request) -> Request | None:
+    """A request that is counted separately because of its credential alone; None where there is none."""
+    if case.profile.rate_limit.per not in _BY_CREDENTIAL:
+        return None
+    try:
+        return await other_request(case, request)
+    except (Signal, MissingFact):  # reported when it is asked for alone
+        return None
 
 
 async def other_request(case: Case, request: Request) -> Request:
@@ -55,6 +68,12 @@ async def other_request(case: Case, request: Request) -> Request:
     raise AssertionError
 
 
+async def send_between(case: Case, request: Request, other: Request) -> tuple[Answer, Answer]:
+    """The answers to the other request, and then to the one that has just been limited."""
+    answer = await case.send(other.with_fresh_key(), "counted separately", accept_statuses=LIMITED_STATUSES)
+    return answer, await case.send(request, "still limited", accept_statuses=LIMITED_STATUSES)
+
+
 async def observe(case: Case, request: Request, other: Request, *, attempts: int = ATTEMPTS) -> Separation:
     """Limits a request, and sends the other one between two 429s to the first, in a few rounds.
 
@@ -70,8 +89,7 @@ async def observe(case: Case, request: Request, other: Request, *, attempts: int
         )
         limited = (await send_burst(case, request)).limited_answer if before.status != 429 else None
         if limited is not None:
-            answer = await case.send(other.with_fresh_key(), "counted separately", accept_statuses=LIMITED_STATUSES)
-            limited_again = await case.send(request, "still limited", accept_statuses=LIMITED_STATUSES)
+            answer, limited_again = await send_between(case, request, other)
             if answer.status != 429 and limited_again.status == 429:
                 return Separation(was_answered=True)
             if answer.status == 429 == limited_again.status:

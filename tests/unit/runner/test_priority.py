@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from itertools import groupby
@@ -147,8 +148,18 @@ def test_quick_depth_runs_the_checks_of_an_operation_together() -> None:
 
 
 def test_a_run_that_may_end_early_begins_with_what_is_worth_most() -> None:
-    """In every depth; without a limit the given order stays."""
+    """In every depth."""
     for depth in ("quick", "standard"):
         found = ordering.sort_for_session(everything(), _session(depth, may_end_early=True))
         assert found == ordering.sort_by_priority(everything())
-    assert ordering.sort_for_session(everything(), _session("standard", may_end_early=False)) == [*everything()]
+
+
+def test_an_unlimited_run_spreads_each_operation_over_its_whole_length() -> None:
+    """The instances of an operation keep their order, and half of them stand in each half of the run."""
+    found = ordering.sort_for_session(everything(), _session("standard", may_end_early=False))
+    assert len(found) == len(everything()) and set(found) == set(everything())
+    first_half = Counter(one.operation.id for one in found[: len(found) // 2])
+    for operation in {one.operation.id for one in found}:
+        given = [one for one in everything() if one.operation.id == operation]
+        assert [one for one in found if one.operation.id == operation] == given
+        assert abs(first_half[operation] - len(given) / 2) <= 1

@@ -1,0 +1,71 @@
+"""What provoking the limit of one operation needs, and what it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.checks.support.bursts import Burst
+from conformance.checks.support.case import Case
+from conformance.checks.support.effects import Oracle
+from conformance.checks.support.separate_counts import Separation
+from conformance.checks.support.signals import Signal
+from conformance.client.fixtures import NotSent
+from conformance.client.request import Request
+from conformance.client.request_builder import MissingFact
+from conformance.client.response import Answer
+from conformance.client.sender import LimitPersists
+from conformance.core.errors import FixtureError
+
+Failure = Signal | MissingFact | NotSent | FixtureError | LimitPersists
+FAILURES = (Signal, MissingFact, NotSent, FixtureError, LimitPersists)
+
+
+@dataclass(frozen=True)
+class Provocation:
+    """The results of the bursts for one operation, and of the requests after them."""
+
+    burst: Burst
+    """The first one."""
+    limited_answer: Answer | None = None
+    """A 429; None where there was none."""
+    limited_at: float = 0.0
+    recovered_after_s: float | None = None
+    last: Answer | None = None
+    waited_s: float = 0.0
+    """The longest wait without sending, in seconds."""
+    spare: Answer | None = None
+    """A 429 to a valid request that was sent only once, if there was one."""
+    effects_while_limited: int | None = None
+    """Effects of that request while limited, where the profile shows them."""
+    retry: Answer | None = None
+    """The same request, after the limit."""
+    effects_after_retry: int | None = None
+    """Effects of that retry."""
+    retry_after: tuple[Answer, ...] = ()
+    """A 429 and the answer after its Retry-After, where that was examined separately."""
+    separation: Separation | Failure | None = None
+
+
+@dataclass
+class Preparation:
+    case: Case
+    request: Request
+    spare: Request | None = None
+    """A separate valid request that is to be limited, and repeated later."""
+    oracle: Oracle | None = None
+    other: Request | None = None
+    """A request that another credential may send while this one is limited."""
+
+    async def find_spare(self) -> None:
+        self.spare = with_spare_credential(self.case, await self.case.arrange())
+        self.oracle = await Oracle.watch_if_visible(self.case, self.spare)
+
+
+def with_spare_credential(case: Case, request: Request) -> Request:
+    """The request under the profile's rate limit credential, if that may call the operation."""
+    credential = case.profile.credentials.get(case.profile.rate_limit.credential)
+    if not request.credential or credential is None or not credential.active:
+        return request
+    if case.operation.scope and case.operation.scope not in credential.scopes:
+        return request
+    return case.as_credential(request, credential.name)
