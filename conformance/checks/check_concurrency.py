@@ -9,7 +9,7 @@ from itertools import product
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.effects import Oracle
-from conformance.checks.support.races import CONCURRENT_CALLS, ROUNDS, duplicates, expect_declared, send_together
+from conformance.checks.support.races import ROUNDS, concurrent_calls, duplicates, expect_declared, send_together
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.replays import PLAIN_REPLAY, expect_same, have_equal_values, replay
 from conformance.checks.support.signals import Inconclusive, Violation
@@ -181,7 +181,8 @@ async def one_of_several_at_once_wins(case: Case, fixture: str) -> None:
     message = "a transition that only one of several may win is needed"
     case.need(fixture, f"transitions.{case.operation.id}.single_winner", message)
     request = await into_conflict(case, Transition(case.operation.id, fixture))
-    answers = await send_together(case, [request.with_fresh_key() for _ in range(CONCURRENT_CALLS)], "concurrent rival")
+    rivals = [request.with_fresh_key() for _ in range(concurrent_calls(case))]
+    answers = await send_together(case, rivals, "concurrent rival")
     winners = [answer for answer in answers if answer.ok]
     if len(winners) > 1:
         await _only_at_once(case, fixture, case.operation.id)
@@ -238,7 +239,8 @@ async def one_of_two_that_rule_each_other_out_wins(case: Case, pair: tuple[str, 
     request = await into_conflict(case, Transition(case.operation.id, fixture))
     kind = fixture.partition(".")[0]
     rival = await case.arrange(case.contract.operations[other], preset={kind: case.fixture_of(request, kind)})
-    calls = [request.with_fresh_key() if turn % 2 else rival.with_fresh_key() for turn in range(CONCURRENT_CALLS // 2)]
+    number = max(4, concurrent_calls(case) // 2)
+    calls = [(rival, request)[turn % 2].with_fresh_key() for turn in range(number)]
     answers = await send_together(case, calls, "concurrent rival")
     history = [(answer.request.operation.id, answer.ok) for answer in answers]
     if not States(case.profile.transitions).explains(fixture, history):

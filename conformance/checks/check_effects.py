@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
 from conformance.checks.support.case import Case
-from conformance.checks.support.effects import Oracle, expect_no_effect
+from conformance.checks.support.effects import expect_no_effect
 from conformance.checks.support.invalid_bodies import contract_breaks
+from conformance.checks.support.plain_replays import plain_replays
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import PLAIN_REPLAY, replay
-from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.replays import PLAIN_REPLAY
 from conformance.core import json_pointer as pointer
 
 _OPERATIONS = ("api-key idempotent",)
@@ -62,16 +62,13 @@ async def a_body_that_turns_bad_at_its_end_has_no_effect(case: Case) -> None:
 
 @check("IDEM-2", rests_on=PLAIN_REPLAY)
 async def a_repeated_call_takes_effect_once(case: Case) -> None:
-    """The same key with the same bytes, sent three times, has one effect."""
-    request = await case.arrange()
-    oracle = await Oracle.watch(case, request)
-    first = await case.control(request)
-    if not await oracle.effects_within():
-        raise Inconclusive("the effect of the first call cannot be seen", first, cause=f"effects.{case.operation.id}")
-    repeat = first
-    for _ in range(2):
-        repeat = await replay(case, first.request)
-    if extra_effects := await oracle.count_effects():
-        raise case.violation(
-            "a replay took effect again", first, repeat, expected="one effect", observed=f"{extra_effects} more"
-        )
+    """The same key with the same bytes, sent several times, has one effect."""
+    name = case.operation.id
+    case.need(case.profile.effects.get(name), f"effects.{name}", "a way to see the effect is needed")
+    replays = await plain_replays(case)
+    if isinstance(replays.effects, Exception):
+        raise replays.effects
+    if replays.effects:
+        observed = f"{replays.effects} more"
+        answers = replays.first, replays.repeats[-1]
+        raise case.violation("a replay took effect again", *answers, expected="one effect", observed=observed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP
@@ -11,12 +12,14 @@ from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import declared_transitions, expect_conflict
 from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
 
+_REFUSAL_STATUSES = (400, 401, 403, 404, 409)
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
 
 
@@ -48,19 +51,23 @@ async def a_ticket_is_consumed_once(case: Case) -> None:
 @check("HO-3", on=_HOSTED)
 async def a_ticket_opens_its_own_session_only(case: Case) -> None:
     """The ticket of one session is refused on another; that session's own ticket still works."""
-    request, bad = await _with_ticket_of_another_session(case)
-    await case.negative(request, bad, {400, 401, 403, 404, 409}, "the ticket of another session")
+
+    async def refuse(request: Request) -> Answer:
+        bad = await _with_ticket_of_another_session(case, request)
+        return await case.refusal(bad, _REFUSAL_STATUSES, "the ticket of another session", control=request)
+
+    await case.share_control(refuse, "the ticket of another session")
 
 
-async def _with_ticket_of_another_session(case: Case) -> tuple[Request, Request]:
-    """A good request, and the same one with the ticket of another session."""
+async def _with_ticket_of_another_session(case: Case, request: Request) -> Request:
+    """The good request with the ticket of another session."""
     _require_ticket(case)
-    request, other = await case.arrange(), await case.arrange()
+    other = await case.arrange()
     key = f"operations.{case.operation.id}"
     case.need(request.path != other.path, f"{key}.path (from a fixture)", "two different sessions are needed")
     names_ticket = case.named_in_body and request.body != other.body  # a value that differs in every body is no ticket
     case.need(names_ticket, f"{key}.body (from a fixture)", "a body that names the ticket of its session is needed")
-    return request, request.with_body(other.body)
+    return request.with_body(other.body)
 
 
 def _require_ticket(case: Case) -> None:
@@ -76,13 +83,11 @@ def _require_ticket(case: Case) -> None:
 @check("HO-3", on=_HOSTED, cases=MADE_UP)
 async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable[[str], str]) -> None:
     """A forged ticket is refused, however similar to a valid one, which still works afterwards."""
-    request, bad = await _with_forged_ticket(case, change)
-    await case.negative(request, bad, {400, 401, 403, 404, 409}, "a forged ticket")
+    await case.shared_negative(partial(_with_forged_ticket, case, change), _REFUSAL_STATUSES, "a forged ticket")
 
 
-async def _with_forged_ticket(case: Case, change: Callable[[str], str]) -> tuple[Request, Request]:
-    """A good request, and the same one with another ticket; a further case where the body names none."""
-    request = await case.arrange()
+def _with_forged_ticket(case: Case, change: Callable[[str], str], request: Request) -> Request:
+    """The good request with another ticket; a further case where the body names none."""
     fixture_values = [value for kind in case.named_in_body for value in case.fixture_of(request, kind).values()]
     found = [
         (at, leaf)
@@ -91,7 +96,7 @@ async def _with_forged_ticket(case: Case, change: Callable[[str], str]) -> tuple
     ]
     tickets = [(at, leaf) for at, leaf in found if isinstance(leaf, str) and len(leaf) >= LEAST_MADE_UP]
     case.require_case(tickets, "the body names no ticket that could be forged")
-    return request, request.with_body(pointer.replace(request.body, tickets[0][0], change(tickets[0][1])))
+    return request.with_body(pointer.replace(request.body, tickets[0][0], change(tickets[0][1])))
 
 
 @check("HO-6", on=_HOSTED, cases={"of-another-session": None, **MADE_UP})
@@ -99,14 +104,21 @@ async def an_unknown_ticket_has_the_stated_status(case: Case, change: Callable[[
     """A forged ticket, and that of another session, are answered with the status that the profile states."""
     status = case.profile.hosted.unknown_ticket_status
     case.need(status, "hosted.unknown_ticket_status", "the status for such a ticket is needed")
-    request, bad = await (_with_forged_ticket(case, change) if change else _with_ticket_of_another_session(case))
-    answer = await case.send_with_retry(bad, "an unknown ticket", await case.arrange())
-    if answer.ok:
-        raise Inconclusive("an unknown ticket was accepted", answer, cause="HO-3")
-    await case.reprove_control(request, "an unknown ticket", answer)
-    if answer.status != status:
-        message = "an unknown ticket was not answered as hosted.unknown_ticket_status states"
-        raise case.violation(message, answer, expected=str(status))
+
+    async def refuse(request: Request) -> Answer:
+        if change is None:
+            bad = await _with_ticket_of_another_session(case, request)
+        else:
+            bad = _with_forged_ticket(case, change, request)
+        answer = await case.send_with_retry(bad, "an unknown ticket", request)
+        if answer.ok:
+            raise Inconclusive("an unknown ticket was accepted", answer, cause="HO-3")
+        if answer.status != status:
+            message = "an unknown ticket was not answered as hosted.unknown_ticket_status states"
+            raise case.violation(message, answer, expected=str(status))
+        return answer
+
+    await case.share_control(refuse, "an unknown ticket")
 
 
 def _orders(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.plain_replays import plain_replays
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import (
     PLAIN_REPLAY,
@@ -24,7 +25,6 @@ from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
-_REPLAYS = 3
 _OTHER_KEYS = 12
 _PAUSE_S = 1.5
 _LONGEST_PAUSE_S = 5.0
@@ -37,10 +37,9 @@ _TEXTS = 4
 @check("IDEM-1")
 async def the_same_call_is_answered_the_same(case: Case) -> None:
     """The same key with the same bytes gets the same status and JSON value every time."""
-    request = fix_proof_id(await case.arrange())
-    first = await case.control(request)
-    for _ in range(_REPLAYS):
-        expect_same(case, first, await replay(case, first.request))
+    replays = await plain_replays(case)
+    for repeat in replays.repeats:
+        expect_same(case, replays.first, repeat)
 
 
 @check("IDEM-1", chain=True, rests_on=PLAIN_REPLAY)

@@ -6,6 +6,7 @@ from itertools import combinations
 
 from conformance.checks.support.authorization import ALLOWED, cases, has_category, names
 from conformance.checks.support.case import Case
+from conformance.checks.support.context import control_failed
 from conformance.checks.support.identity import SCOPES, candidates, extra_scopes, missing_scopes, scopes_at
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
@@ -15,7 +16,10 @@ from conformance.core import strict_json as strictjson
 
 
 async def _identity(case: Case, credential: str) -> Answer:
-    answer = await case.control(await case.arrange(credential=credential), f"the key {credential!r}")
+    await case.runtime.controls.prove(case.operation)
+    answer = await case.answer_to(credential)
+    if not answer.ok:
+        raise control_failed(answer)
     if not isinstance(answer.data, dict):
         raise Inconclusive("the answer has no data object", answer, cause="ENV-2")
     return answer

@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.oauth_exchange import REFUSAL_STATUSES, access_token, oauth_of, other_algorithms
-from conformance.checks.support.races import CONCURRENT_CALLS, ROUNDS, send_together
+from conformance.checks.support.races import ROUNDS, concurrent_calls, send_together
 from conformance.checks.support.registry import check
 from conformance.client.dpop import Proof, ProofKey, challenge_of
+from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
 
@@ -17,8 +19,7 @@ from conformance.core.outcomes import Level
 @check("OA-1")
 async def the_exchange_answers_a_token_in_data(case: Case) -> None:
     """A valid code, verifier and proof are exchanged for a token in { data: object }."""
-    request = await case.arrange()
-    answer = await case.control(request)
+    answer = await case.good_answer()
     if not isinstance(answer.data, dict):
         raise case.violation(
             "the token is not in { data: object }", answer, expected="data: object", observed="no such data"
@@ -59,19 +60,18 @@ async def a_defective_verifier_is_refused(case: Case, defect: Callable[[str], st
     """The code is exchanged only with the verifier of its S256 challenge (RFC 7636 section 4.6)."""
     where = oauth_of(case).code_verifier
     case.need(where, "oauth.code_verifier", "the place of the verifier in the body is needed")
-    request = await case.arrange()
-    key = "oauth.code_verifier (where the body has it)"
-    case.need(pointer.has(request.body, where), key, f"the body has no member at {where}: its verifier is needed")
-    verifier = defect(request.scope["pkce.verifier"])
-    body = pointer.remove(request.body, where) if verifier is None else pointer.replace(request.body, where, verifier)
-    await case.negative(
-        request,
-        request.with_body(body),
-        REFUSAL_STATUSES,
-        "a defective verifier",
-        any_refusal=True,
-        control=await case.arrange(),
-    )
+
+    async def refuse(control: Request) -> Answer:
+        request = await case.arrange()  # a failed exchange may use its code up
+        key = "oauth.code_verifier (where the body has it)"
+        case.need(pointer.has(request.body, where), key, f"the body has no member at {where}: its verifier is needed")
+        verifier = defect(request.scope["pkce.verifier"])
+        body = request.body
+        body = pointer.remove(body, where) if verifier is None else pointer.replace(body, where, verifier)
+        bad = request.with_body(body)
+        return await case.refusal(bad, REFUSAL_STATUSES, "a defective verifier", any_refusal=True, control=control)
+
+    await case.share_control(refuse, "a defective verifier")
 
 
 @check("OA-4")
@@ -79,9 +79,11 @@ async def a_code_is_exchanged_once(case: Case) -> None:
     """A used code with a new key and proof is refused; binding where the profile says single-use."""
     declared = oauth_of(case).codes_single_use
     case.require_applicable(declared is not False, "the profile says that codes may be used again")
-    request = await case.arrange()
-    first = await case.control(request)
-    second = await case.send(request.with_fresh_key(), "the same code again")
+
+    async def renew_key(request: Request) -> Request:
+        return request.with_fresh_key()
+
+    first, second = await case.repeat_changed(renew_key, "the same code again", defect="proof")
     if not second.is_refused:
         level = Level.DECLARED if declared else Level.RECOMMENDED
         raise case.violation("a used code was exchanged again", first, second, expected="400 or 401", level=level)
@@ -93,9 +95,8 @@ async def a_code_is_exchanged_once_of_several_times_at_once(case: Case, number: 
     declared = oauth_of(case).codes_single_use
     case.require_applicable(declared is not False, "the profile says that codes may be used again")
     request = await case.arrange()
-    answers = await send_together(
-        case, [request.with_fresh_key() for _ in range(CONCURRENT_CALLS)], "the same code concurrently"
-    )
+    rivals = [request.with_fresh_key() for _ in range(concurrent_calls(case))]
+    answers = await send_together(case, rivals, "the same code concurrently")
     winners = [answer for answer in answers if answer.ok]
     if len(winners) > 1:
         level = Level.DECLARED if declared else Level.RECOMMENDED

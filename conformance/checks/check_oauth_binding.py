@@ -155,8 +155,7 @@ async def the_token_is_bound_to_the_proof_key(case: Case) -> None:
     """token_type is DPoP, and a readable token confirms the key's thumbprint (RFC 9449 sections 5 and 6.1)."""
     oauth = oauth_of(case)
     case.need(oauth.access_token or oauth.token_type, "oauth.access_token", "the place of the token is needed")
-    request = await case.arrange()
-    answer = await case.control(request)
+    answer = await case.good_answer()
     if oauth.token_type:
         kind = pointer.get(answer.value, oauth.token_type) if pointer.has(answer.value, oauth.token_type) else None
         if not isinstance(kind, str) or kind.lower() != "dpop":
@@ -164,7 +163,7 @@ async def the_token_is_bound_to_the_proof_key(case: Case) -> None:
     claims = _claims(access_token(case, answer))
     if claims is not None:
         thumbprint = claims.get("cnf", {}).get("jkt") if isinstance(claims.get("cnf"), dict) else None
-        if thumbprint != proof_of(request).key.thumbprint:
+        if thumbprint != proof_of(answer.request).key.thumbprint:
             raise case.violation(
                 "the token confirms another key", answer, expected="cnf.jkt of the proof's key", observed="another"
             )
@@ -175,7 +174,7 @@ async def the_token_is_bound_to_the_proof_key(case: Case) -> None:
 @check("OA-10")
 async def a_token_answer_is_not_cached(case: Case) -> None:
     """Cache-Control: no-store (RFC 6749 section 5.1)."""
-    answer = await case.control(await case.arrange())
+    answer = await case.good_answer()
     cache_control = answer.header("Cache-Control") or ""
     if "no-store" not in cache_control.lower():
         raise case.violation(
@@ -196,8 +195,11 @@ async def a_new_proof_does_not_make_another_call(case: Case) -> None:
 async def nobody_gets_a_token_again_without_a_proof(case: Case) -> None:
     """The same idempotency key and body without a proof do not return the first token."""
     case.need(oauth_of(case).access_token, "oauth.access_token", "the place of the token is needed")
-    first = await case.control(await case.arrange())
-    repeat = await case.send(first.request.with_proof(None), "the same call, without a proof")
+
+    async def drop_proof(request: Request) -> Request:
+        return request.with_proof(None)
+
+    first, repeat = await case.repeat_changed(drop_proof, "the same call, without a proof", defect="proof")
     if (repeat.ok and access_token(case, repeat) == access_token(case, first)) or are_alike(case, first, repeat):
         raise case.violation("the token was returned without a proof", first, repeat, expected="a refusal")
 
@@ -207,9 +209,11 @@ async def another_key_holder_gets_no_token(case: Case) -> None:
     """The same idempotency key and body with a proof of another key do not return the first token."""
     oauth = oauth_of(case)
     case.need(oauth.access_token, "oauth.access_token", "the place of the token is needed")
-    first = await case.control(await case.arrange())
-    foreign_proof = Proof(ProofKey.new(oauth.algorithms[0]))
-    repeat = await case.send(first.request.with_proof(foreign_proof), "the same call, another key's proof")
+
+    async def change_proof(request: Request) -> Request:
+        return request.with_proof(Proof(ProofKey.new(oauth.algorithms[0])))
+
+    first, repeat = await case.repeat_changed(change_proof, "the same call, another key's proof", defect="proof")
     if (repeat.ok and access_token(case, repeat) == access_token(case, first)) or are_alike(case, first, repeat):
         raise case.violation(
             "the holder of another key got the token",

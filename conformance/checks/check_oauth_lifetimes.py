@@ -66,7 +66,7 @@ async def the_answer_states_the_lifetime_of_the_token(case: Case) -> None:
     case.need(oauth.token_lifetime_s, "oauth.token_lifetime_s", "how long a token is good for is needed")
     case.need(oauth.expires_in, "oauth.expires_in", "the place of the lifetime in the answer is needed")
     assert oauth.token_lifetime_s is not None
-    answer = await case.control(await case.arrange())
+    answer = await case.good_answer()
     found = _member(answer, oauth.expires_in)
     seconds = float(found) if str(found).isdecimal() else found
     is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
@@ -84,7 +84,7 @@ async def the_answer_spells_the_token_type_as_stated(case: Case) -> None:
     oauth = oauth_of(case)
     case.need(oauth.token_type_value, "oauth.token_type_value", "the spelling of the type is needed")
     case.need(oauth.token_type, "oauth.token_type", "the place of the type in the answer is needed")
-    answer = await case.control(await case.arrange())
+    answer = await case.good_answer()
     found = str(_member(answer, oauth.token_type))
     if found.lower() != oauth.token_type_value.lower():
         raise Inconclusive("the token is of another type", answer, cause="OA-9")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -132,8 +133,12 @@ async def a_search_text_ends_at_the_stated_length(case: Case, character: str) ->
     if not answer.ok:
         raise case.violation(f"a q of {longest} characters was refused", answer, expected="200")
     for length in (longest + 1, 2 * longest):
-        text = f"q of {length} characters"
-        await case.negative(at_bound, request.with_query(q=character * length), {400}, text)
+        too_long = partial(_with_value, name="q", value=character * length)
+        await case.shared_negative(too_long, {400}, f"q of {length} characters")
+
+
+def _with_value(request: Request, name: str, value: str) -> Request:
+    return request.with_query(**{name: value})
 
 
 _LISTS = {"sort": "sorts", "locale": "locales", "market": "markets"}
@@ -174,7 +179,7 @@ async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
             text = f"{name}={value}"
             changed = request.with_query(**{name: value})
             if search.unlisted == "refused":
-                await case.negative(request, changed, {400}, text)
+                await case.shared_negative(partial(_with_value, name=name, value=value), {400}, text)
             elif not (answer := await case.send_with_retry(changed, text, request)).ok:
                 raise case.violation(f"{text} was refused, and search.unlisted is 'ignored'", answer, expected="200")
             elif not items_of(answer):

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.context import control_failed
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
@@ -126,10 +127,12 @@ async def the_installation_that_is_named_is_the_callers(case: Case) -> None:
     case.need(where, f"tenancy.{fact}", "the place that names the installation is needed")
     foreign = _other_key(case, case.operation.id)
     home = case.runtime.arranger.credentials(scope=case.operation.scope or "")
-    request = await case.arrange()
+    await case.runtime.controls.prove(case.operation)
     answers, names = [], []
     for key in (home[0].name, foreign, *(credential.name for credential in home[1:2])):
-        answers.append(await case.control(case.as_credential(request, key), f"the key {key!r}"))
+        answers.append(await case.answer_to(key))
+        if not answers[-1].ok:
+            raise control_failed(answers[-1])
         if not isinstance(answers[-1].data, dict):
             raise Inconclusive("the answer has no data object", answers[-1], cause=cause_of("ENV-2"))
         if not pointer.has(answers[-1].value, where):

@@ -167,6 +167,22 @@ class Case:
             raise control_failed(answer)
         return answer
 
+    async def good_answer(self, operation: Operation | None = None) -> Answer:
+        """The 200 of an operation's control, for checks that judge what a good answer says.
+
+        It is sent again where it was too long to be kept. Inconclusive where the control was not answered 200.
+        """
+        operation = operation or self.operation
+        answer = await self.runtime.controls.prove(operation)
+        if not answer.body:
+            return await self.control(await self.arrange(operation))
+        self.answers.append(answer.ref)
+        return answer
+
+    async def answer_to(self, credential: str) -> Answer:
+        """The answer to the operation's read with a credential, which the checks of what it says share."""
+        return await self.runtime.answers_to_keys[self.operation.id, credential].get(self, credential)
+
     async def send_with_retry(self, request: Request, purpose: str, control: Request | None = None) -> Answer:
         """Like `send`, but gateway trouble that recurs while the control succeeds is returned: it is tied to the input.
 

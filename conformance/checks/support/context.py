@@ -6,9 +6,10 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from conformance.checks.support.first_calls import FirstCall
+from conformance.checks.support.good_answers import KnownAnswer
 from conformance.checks.support.shared_controls import SharedControl
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.signs import Signs
@@ -81,6 +82,8 @@ class Runtime:
     """By operationId."""
     first_calls: dict[tuple[str, str], FirstCall] = field(default_factory=lambda: defaultdict(FirstCall))
     """By operationId and the kind of what is sent under their keys."""
+    answers_to_keys: dict[tuple[str, str], KnownAnswer] = field(default_factory=lambda: defaultdict(KnownAnswer))
+    """By operationId and the name of the credential, for reads that show who calls."""
     calls_with_key: Counter[str] = field(default_factory=Counter)
     """By operationId: the calls with an idempotency key that were answered."""
     _alternatives: dict[str, Alternatives] = field(default_factory=dict)
@@ -107,6 +110,10 @@ class Runtime:
         return answer.value
 
 
+_KEPT_BYTES: Final = 65_536
+"""The longest body of a control that is kept for the checks that judge it."""
+
+
 class Controls:
     """The control of each operation: a request proven good once in a run."""
 
@@ -115,8 +122,8 @@ class Controls:
         self._proofs: dict[str, asyncio.Task[Answer]] = {}
 
     async def prove(self, operation: Operation) -> Answer:
-        """Returns the 200 of an operation's control. Raises Inconclusive with the control as cause where there is
-        none."""
+        """Returns the 200 of an operation's control, without a long body. Raises Inconclusive with the control as
+        cause where there is none."""
         if operation.id not in self._proofs:
             self._proofs[operation.id] = asyncio.ensure_future(self._send_control(operation))
         return await asyncio.shield(self._proofs[operation.id])
@@ -134,7 +141,7 @@ class Controls:
             request = await self._runtime.arranger.arrange(operation, shared=is_read(operation))
             answer = await self._runtime.sender.send(request, "control")
             if answer.ok:
-                return answer.without_body
+                return answer if len(answer.body) <= _KEPT_BYTES else answer.without_body
         assert answer is not None
         raise control_failed(answer)
 

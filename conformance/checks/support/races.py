@@ -13,11 +13,18 @@ from conformance.checks.support.replays import replay
 from conformance.client.request import Request
 from conformance.client.response import Answer
 
-CONCURRENT_CALLS: Final = 10
+_CALLS: Final = 10
+_QUICK_CALLS: Final = 4
+"""In quick depth, where a request is dear: an implementation without any lock shows with few rivals too."""
 ROUNDS: Final = 3
 """Each round has nine rivals of the first call: a race lost one time in ten, on one operation only, is missed in
 0.9 ** 27 of all runs, which is 6 %."""
 _ACCEPTED_STATUSES: Final = frozenset({409, 429, 500, 502, 503, 504})
+
+
+def concurrent_calls(case: Case) -> int:
+    """How many calls are sent together in the depth of the run."""
+    return _QUICK_CALLS if case.profile.limits.depth == "quick" else _CALLS
 
 
 async def send_together(case: Case, requests: Sequence[Request], purpose: str) -> list[Answer]:
@@ -68,7 +75,7 @@ async def duplicates(case: Case, number: int) -> Duplicates:
 async def _send_duplicates(case: Case) -> Duplicates:
     request = await case.arrange()
     oracle = await Oracle.watch_if_visible(case, request)
-    answers = await send_together(case, [request] * CONCURRENT_CALLS, "concurrent duplicate")
+    answers = await send_together(case, [request] * concurrent_calls(case), "concurrent duplicate")
     return Duplicates(request, oracle, answers, await replay(case, request, "after the duplicates"))
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from conformance.checks.support.signals import Inapplicable, Violation
 from conformance.client.request import Request
+from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 
 _MAX_REFUSALS: Final = 12
@@ -86,7 +87,7 @@ class SharedControl:
     ) -> Answer:
         try:
             return await refuse(current.request)
-        except Inapplicable:  # nothing was sent
+        except (Inapplicable, MissingFact):  # nothing was sent
             if current.refusals and not self._queue_length:
                 await self._prove(current, prove)
             raise

@@ -1,0 +1,93 @@
+"""A call that is repeated unchanged: what its answers say, and how often it took effect (IDEM-1, IDEM-2)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.effects import Oracle
+from conformance.checks.support.replays import fix_proof_id, replay
+from conformance.checks.support.signals import Inconclusive
+from conformance.client.fixtures import NotSent
+from conformance.client.request import Request
+from conformance.client.request_builder import MissingFact
+from conformance.client.response import Answer
+from conformance.core.errors import FixtureError
+
+_REPLAYS: Final = 3
+Problem = Inconclusive | MissingFact | NotSent | FixtureError
+_PROBLEMS: Final = (Inconclusive, MissingFact, NotSent, FixtureError)
+"""What may prevent an observation of effects, and says nothing of the replays."""
+
+
+@dataclass(frozen=True)
+class PlainReplays:
+    """The answers to one call and to its replays."""
+
+    first: Answer
+    repeats: tuple[Answer, ...]
+    effects: int | Problem | None
+    """The effects of the replays; the reason where they cannot be counted; None where the profile states no sign."""
+
+
+class _Known:
+    def __init__(self) -> None:
+        self.turn = asyncio.Lock()
+        self.replays: PlainReplays | None = None
+
+
+async def plain_replays(case: Case) -> PlainReplays:
+    """A call of the case's operation that was repeated three times; the checks of replays share it.
+
+    Raises what `Case.control` raises, and the next check then sends a call of its own.
+    """
+    known = case.runtime.memory.setdefault(f"plain replays of {case.operation.id}", _Known())
+    assert isinstance(known, _Known)
+    async with known.turn:
+        if known.replays is None:
+            replays = await _send_replays(case)
+            if any(answer.possibly_applied for answer in case.answers):
+                return replays
+            known.replays = replays
+        else:
+            case.answers += [answer.ref for answer in (known.replays.first, *known.replays.repeats)]
+        return known.replays
+
+
+async def _send_replays(case: Case) -> PlainReplays:
+    request = fix_proof_id(await case.arrange())
+    oracle = await _watch(case, request)
+    first = await case.control(request)
+    problem = await _first_effect_problem(case, oracle, first) if isinstance(oracle, Oracle) else oracle
+    repeats = tuple([await replay(case, first.request) for _ in range(_REPLAYS)])
+    effects = await _count(oracle) if isinstance(oracle, Oracle) and problem is None else problem
+    return PlainReplays(first, repeats, effects)
+
+
+async def _watch(case: Case, request: Request) -> Oracle | Problem | None:
+    if case.operation.id not in case.profile.effects:
+        return None
+    try:
+        return await Oracle.watch(case, request)
+    except _PROBLEMS as problem:
+        return problem
+
+
+async def _first_effect_problem(case: Case, oracle: Oracle, first: Answer) -> Problem | None:
+    """The reason where the effect of the first call is not seen, so that those of its replays cannot be counted."""
+    try:
+        if await oracle.effects_within():
+            return None
+    except _PROBLEMS as problem:
+        return problem
+    cause = f"effects.{case.operation.id}"
+    return Inconclusive("the effect of the first call cannot be seen", first, cause=cause)
+
+
+async def _count(oracle: Oracle) -> int | Problem:
+    try:
+        return await oracle.count_effects()
+    except _PROBLEMS as problem:
+        return problem
