@@ -40,9 +40,8 @@ async def a_ticket_is_consumed_once(case: Case) -> None:
     """Consuming a ticket again under a new key is refused; binding where the profile says single-use."""
     declared = case.profile.hosted.tickets_single_use
     case.require_applicable(declared is not False, "the profile says that tickets may be used again")
-    request = await case.arrange()
-    first = await case.control(request)
-    second = await case.send(request.with_fresh_key(), "the same ticket again")
+    first = await case.first_call()
+    second = await case.send(first.request.with_fresh_key(), "the same ticket again")
     if not (second.is_refused and second.has_declared_status):
         level = Level.DECLARED if declared else Level.RECOMMENDED
         raise case.violation("a used ticket was not refused", first, second, expected="a declared 4xx", level=level)
@@ -146,8 +145,8 @@ async def both_hosted_operations_answer_one_projection(case: Case) -> None:
     case.require_applicable(
         case.profile.hosted.projection_shared is not False, "the profile says that the projections differ"
     )
-    consume_answer = await case.control(await case.arrange(), "consume")
-    cancel_answer = await case.control(await case.arrange(case.contract.operations[_HOSTED[1]]), "cancel")
+    consume_answer = await case.good_answer()
+    cancel_answer = await case.good_answer(case.contract.operations[_HOSTED[1]])
     shapes = [
         set(answer.data) if isinstance(answer.data, dict) else set() for answer in (consume_answer, cancel_answer)
     ]

@@ -29,7 +29,7 @@ _SCOPED = ("scoped idempotent",)
 async def a_key_of_another_installation_is_another_call(case: Case) -> None:
     """The same key and body from another installation do not return the first installation's answer."""
     other = case.foreign_credential()
-    first = await case.control(await case.arrange())
+    first = await case.first_call()
     foreign_answer = await case.send(
         case.as_credential(first.request, other), "the same call from another installation"
     )

@@ -45,7 +45,7 @@ def _is_separate(case: Case, *parts: str) -> bool:
 async def a_key_on_another_path_is_treated_as_stated(case: Case) -> None:
     """A used key with another path value is a key of its own where it belongs to the path, otherwise 409."""
     is_separate = _is_separate(case, "path")
-    first = await case.control(await case.arrange())
+    first = await case.first_call()
     request = await case.arrange()
     case.require_case(request.path != first.request.path, "the profile has one resource of this kind only")
     if not case.named_in_body:
@@ -132,7 +132,7 @@ async def a_key_of_another_installation_is_treated_as_stated(case: Case) -> None
     """A used key of another installation is a key of its own where it belongs to the caller, otherwise 409."""
     is_separate = _is_separate(case, "credential", "installation")
     foreign = case.foreign_credential()
-    first = await case.control(await case.arrange())
+    first = await case.first_call()
     second = await case.send(case.as_credential(first.request, foreign), "the same key of another installation")
     await _judge(case, "installation", is_separate, first, second)
 

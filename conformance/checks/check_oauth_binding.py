@@ -185,7 +185,7 @@ async def a_token_answer_is_not_cached(case: Case) -> None:
 @check("OA-11", rests_on=PLAIN_REPLAY)
 async def a_new_proof_does_not_make_another_call(case: Case) -> None:
     """The same key and body with a fresh proof is the same call, since every retry has a fresh proof."""
-    first = await case.control(await case.arrange())
+    first = await case.first_call()
     repeat = await case.send(first.request, "the same call, fresh proof")
     if not repeat.ok:
         raise case.violation("a retry with a fresh proof is not the same call", first, repeat, expected="200")

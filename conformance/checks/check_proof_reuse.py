@@ -26,7 +26,7 @@ async def a_used_proof_is_treated_as_stated(case: Case, is_retry: bool) -> None:
     """The very same request, or an exchange of another code with a used proof, is accepted or refused as stated."""
     reuse = oauth_of(case).proof_reuse
     case.need(reuse, "oauth.proof_reuse", "what a used proof is good for is needed")
-    first = await case.control(await case.arrange())
+    first = await case.first_call()
     request = first.request
     if not is_retry:
         await case.control(await case.arrange(), "an exchange in between")

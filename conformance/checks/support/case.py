@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from conformance.checks.support.context import Runtime, control_failed, is_read
 from conformance.checks.support.signals import Inapplicable, Inconclusive, Violation
@@ -16,6 +16,8 @@ from conformance.core.outcomes import Level
 from conformance.profile.model import Credential, Profile
 from conformance.profile.render import placeholders
 from conformance.profile.resources import OperationFacts
+
+_MAX_KEY_AGE_S: Final = 5.0
 
 
 class Case:
@@ -178,6 +180,23 @@ class Case:
             return await self.control(await self.arrange(operation))
         self.answers.append(answer.ref)
         return answer
+
+    async def first_call(self) -> Answer:
+        """A 200 whose key and resource no other check uses: for the first that asks soon, it is the control's.
+
+        Inconclusive where it was not answered 200.
+        """
+        answer = await self.runtime.controls.take(self.operation, self.key_age_s)
+        if answer is None:
+            return await self.control(await self.arrange())
+        self.answers.append(answer.ref)
+        return answer
+
+    @property
+    def key_age_s(self) -> float:
+        """The seconds for which a key of another check is used again: it must still be known."""
+        retention_s = self.profile.idempotency.retention_s if self.profile.idempotency else None
+        return _MAX_KEY_AGE_S if retention_s is None else min(_MAX_KEY_AGE_S, retention_s / 4)
 
     async def answer_to(self, credential: str) -> Answer:
         """The answer to the operation's read with a credential, which the checks of what it says share."""

@@ -120,6 +120,8 @@ class Controls:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._proofs: dict[str, asyncio.Task[Answer]] = {}
+        self._taken: set[str] = set()
+        """The operations whose control was taken."""
 
     async def prove(self, operation: Operation) -> Answer:
         """Returns the 200 of an operation's control, without a long body. Raises Inconclusive with the control as
@@ -127,6 +129,17 @@ class Controls:
         if operation.id not in self._proofs:
             self._proofs[operation.id] = asyncio.ensure_future(self._send_control(operation))
         return await asyncio.shield(self._proofs[operation.id])
+
+    async def take(self, operation: Operation, max_age_s: float) -> Answer | None:
+        """The 200 of the control for the one check that may use its key and its resource further.
+
+        None where another check has taken it, and where it is older than this or too long.
+        """
+        answer = await self.prove(operation)
+        is_free = operation.id not in self._taken
+        self._taken.add(operation.id)
+        is_young = self._runtime.sender.elapsed_s - answer.at <= max_age_s
+        return answer if is_free and is_young and answer.body else None
 
     async def aclose(self) -> None:
         """Cancels unfinished proofs before their connections close."""

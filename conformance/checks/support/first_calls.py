@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from conformance.checks.support.case import Case
 
 _MAX_USES: Final = 12
-_MAX_AGE_S: Final = 5.0
-"""Seconds for which a key is used again at most, or a quarter of the stated retention: it must still be known."""
 
 
 class FirstCall:
@@ -25,7 +22,6 @@ class FirstCall:
         self._turn = asyncio.Lock()
         self._answer: Answer | None = None
         self._uses = 0
-        self._began = 0.0
 
     async def repeat(
         self, case: Case, change: Callable[[Request], Awaitable[Request]], purpose: str
@@ -39,12 +35,10 @@ class FirstCall:
             return first, repeat
 
     async def _known_answer(self, case: Case) -> Answer:
-        idempotency = case.profile.idempotency
-        retention_s = idempotency.retention_s if idempotency and idempotency.retention_s is not None else None
-        max_age_s = _MAX_AGE_S if retention_s is None else min(_MAX_AGE_S, retention_s / 4)
-        if self._answer is None or self._uses >= _MAX_USES or time.monotonic() > self._began + max_age_s:
-            self._began, self._uses = time.monotonic(), 0
-            self._answer = await case.control(await case.arrange())
+        now_s = case.runtime.sender.elapsed_s
+        if self._answer is None or self._uses >= _MAX_USES or now_s > self._answer.at + case.key_age_s:
+            self._answer, self._uses = None, 0
+            self._answer = await case.first_call()
         else:
             case.answers.append(self._answer.ref)
         self._uses += 1
