@@ -35,7 +35,9 @@ _WAIT_S = 0.05
 request."""
 
 
-@check("IDEM-7", cases={str(number): number for number in range(1, ROUNDS + 1)}, rests_on=PLAIN_REPLAY)
+@check(
+    "IDEM-7", cases={str(number): number for number in range(1, ROUNDS + 1)}, rests_on=PLAIN_REPLAY, shares="duplicates"
+)
 async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
     """Concurrent equal calls have one effect and one 200; each is answered with it, or with 409 or 429."""
     burst = await duplicates(case, number)
@@ -58,7 +60,7 @@ async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
         await _expect_one_effect(case, burst.oracle, request, "the one call of the duplicates", *good)
 
 
-@check("IDEM-15")
+@check("IDEM-15", shares="duplicates")
 async def a_duplicate_in_flight_is_treated_as_stated(case: Case) -> None:
     """A duplicate of a call in progress waits for the same answer, or is answered 409, as stated."""
     idempotency = case.profile.idempotency

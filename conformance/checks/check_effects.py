@@ -60,7 +60,7 @@ async def a_body_that_turns_bad_at_its_end_has_no_effect(case: Case) -> None:
     case.require_case(False, f"{schema} types no member of the body")
 
 
-@check("IDEM-2", rests_on=PLAIN_REPLAY)
+@check("IDEM-2", rests_on=PLAIN_REPLAY, shares="replays")
 async def a_repeated_call_takes_effect_once(case: Case) -> None:
     """The same key with the same bytes, sent several times, has one effect."""
     name = case.operation.id

@@ -34,7 +34,7 @@ _TEXTS = 4
 """Maximum number of leaves tried in a body."""
 
 
-@check("IDEM-1")
+@check("IDEM-1", shares="replays")
 async def the_same_call_is_answered_the_same(case: Case) -> None:
     """The same key with the same bytes gets the same status and JSON value every time."""
     replays = await plain_replays(case)

@@ -1,8 +1,8 @@
 """The order in which checks start: the likeliest and cheapest evidence of a fault first.
 
 `evidence.json` says which instances of checks find each known fault; `python -m tests.matrix.fit_order` writes it.
-What a check has found on one operation and in one case, it may find on any other: operations and cases are
-exchangeable, but for the weight that the evidence gives to its own. An instance counts for what the ones before it may
+What a check has found on one operation and in one case, it may find on any other: cases are exchangeable, and so are
+operations, but for the weight that the evidence gives to its own. An instance counts for what the ones before it may
 have missed, for each request that it costs (`costs.json`). A pure function: it only reorders.
 """
 
@@ -18,36 +18,34 @@ from operator import itemgetter, mul
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.checks.support.costs import known_costs
+from conformance.checks.support.costs import Setup, expected_cost, setups
 from conformance.checks.support.registry import Instance
+from conformance.contract import load_contract
 from conformance.core.defaults import QUICK_REQUESTS
+from conformance.core.outcomes import Level
 from conformance.engine.session import Session
 
 EVIDENCE_FILE: Final = Path(__file__).with_name("evidence.json")
-_CHAIN_COST: Final = 60.0
-_PLANNED_SHARE: Final = 1.05
-"""Of the requests of quick depth: costs are the greatest of all measured runs, and a run on the reference has less."""
-_CONTROL_COST: Final = 1.0
-_BURST_COST: Final = 34.0
-"""Requests that provoke the limit of one operation, 10 on the reference, which all its exclusive checks share."""
-_SPREAD: Final = 0.3
+_PLANNED_SHARE: Final = 1.04
+"""Of the requests of quick depth: a run on the reference has fewer than are planned, since checks share more of them
+where those of an operation are run together."""
+_SPREAD: Final = 0.1
 """How much less an instance is worth for each requirement that was covered on its operation before."""
 _CERTAINTY: Final = 0.95
 """The greatest likelihood: a fault like a known one may show on another operation or in another case."""
-_WEIGHTS: Final = {"?everywhere": 0.6, "?once": 2.0}
+_WEIGHTS: Final = {"?everywhere": 0.2, "?once": 5.0}
 """The weights of two unknown faults of each check: one that all its instances find, and one that a single one finds. A
-known fault has 1. Greater weights find more of the faults that the order was not fitted on, and fewer of the others."""
+known fault has 1. Greater weights find more of the faults that the order was not fitted on, and fewer of the others.
+A check that judges nothing has none."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What a fault found on one operation and in one case says of others. They add up to 1."""
+    """What a fault found on one operation says of others. They add up to 1."""
 
     anywhere: float = 0.4
     """The share of all instances of the check that found it."""
-    same_case: float = 0.4
-    """The share of the instances in this case."""
-    same_operation: float = 0.2
+    same_operation: float = 0.6
     """The share of the instances on this operation."""
 
 
@@ -56,18 +54,13 @@ class Trace:
     """Which instances of one check find one fault: shares from 0 to 1."""
 
     anywhere: float
-    cases: Mapping[str, float] = field(default_factory=dict)
     operations: Mapping[str, float] = field(default_factory=dict)
 
-    def likelihood(self, instance: Instance, weights: Weights, known_case: bool) -> float:
+    def likelihood(self, instance: Instance, weights: Weights) -> float:
         if self.anywhere == 1.0:
             return _CERTAINTY
-        in_case = self.cases.get(instance.case, 0.0) if known_case else self.anywhere
         on_operation = self.operations.get(instance.operation.id, 0.0)
-        likelihood = (
-            weights.anywhere * self.anywhere + weights.same_case * in_case + weights.same_operation * on_operation
-        )
-        return min(likelihood, _CERTAINTY)
+        return min(weights.anywhere * self.anywhere + weights.same_operation * on_operation, _CERTAINTY)
 
 
 @dataclass(frozen=True)
@@ -76,25 +69,19 @@ class Evidence:
 
     traces: Mapping[str, Mapping[str, Trace]]
     controls: Mapping[str, frozenset[str]]
-    cases: Mapping[str, frozenset[str]]
-    """Check -> the names of its cases on the reference service."""
 
     @cached_property
-    def _names(self) -> Mapping[str, tuple[frozenset[str], frozenset[str]]]:
-        """Check -> the cases and operations that any of its traces names."""
+    def _operations(self) -> Mapping[str, frozenset[str]]:
+        """Check -> the operations that any of its traces names."""
         return {
-            check: (
-                frozenset(name for trace in traces.values() for name in trace.cases),
-                frozenset(name for trace in traces.values() for name in trace.operations),
-            )
+            check: frozenset(name for trace in traces.values() for name in trace.operations)
             for check, traces in self.traces.items()
         }
 
-    def distinctions(self, check: str, instance: Instance) -> tuple[str, str]:
-        """The case and the operation of an instance, each empty where no trace of its check names it."""
-        cases, operations = self._names.get(check, (frozenset(), frozenset()))
-        case, operation = instance.case, instance.operation.id
-        return case if case in cases else "", operation if operation in operations else ""
+    def distinction(self, check: str, instance: Instance) -> str:
+        """The operation of an instance, empty where no trace of its check names it."""
+        operation = instance.operation.id
+        return operation if operation in self._operations.get(check, ()) else ""
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Evidence:
@@ -105,11 +92,7 @@ class Evidence:
                 traces[check][fault] = Trace(**share)
             for operation in found["controls"]:
                 controls[operation].add(fault)
-        return cls(
-            traces,
-            {operation: frozenset(faults) for operation, faults in controls.items()},
-            {check: frozenset(names) for check, names in document["cases"].items()},
-        )
+        return cls(traces, {operation: frozenset(faults) for operation, faults in controls.items()})
 
 
 @cache
@@ -174,21 +157,6 @@ def sort_for_depth(session: Session, instances: list[Instance]) -> list[Instance
     return sort_for_session([instance for instance in instances if instance.id in selected_ids], session)
 
 
-def expected_cost(instance: Instance) -> float:
-    """The expected number of requests, from runs of the reference and its variants, without the operation's control."""
-    if instance.check.exclusive:
-        return 0.5
-    cost = known_costs().get((instance.check.id, instance.operation.id))
-    if cost is None:  # several checks share one walk, which `costs.json` counts for none of them
-        return _CHAIN_COST if instance.check.chain else 1.0
-    return max(1.0, (cost.reads + cost.writes) / max(1, cost.instances))
-
-
-def setup_cost(instance: Instance) -> float:
-    """The requests that the first of the instances on an operation costs in addition."""
-    return _BURST_COST if instance.check.exclusive else _CONTROL_COST
-
-
 @dataclass(frozen=True, slots=True)
 class _Kind:
     """Instances that are worth the same at any time: of one operation, with equal likelihoods and costs."""
@@ -198,9 +166,10 @@ class _Kind:
     doubts_of: Callable[[list[float]], tuple[float, ...]]
     """Picks the doubts of `faults` from the list of all."""
     cost: float
-    setup_cost: float
-    setup: tuple[str, bool]
-    """Its operation, and whether it runs alone."""
+    setups: tuple[tuple[Setup, float], ...]
+    """What it shares with others, and the requests of each."""
+    operation: str
+    exclusive: bool
 
 
 class _Search:
@@ -215,8 +184,8 @@ class _Search:
         """By fault: its place in the list of doubts."""
         self._doubts: list[float] = []
         """The weight of each fault, times the likelihood that no instance so far has found it."""
-        self._prepared: set[tuple[str, bool]] = set()
-        """Operations whose control is proven, or whose limit was provoked."""
+        self._prepared: set[Setup] = set()
+        """What was paid for: the control of an operation, its limit, its replays."""
         self._uses: Counter[str] = Counter()
         """By operation: the requirements that are covered on it first, so that they are spread over all operations."""
         self._worths: dict[int, float] = {}
@@ -238,23 +207,21 @@ class _Search:
         sizes: Counter[str] = Counter()
         for instance in self._instances:
             sizes[instance.check.id] += 1
-        vectors: dict[tuple[str, bool, str, str], tuple[tuple[int, ...], tuple[float, ...]]] = {}
+        vectors: dict[tuple[str, str], tuple[tuple[int, ...], tuple[float, ...]]] = {}
         kinds: dict[tuple[object, ...], _Kind] = {}
         found = []
         for instance in self._instances:
             check = instance.check.id
-            traces = evidence.traces.get(check, {})
-            known_case = instance.case in evidence.cases.get(check, ())
-            case, operation = evidence.distinctions(check, instance)
-            vector_key = (check, known_case, case, operation)
+            vector_key = (check, evidence.distinction(check, instance))
             if vector_key not in vectors:
-                likelihoods = _likelihoods(instance, traces, weights, sizes, known_case=known_case)
+                likelihoods = _likelihoods(instance, evidence.traces.get(check, {}), weights, sizes)
                 vectors[vector_key] = tuple(map(self._number, likelihoods)), tuple(likelihoods.values())
             faults, shares = vectors[vector_key]
-            setup, cost = (instance.operation.id, instance.check.exclusive), expected_cost(instance)
-            kind_key = (faults, shares, setup, cost)
+            shared, cost = setups(instance), expected_cost(instance)
+            kind_key = (faults, shares, shared, cost)
             if kind_key not in kinds:
-                kinds[kind_key] = _Kind(faults, shares, itemgetter(*faults), cost, setup_cost(instance), setup)
+                place = instance.operation.id, instance.check.exclusive
+                kinds[kind_key] = _Kind(faults, shares, itemgetter(*faults), cost, shared, *place)
             found.append(kinds[kind_key])
         return found
 
@@ -310,17 +277,14 @@ class _Search:
             if queue[0] == entry:
                 heappop(queue)
                 remaining.remove(index)
-                setup = self._kinds[index].setup
-                was_prepared = setup in self._prepared
+                unpaid = {setup for setup, _ in self._kinds[index].setups} - self._prepared
                 yield index
-                if setup in self._prepared and not was_prepared:
-                    for other in (i for i in remaining if self._kinds[i].setup == setup):
+                if unpaid & self._prepared:
+                    for other in (i for i in remaining if unpaid & {setup for setup, _ in self._kinds[i].setups}):
                         heappush(queue, (-self._worth(other), other))
 
     def _cost(self, kind: _Kind) -> float:
-        if kind.setup in self._prepared:
-            return kind.cost
-        return kind.cost + kind.setup_cost
+        return kind.cost + sum(cost for setup, cost in kind.setups if setup not in self._prepared)
 
     def _worth(self, index: int) -> float:
         """Known and unknown faults that are found for each request."""
@@ -328,24 +292,26 @@ class _Search:
         worth = self._worths.get(id(kind))
         if worth is None:
             found = sum(map(mul, kind.doubts_of(self._doubts), kind.shares))
-            operation, exclusive = kind.setup
-            if not exclusive and kind.setup not in self._prepared:
-                found += sum(self._doubts[fault] for fault in self._controls.get(operation, ()))
-            spread = 1 if exclusive else 1 + _SPREAD * self._uses[operation]
+            if kind.setups[0][0] not in self._prepared:
+                found += sum(self._doubts[fault] for fault in self._shown_by_control(kind))
+            spread = 1 if kind.exclusive else 1 + _SPREAD * self._uses[kind.operation]
             worth = self._worths[id(kind)] = found / self._cost(kind) / spread
         return worth
 
     def _note(self, kind: _Kind, *, is_first: bool) -> None:
         """Notes the choice of an instance. `is_first`: of its requirement; those are spread over all operations."""
         self._worths.clear()
-        self._uses[kind.setup[0]] += is_first
+        self._uses[kind.operation] += is_first
         for fault, share in zip(kind.faults, kind.shares, strict=True):
             self._doubts[fault] *= 1 - share
-        operation, exclusive = kind.setup
-        if not exclusive and kind.setup not in self._prepared:
-            for fault in self._controls.get(operation, ()):
+        if kind.setups[0][0] not in self._prepared:
+            for fault in self._shown_by_control(kind):
                 self._doubts[fault] = 0.0
-        self._prepared.add(kind.setup)
+        self._prepared.update(setup for setup, _ in kind.setups)
+
+    def _shown_by_control(self, kind: _Kind) -> tuple[int, ...]:
+        """The faults that the proof of the kind's control shows; an exclusive check has none of its own."""
+        return () if kind.exclusive else self._controls.get(kind.operation, ())
 
 
 def _requirement(instance: Instance) -> str:
@@ -357,14 +323,13 @@ def _operation(instance: Instance) -> str:
 
 
 def _likelihoods(
-    instance: Instance, traces: Mapping[str, Trace], weights: Weights, sizes: Mapping[str, int], *, known_case: bool
+    instance: Instance, traces: Mapping[str, Trace], weights: Weights, sizes: Mapping[str, int]
 ) -> dict[str, float]:
     """Fault -> the likelihood that an instance finds it. Names of unknown faults begin with `?`."""
     likelihoods = {
-        fault: likelihood
-        for fault, trace in traces.items()
-        if (likelihood := trace.likelihood(instance, weights, known_case))
+        fault: likelihood for fault, trace in traces.items() if (likelihood := trace.likelihood(instance, weights))
     }
-    likelihoods[f"?everywhere {instance.check.id}"] = _CERTAINTY
-    likelihoods[f"?once {instance.check.id}"] = 1 / sizes[instance.check.id]
+    is_judged = load_contract().requirements[instance.check.requirement].level is not Level.OBSERVED
+    likelihoods[f"?everywhere {instance.check.id}"] = _CERTAINTY * is_judged
+    likelihoods[f"?once {instance.check.id}"] = is_judged / sizes[instance.check.id]
     return likelihoods

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from conformance.checks.support.costs import Setup, expected_cost, setups
 from conformance.checks.support.registry import Instance, all_checks, instances
 from conformance.contract import load_contract
 from conformance.profile.loader import load_profile
@@ -57,7 +58,7 @@ def evidence(found: Findings, everything: Sequence[Instance]) -> dict[str, Any]:
             "controls": sorted(name.removeprefix(CONTROL) for name in names if name.startswith(CONTROL)),
             "checks": {check: _shares(shown[check], by_check[check]) for check in sorted(shown)},
         }
-    return {"faults": faults, "cases": {name: sorted({i.case for i in all_}) for name, all_ in by_check.items()}}
+    return {"faults": faults}
 
 
 def _shares(shown: Sequence[Instance], everything: Sequence[Instance]) -> dict[str, Any]:
@@ -70,22 +71,21 @@ def _shares(shown: Sequence[Instance], everything: Sequence[Instance]) -> dict[s
         return {"anywhere": 1.0}
     return {
         "anywhere": anywhere,
-        "cases": share([i.case for i in shown], [i.case for i in everything]),
         "operations": share([i.operation.id for i in shown], [i.operation.id for i in everything]),
     }
 
 
 def requests_until(order: Iterable[Instance], names: Collection[str]) -> float | None:
     """The expected number of requests until the first of these instances has half of its answers; None: in none."""
-    spent, prepared = 0.0, set()
+    spent, prepared = 0.0, set[Setup]()
     for instance in order:
-        setup = instance.operation.id, instance.check.exclusive
-        if setup not in prepared:
-            prepared.add(setup)
-            spent += priority.setup_cost(instance)
-            if f"{CONTROL}{instance.operation.id}" in names:
-                return spent
-        cost = priority.expected_cost(instance)
+        for setup, setup_cost in setups(instance):
+            if setup not in prepared:
+                prepared.add(setup)
+                spent += setup_cost
+                if setup == (instance.operation.id, "control") and f"{CONTROL}{instance.operation.id}" in names:
+                    return spent
+        cost = expected_cost(instance)
         if instance.id in names:
             return spent + cost / 2
         spent += cost

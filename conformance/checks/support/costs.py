@@ -1,6 +1,7 @@
 """The costs of checks: requests and fixtures, measured on the reference service and its variants.
 
-`python -m tests.matrix.count_costs` measures them again; `costs.json` holds the maximum over all runs.
+`python -m tests.matrix.count_costs` measures them again; `costs.json` holds the maximum over all runs, and the requests
+of a run of the reference beside it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,14 @@ FILE = Path(__file__).with_name("costs.json")
 _CONTROL = "control"
 _EXCLUSIVE = "check_rate_limit"
 """The module whose checks share one set of bursts."""
+_CHAIN_COST = 60.0
+_LEAST_COST = 0.3
+"""Requests of an instance whose requests others send as well: it may be the only one of them in a run."""
+_CONTROL_COST = 1.0
+_BURST_COST = 34.0
+"""Requests that provoke the limit of one operation, which all its exclusive checks share."""
+_SHARED_COSTS = {"replays": 4.0, "duplicates": 5.0}
+"""By what checks share (`Check.shares`): its requests in quick depth."""
 
 
 @dataclass
@@ -31,12 +40,14 @@ class Cost:
     writes: int = 0
     fixtures: Counter[str] = field(default_factory=Counter)
     """`kind.state`, with the reference's names."""
+    usual: float = 0.0
+    """Requests of one instance in a run of the reference in quick depth; see `expected_cost`."""
 
     def scale(self, instances: int) -> Cost:
         """The cost scaled to another number of instances."""
         share = instances / max(1, self.instances)
         fixtures = Counter({name: ceil(count * share) for name, count in self.fixtures.items()})
-        return Cost(instances, ceil(self.reads * share), ceil(self.writes * share), fixtures)
+        return Cost(instances, ceil(self.reads * share), ceil(self.writes * share), fixtures, self.usual)
 
 
 Costs = dict[tuple[str, str], Cost]
@@ -68,9 +79,36 @@ def known_costs() -> Costs:
     return from_table(json.loads(FILE.read_text(encoding="utf-8")))
 
 
+Setup = tuple[str, str]
+"""Operation, and what its checks share: its control, its limit, or `Check.shares` with a case."""
+
+
+def expected_cost(instance: Instance) -> float:
+    """The expected number of requests in quick depth, from a run of the reference, without what others share."""
+    if instance.check.exclusive:
+        return 0.5
+    if instance.check.shares:
+        return _LEAST_COST
+    cost = known_costs().get((instance.check.id, instance.operation.id), Cost())
+    requests = cost.usual or (cost.reads + cost.writes) / max(1, cost.instances)
+    # of a walk, `costs.json` counts for no check what all of them share
+    return max(_LEAST_COST, requests or _CHAIN_COST * instance.check.chain)
+
+
+def setups(instance: Instance) -> tuple[tuple[Setup, float], ...]:
+    """What an instance shares with others, and its requests: the first instance costs them in addition."""
+    operation, shares = instance.operation.id, instance.check.shares
+    if instance.check.exclusive:
+        return (((operation, "limit"), _BURST_COST),)
+    control = ((operation, "control"), _CONTROL_COST)
+    if not shares:
+        return (control,)
+    return control, ((operation, f"{shares} {instance.case or '1'}"), _SHARED_COSTS[shares])
+
+
 def from_table(table: Mapping[str, Mapping[str, Any]]) -> Costs:
     return {
-        (check, operation): Cost(row[0], row[1], row[2], Counter(row[3]))
+        (check, operation): Cost(row[0], row[1], row[2], Counter(row[3]), row[4])
         for check, operations in table.items()
         for operation, row in operations.items()
     }

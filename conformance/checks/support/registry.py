@@ -35,6 +35,8 @@ class Check:
     chain: bool = False
     rests_on: str = ""
     """The id of a check whose failure on the same operation explains a failure of this one."""
+    shares: str = ""
+    """The calls that it shares with other checks of the operation, `replays` or `duplicates`."""
 
     @property
     def id(self) -> str:
@@ -80,18 +82,19 @@ def check(
     exclusive: bool = False,
     chain: bool = False,
     rests_on: str = "",
+    shares: str = "",
 ) -> Callable[[Function], Function]:
     """Registers an async function as a check of a requirement.
 
     It is called with the Case and, where there are `cases`, the case's value. `exclusive` runs it last and alone.
     A `chain` is a long sequence of calls: it starts first. `rests_on` is the id of a check whose failure on the
-    operation explains one of this check.
+    operation explains one of this check. `shares` names the calls that other checks of the operation judge as well.
     """
 
     def register(function: Function) -> Function:
         subject = function.__module__.rpartition(".")[2]
         _registry.append(
-            Check(function.__name__, subject, requirement, function, on, cases, exclusive, chain, rests_on)
+            Check(function.__name__, subject, requirement, function, on, cases, exclusive, chain, rests_on, shares)
         )
         return function
 

@@ -98,14 +98,14 @@ def test_checks_of_limits_share_bursts_in_quick_depth() -> None:
 
 
 def test_what_found_a_fault_comes_before_its_equals() -> None:
-    """One fault, seen in one case on one operation, moves that case forward."""
+    """One fault, seen on one operation, moves that operation forward."""
     same = [one for one in everything() if one.check.name == "a_defective_credential_is_answered_401"]
     finder = same[len(same) // 2]
     known, empty = (
         ordering.Evidence.from_json(fit_order.evidence(found, same)) for found in ({"F1": frozenset({finder.id})}, {})
     )
-    assert ordering.sort_by_priority(same, known)[0].case == finder.case
-    assert ordering.sort_by_priority(same, empty)[0].case != finder.case
+    assert ordering.sort_by_priority(same, known)[0].operation == finder.operation
+    assert ordering.sort_by_priority(same, empty)[0].operation != finder.operation
 
 
 def test_every_requirement_and_every_operation_has_its_turn_in_the_first_third() -> None:
