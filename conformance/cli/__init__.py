@@ -19,7 +19,7 @@ from conformance.cli.observe import observe
 from conformance.cli.options import drop_environment, options_from, run_options, target_options
 from conformance.cli.shell import CommandGroup
 from conformance.core.defaults import DEPTHS, MAX_WORKERS
-from conformance.core.gc_tuning import reduce_collections
+from conformance.core.gc_tuning import reduce_until_exit
 from conformance.core.package import cache_directory
 from conformance.core.run_options import RunOptions
 
@@ -85,8 +85,8 @@ def run(ctx: click.Context, /, plan: bool, resume: Path | None, profile: tuple[P
         profile = parameters.pop("profile") or ()
     if not profile and resume is None:
         raise click.UsageError("Missing option '--profile'.")
-    with reduce_collections():  # what is imported from here on lives as long as the process
-        _run(plan, resume, profile, options_from(parameters))
+    reduce_until_exit()  # what is imported from here on lives as long as the process
+    _run(plan, resume, profile, options_from(parameters))
 
 
 def _run(plan: bool, resume: Path | None, profile: tuple[Path, ...], options: RunOptions) -> None:
@@ -128,6 +128,7 @@ def demo(variant: str, fault: str, **parameters: Any) -> None:
     from conformance.runner import command as run_command
     from conformance.runner import embedded_reference
 
+    reduce_until_exit()
     repeat_command = [
         "conformance",
         "demo",

@@ -36,6 +36,15 @@ def reduce_collections() -> Iterator[None]:
                 gc.unfreeze()
 
 
+def reduce_until_exit() -> None:
+    """As `reduce_collections`, without an end: restored thresholds would let the whole run be searched as it ends."""
+    with _lock:
+        if not _users:
+            gc.freeze()
+            _users.append(gc.get_threshold())
+        gc.set_threshold(*_THRESHOLDS)
+
+
 def collect_cycles() -> None:
     """Collects recent reference cycles, for code that creates many of them, such as a long search."""
     gc.collect(1)

@@ -12,8 +12,10 @@ from itertools import groupby
 from types import SimpleNamespace
 from typing import Any
 
+from conformance.checks.support.costs import expected_cost, setups
 from conformance.checks.support.registry import Instance, all_checks, instances
 from conformance.contract import load_contract
+from conformance.core.outcomes import Level
 from conformance.profile.loader import load_profile
 from conformance.runner import priority as ordering
 from conformance.runner.embedded_reference import bundled_profiles
@@ -163,3 +165,32 @@ def test_an_unlimited_run_spreads_each_operation_over_its_whole_length() -> None
         given = [one for one in everything() if one.operation.id == operation]
         assert [one for one in found if one.operation.id == operation] == given
         assert abs(first_half[operation] - len(given) / 2) <= 1
+
+
+def test_calls_that_checks_share_are_paid_for_once() -> None:
+    """The second check that judges them costs little, and only on the same operation."""
+    shared = [one for one in everything() if one.check.shares == "replays"]
+    by_operation: dict[str, list[Instance]] = {}
+    for one in shared:
+        by_operation.setdefault(one.operation.id, []).append(one)
+    both = next(pair for pair in by_operation.values() if len(pair) == 2)
+    first, second = (dict(setups(one)) for one in both)
+    assert first == second and sum(first.values()) > 2 * expected_cost(both[0])
+    other = next(one for one in shared if one.operation != both[0].operation)
+    assert not first.keys() & dict(setups(other)).keys()
+    one_budget = sum(first.values()) + 2 * expected_cost(both[0]) + 0.01
+    assert ordering.select_within(both, one_budget) == {one.id for one in both}
+
+
+def test_a_check_that_judges_nothing_promises_no_unknown_fault() -> None:
+    """Of two checks with the same cost, the one that can fail comes first."""
+    requirements = load_contract().requirements
+    observed = [one for one in everything() if requirements[one.check.requirement].level is Level.OBSERVED]
+    judged = [one for one in everything() if one.check.requirement == "BODY-1"]
+    empty = ordering.Evidence.from_json(fit_order.evidence({}, ()))
+    budget = 3.5
+    selected = ordering.select_within([observed[0], *judged], budget, empty)
+    assert observed and observed[0].id in selected  # each requirement once
+    order = ordering.sort_by_priority([*observed, *judged], empty)
+    last = {one.check.requirement for one in order[-len(observed) // 2 :]}
+    assert {requirements[name].level for name in last} == {Level.OBSERVED}
