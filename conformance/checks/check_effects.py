@@ -65,7 +65,7 @@ async def a_repeated_call_takes_effect_once(case: Case) -> None:
     """The same key with the same bytes, sent several times, has one effect."""
     name = case.operation.id
     case.need(case.profile.effects.get(name), f"effects.{name}", "a way to see the effect is needed")
-    replays = await plain_replays(case)
+    replays = await plain_replays(case, needs_effects=True)
     if isinstance(replays.effects, Exception):
         raise replays.effects
     if replays.effects:

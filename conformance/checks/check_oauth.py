@@ -83,7 +83,7 @@ async def a_code_is_exchanged_once(case: Case) -> None:
     async def renew_key(request: Request) -> Request:
         return request.with_fresh_key()
 
-    first, second = await case.repeat_changed(renew_key, "the same code again", defect="proof")
+    first, second = await case.repeat_changed(renew_key, "the same code again", defect="code")
     if not second.is_refused:
         level = Level.DECLARED if declared else Level.RECOMMENDED
         raise case.violation("a used code was exchanged again", first, second, expected="400 or 401", level=level)

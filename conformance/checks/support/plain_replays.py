@@ -17,6 +17,8 @@ from conformance.client.response import Answer
 from conformance.core.errors import FixtureError
 
 _REPLAYS: Final = 3
+_LONG_S: Final = 30.0
+"""A retention time in which every sign shows its effect."""
 Problem = Inconclusive | MissingFact | NotSent | FixtureError
 _PROBLEMS: Final = (Inconclusive, MissingFact, NotSent, FixtureError)
 """What may prevent an observation of effects, and says nothing of the replays."""
@@ -29,7 +31,7 @@ class PlainReplays:
     first: Answer
     repeats: tuple[Answer, ...]
     effects: int | Problem | None
-    """The effects of the replays; the reason where they cannot be counted; None where the profile states no sign."""
+    """The effects of the replays; the reason where they cannot be counted; None where they were not watched."""
 
 
 class _Known:
@@ -38,16 +40,20 @@ class _Known:
         self.replays: PlainReplays | None = None
 
 
-async def plain_replays(case: Case) -> PlainReplays:
+async def plain_replays(case: Case, *, needs_effects: bool = False) -> PlainReplays:
     """A call of the case's operation that was repeated three times; the checks of replays share it.
 
-    Raises what `Case.control` raises, and the next check then sends a call of its own.
+    Raises what `Case.control` raises, and the next check then sends a call of its own. Where keys are kept for seconds
+    only, a sign that lags would let the key end before its replays: effects are then watched for who needs them.
     """
-    known = case.runtime.memory.setdefault(f"plain replays of {case.operation.id}", _Known())
+    retention_s = case.profile.idempotency.retention_s if case.profile.idempotency else None
+    is_watched = needs_effects or retention_s is None or retention_s >= _LONG_S
+    name = f"plain replays of {case.operation.id}, {'watched' if is_watched else 'unwatched'}"
+    known = case.runtime.memory.setdefault(name, _Known())
     assert isinstance(known, _Known)
     async with known.turn:
         if known.replays is None:
-            replays = await _send_replays(case)
+            replays = await _send_replays(case, is_watched)
             if any(answer.possibly_applied for answer in case.answers):
                 return replays
             known.replays = replays
@@ -56,9 +62,9 @@ async def plain_replays(case: Case) -> PlainReplays:
         return known.replays
 
 
-async def _send_replays(case: Case) -> PlainReplays:
+async def _send_replays(case: Case, is_watched: bool) -> PlainReplays:
     request = fix_proof_id(await case.arrange())
-    oracle = await _watch(case, request)
+    oracle = await _watch(case, request) if is_watched else None
     first = await case.control(request)
     problem = await _first_effect_problem(case, oracle, first) if isinstance(oracle, Oracle) else oracle
     repeats = tuple([await replay(case, first.request) for _ in range(_REPLAYS)])

@@ -169,3 +169,20 @@ def test_rivals_are_few_where_requests_are_dear(judged: Any, answer: Any, depth:
 
     result, _ = judged(lambda _: answer(200, {"data": {}}), law, IDENTITY)
     assert result.outcome is Outcome.PASSED, result.message
+
+
+@pytest.mark.parametrize(("retention_s", "is_watched"), [(None, True), (3600.0, True), (2.0, False)])
+def test_replays_of_keys_that_end_soon_wait_for_no_sign(
+    judged: Any, answer: Any, retention_s: float | None, is_watched: bool
+) -> None:
+    """Whoever needs the effects has a call of its own then."""
+
+    async def law(case: Case) -> None:
+        plain = await plain_replays(case)
+        watched = await plain_replays(Case(case.runtime, case.operation), needs_effects=True)
+        assert (plain is watched) == is_watched
+        assert (plain.effects, watched.effects) == (0 if is_watched else None, 0)
+
+    idempotency = Idempotency(carrier="header", name="Idempotency-Key", retention_s=retention_s)
+    result, _ = judged(Counter(answer), law, QUOTE, **{**COUNTED, "idempotency": idempotency})
+    assert result.outcome is Outcome.PASSED, result.message
