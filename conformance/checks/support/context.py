@@ -120,7 +120,7 @@ class Controls:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._proofs: dict[str, asyncio.Task[Answer]] = {}
-        self._taken: set[str] = set()
+        self._uses: set[str] = set()
         """The operations whose control was taken."""
 
     async def prove(self, operation: Operation) -> Answer:
@@ -136,8 +136,8 @@ class Controls:
         None where another check has taken it, and where it is older than this or too long.
         """
         answer = await self.prove(operation)
-        is_free = operation.id not in self._taken
-        self._taken.add(operation.id)
+        is_free = operation.id not in self._uses
+        self._uses.add(operation.id)
         is_young = self._runtime.sender.elapsed_s - answer.at <= max_age_s
         return answer if is_free and is_young and answer.body else None
 

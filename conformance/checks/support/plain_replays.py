@@ -34,7 +34,7 @@ class PlainReplays:
     """The effects of the replays; the reason where they cannot be counted; None where they were not watched."""
 
 
-class _Known:
+class _ReplayRecord:
     def __init__(self) -> None:
         self.turn = asyncio.Lock()
         self.replays: PlainReplays | None = None
@@ -49,8 +49,8 @@ async def plain_replays(case: Case, *, needs_effects: bool = False) -> PlainRepl
     retention_s = case.profile.idempotency.retention_s if case.profile.idempotency else None
     is_watched = needs_effects or retention_s is None or retention_s >= _LONG_S
     name = f"plain replays of {case.operation.id}, {'watched' if is_watched else 'unwatched'}"
-    known = case.runtime.memory.setdefault(name, _Known())
-    assert isinstance(known, _Known)
+    known = case.runtime.memory.setdefault(name, _ReplayRecord())
+    assert isinstance(known, _ReplayRecord)
     async with known.turn:
         if known.replays is None:
             replays = await _send_replays(case, is_watched)
