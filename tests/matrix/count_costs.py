@@ -49,9 +49,7 @@ def counted(run: Run, drawn: Mapping[tuple[str, str], int]) -> Costs:
 
 def usual(costs: Costs) -> Costs:
     """What each instance costs in such a run, and nothing else."""
-    return {
-        key: Cost(1, usual=(cost.reads + cost.writes) / cost.instances) for key, cost in costs.items() if cost.instances
-    }
+    return {key: Cost(1, usual=(cost.reads + cost.writes) / cost.instances) for key, cost in costs.items()}
 
 
 def most(one: Cost, other: Cost) -> Cost:

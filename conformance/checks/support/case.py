@@ -18,6 +18,7 @@ from conformance.profile.render import placeholders
 from conformance.profile.resources import OperationFacts
 
 _MAX_KEY_AGE_S: Final = 5.0
+"""Where no retention is stated."""
 
 
 class Case:

@@ -1,7 +1,7 @@
 """The costs of checks: requests and fixtures, measured on the reference service and its variants.
 
 `python -m tests.matrix.count_costs` measures them again; `costs.json` holds the maximum over all runs, and the requests
-of a run of the reference beside it.
+of a run of the reference in quick depth beside it.
 """
 
 from __future__ import annotations
