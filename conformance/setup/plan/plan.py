@@ -16,8 +16,12 @@ from conformance.profile.render import placeholders
 from conformance.profile.resources import Fixture, OperationFacts, default_state
 from conformance.setup.plan.applicability import Applicability, group_by_applicability
 
-MARGIN: Final = 1.3
-"""The factor for targets that need more requests than the reference and its variants: repeats, waits, other bodies."""
+_FIXTURE_MARGIN: Final = 1.3
+"""The factor for targets that use up more fixtures than the reference and its variants.
+
+Requests need none: they are the sum of each check's maximum over all variants, which is 1.4 times the largest run of a
+variant and twice a run of the reference.
+"""
 _RESPONSE_TIME_S: Final = 0.05
 """The assumed response time, in seconds."""
 
@@ -47,7 +51,7 @@ class Plan:
     @property
     def requests(self) -> int:
         """An estimated upper bound."""
-        predicted = ceil(MARGIN * sum(cost.reads + cost.writes for cost in self.costs.values()))
+        predicted = sum(cost.reads + cost.writes for cost in self.costs.values())
         return min(predicted, self.profile.limits.max_requests)
 
     @property
@@ -71,7 +75,7 @@ def _needs(profile: Profile, costs: dict[str, Cost]) -> Iterator[Need]:
         total += _fixture_counts(profile, operation, cost)
     for kind, states in profile.fixtures.items():
         for fixture in states.values():
-            if maximum := ceil(MARGIN * total.get(f"{kind}.{fixture.state}", 0)):
+            if maximum := ceil(_FIXTURE_MARGIN * total.get(f"{kind}.{fixture.state}", 0)):
                 yield Need(fixture.name, 1 if fixture.reusable else maximum, len(fixture.values) or None)
 
 
