@@ -74,6 +74,16 @@ class Ran:
     err: str = field(default="", repr=False)
 
 
+def scratch_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder for the files of runs, in memory where the system has a place for that.
+
+    ext4 passes over each inode that was freed within some minutes, one by one: once a benchmark has removed the folders
+    of earlier runs, the 2,300 files of a run take 1 to 2.4 s instead of 0.06 s. A user's run does not follow on that.
+    """
+    memory = Path("/dev/shm")
+    return tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None)
+
+
 def ran(command: Sequence[object], environment: Mapping[str, str] | None = None, cwd: Path | None = None) -> Ran:
     """Runs a command to its end. Raises subprocess.TimeoutExpired after LONGEST_S."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

@@ -17,7 +17,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -28,7 +27,7 @@ from typing import Any, Final
 from conformance.reference.registry import faults, variants
 from conformance.runner import kill_matrix
 from conformance.runner.embedded_reference import EmbeddedReference, environment
-from tests.benchmarks.common import Figure, seen, service
+from tests.benchmarks.common import Figure, scratch_folder, seen, service
 from tests.benchmarks.curve_points import Panel, Sighting, fault_table, panel_table, panels, table
 from tests.benchmarks.curve_runs import Observed, SchemathesisTool, SpecmaticTool, Suite, Tool
 from tests.benchmarks.curve_svg import svg
@@ -85,7 +84,7 @@ def figures(
     output.mkdir(parents=True, exist_ok=True)
     seeded = [name for name, fault in faults().items() if not fault.seeded_in]
     names = seeded[:: len(seeded) // 2 + 1] if quick else seeded[:: every or EVERY]
-    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+    with scratch_folder() as scratch, ExitStack() as stack:
         folder = Path(scratch)
         jar, missing = _jar(folder)
         benches = [_opened(stack, folder, distance, jar) for distance in ([0] if quick else [0, MS])]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -22,7 +21,7 @@ from conformance.judge.invariant_results import is_binding
 from conformance.reference.registry import faults
 from conformance.runner import embedded_reference as embedded
 from conformance.runner.embedded_reference import EmbeddedReference
-from tests.benchmarks.common import PROFILE, Figure, at_least, ran, run_command, seen, service
+from tests.benchmarks.common import PROFILE, Figure, at_least, ran, run_command, scratch_folder, seen, service
 
 SOON_S = 2.0
 EACH_QUICK = 10
@@ -31,7 +30,7 @@ EACH_QUICK = 10
 def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> list[Figure]:
     """`rounds` is how often each fail-fast gate is asked; the median counts. `details` gets what each fault took."""
     names = list(faults())[:: EACH_QUICK if quick else 1]
-    with service() as running, embedded.environment(running.environment), tempfile.TemporaryDirectory() as folder:
+    with service() as running, embedded.environment(running.environment), scratch_folder() as folder:
         gates = [gated(running, Path(folder) / "gate", name, rounds) for name in names]
         whole = [judged(running, Path(folder) / "whole", name) for name in names]
     if details is not None:

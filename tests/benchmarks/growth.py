@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.common import ROOT, Figure, at_most, ran, run_command, seen, service
+from tests.benchmarks.common import ROOT, Figure, at_most, ran, run_command, scratch_folder, seen, service
 
 EXAMPLES = (8, 80, 800)
 """The first is what a run does unless it is told otherwise."""
@@ -17,7 +16,7 @@ SLOWER = 1.2
 
 def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> list[Figure]:
     sent, peak, seconds = [], [], []
-    with tempfile.TemporaryDirectory() as name, service() as running:
+    with scratch_folder() as name, service() as running:
         for examples in EXAMPLES[:2] if quick else EXAMPLES:
             folder = Path(name) / str(examples)
             more = ("--examples", examples, "--limit", "max_requests=1000000")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import tempfile
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from tests.benchmarks.common import (
     ratios,
     recorded,
     run_command,
+    scratch_folder,
     seen,
     sent_bare,
     service,
@@ -36,7 +36,7 @@ GOAL = 1.2
 def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> list[Figure]:
     ideal, requests, longest = [], [], []
     chain, number = "", itertools.count()
-    with tempfile.TemporaryDirectory() as name, service(latency_ms=MS) as running:
+    with scratch_folder() as name, service(latency_ms=MS) as running:
         with service() as near:
             wires = recorded(near, Path(name) / "wires")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tests.benchmarks.common import (
     ratios,
     recorded,
     run_command,
+    scratch_folder,
     seen,
     sent_bare,
     service,
@@ -27,7 +27,7 @@ GOAL = 1.4
 
 
 def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> list[Figure]:
-    with tempfile.TemporaryDirectory() as name, service() as running:
+    with scratch_folder() as name, service() as running:
         folder, number = Path(name), itertools.count()
         wires = recorded(running, folder / "wires")
         sending: list[float] = []

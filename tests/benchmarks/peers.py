@@ -16,7 +16,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -27,7 +26,18 @@ from typing import Any, Final
 from conformance.reference.registry import faults, variants
 from conformance.runner import kill_matrix as matrix
 from conformance.runner.embedded_reference import EmbeddedReference, environment
-from tests.benchmarks.common import Figure, at_least, at_most, in_turn, ran, ratios, run_command, seen, service
+from tests.benchmarks.common import (
+    Figure,
+    at_least,
+    at_most,
+    in_turn,
+    ran,
+    ratios,
+    run_command,
+    scratch_folder,
+    seen,
+    service,
+)
 from tests.benchmarks.peer_runs import ERROR, LONGEST_S, SEED, Place, Schemathesis, Specmatic, Told, recorded
 
 FASTER: Final = 8
@@ -105,7 +115,7 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None, eve
     """
     step = every or (QUICK if quick else 1)
     details = {} if details is None else details
-    with tempfile.TemporaryDirectory() as scratch, service() as running:
+    with scratch_folder() as scratch, service() as running:
         folder = Path(scratch)
         peers, missing = _peers(folder, details)
         answers = recorded(running)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pickle
 import sys
-import tempfile
 from pathlib import Path
 
 from conformance.client.request import Wire
 from conformance.client.transport import RawAnswer, Transport
 from conformance.engine.in_process import judge, reference_options
-from tests.benchmarks.common import PROFILE
+from tests.benchmarks.common import PROFILE, scratch_folder
 
 _kept: list[Wire] = []
 _send = Transport.send
@@ -24,7 +23,7 @@ async def _keeping(self: Transport, wire: Wire) -> RawAnswer:
 def main() -> None:
     Transport.send = _keeping  # type: ignore[method-assign]
     file, url, control = sys.argv[1:4]
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         judge(reference_options(url, control, "", PROFILE, Path(folder) / "run"), keep_journal=False)
     Path(file).write_bytes(pickle.dumps(_kept))
 

@@ -6,13 +6,24 @@ import itertools
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from conformance.runner.embedded_reference import EmbeddedReference
-from tests.benchmarks.common import PROFILE, ROOT, Figure, at_most, in_turn, ran, ratios, run_command, seen, service
+from tests.benchmarks.common import (
+    PROFILE,
+    ROOT,
+    Figure,
+    at_most,
+    in_turn,
+    ran,
+    ratios,
+    run_command,
+    scratch_folder,
+    seen,
+    service,
+)
 
 TARGETS = 10
 MS = 50
@@ -20,7 +31,7 @@ MS = 50
 
 def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> list[Figure]:
     times = 1 if quick else max(2, rounds // 2)
-    with tempfile.TemporaryDirectory() as name:
+    with scratch_folder() as name:
         folder = Path(name)
         with service() as running:
             number = itertools.count()

@@ -5,13 +5,12 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.common import PROFILE, Figure, at_most, ran
+from tests.benchmarks.common import PROFILE, Figure, at_most, ran, scratch_folder
 
 CONFORMANCE = [Path(sys.executable).with_name("conformance")]
 
@@ -48,7 +47,7 @@ def first_request() -> float:
                 came.set()
             connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
 
-    with socket.create_server(("127.0.0.1", 0)) as server, tempfile.TemporaryDirectory() as folder:
+    with socket.create_server(("127.0.0.1", 0)) as server, scratch_folder() as folder:
         threading.Thread(target=serve, args=(server,), daemon=True).start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         keys = {f"CONFORMANCE_REFERENCE_{name}": f"sk_0123456789_{name}" for name in _names()}

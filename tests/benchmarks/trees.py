@@ -10,11 +10,10 @@ import argparse
 import itertools
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.benchmarks.common import Ran, in_turn, ran, ratios, seen, service
+from tests.benchmarks.common import Ran, in_turn, ran, ratios, scratch_folder, seen, service
 
 OK = (0, 3)
 """A verdict on the reference: conformant, or incomplete where the run is filtered."""
@@ -36,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def compare(trees: tuple[Path, Path], rounds: int, latency_ms: int, more: Sequence[str]) -> list[str]:
     finished: dict[Path, list[Ran]] = {tree: [] for tree in trees}
     numbers = itertools.count()
-    with tempfile.TemporaryDirectory() as name, service(latency_ms=latency_ms) as running:
+    with scratch_folder() as name, service(latency_ms=latency_ms) as running:
 
         def side(tree: Path) -> Callable[[], float]:
             def timed() -> float:
