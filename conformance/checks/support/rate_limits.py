@@ -117,7 +117,9 @@ async def expect_no_lasting_limit(case: Case, requirement: str) -> None:
 async def _limit_all(case: Case) -> _Outcomes:
     """Limits every operation of the run's exclusive checks."""
     operation_ids = {*case.runtime.settings.exclusive_operations, case.operation.id}
-    cases = [Case(case.runtime, operation) for operation in case.contract.all if operation.id in operation_ids]
+    operations = [operation for operation in case.contract.all if operation.id in operation_ids]
+    operations.sort(key=lambda operation: operation.id == WINDOW_OPERATION)  # the others recover during its window
+    cases = [Case(case.runtime, operation) for operation in operations]
     facts, fixtures = case.profile.rate_limit, case.runtime.fixtures
     outcomes: _Outcomes = {}
     ready = await asyncio.gather(*(_prepare(item, outcomes) for item in cases))

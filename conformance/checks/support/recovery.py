@@ -1,7 +1,8 @@
 """Waiting for limited operations to recover, concurrently where possible.
 
 They are polled together while that finds another recovered one, now or soon. Those that remain are then polled one by
-one, with nothing else sent, so that polling does not keep the limit in force.
+one, with nothing else sent, so that polling does not keep the limit in force. Once the first of them has recovered, the
+others are polled together again: most limits end at about the same time.
 """
 
 from __future__ import annotations
@@ -37,23 +38,35 @@ async def settle(
 ) -> None:
     """Polls until none is limited, or one stayed limited after its wait: the others waited as long, and are polled
     immediately."""
-    pending, pauses = list(items), list(_PAUSES_TOGETHER_S)
+    pending = await _poll_together(items, ask, is_limited, _PAUSES_TOGETHER_S)
+    is_patient, is_first = True, True
     while pending:
-        previous_count = len(pending)
-        await asyncio.gather(*(ask(item) for item in pending))
-        pending = [item for item in pending if is_limited(item)]
-        if pending and len(pending) == previous_count:
-            if not pauses:
-                break
-            await asyncio.sleep(pauses.pop(0))
-    is_patient = True
-    for item in pending:
+        item = pending.pop(0)
         for pause in _pauses(wait) if is_patient else (0.05,) * _FINAL_POLLS:
             await asyncio.sleep(pause)
             await ask(item)
             if not is_limited(item):
                 break
         is_patient = is_patient and not is_limited(item)
+        if is_patient and is_first:
+            pending = await _poll_together(pending, ask, is_limited, ())
+        is_first = False
+
+
+async def _poll_together(
+    items: Sequence[T], ask: Callable[[T], Awaitable[None]], is_limited: Callable[[T], bool], pauses: Sequence[float]
+) -> list[T]:
+    """Those still limited when a poll has found no further one that recovered, after each of the pauses too."""
+    pending, pauses_left = list(items), list(pauses)
+    while pending:
+        previous_count = len(pending)
+        await asyncio.gather(*(ask(item) for item in pending))
+        pending = [item for item in pending if is_limited(item)]
+        if pending and len(pending) == previous_count:
+            if not pauses_left:
+                break
+            await asyncio.sleep(pauses_left.pop(0))
+    return pending
 
 
 def _pauses(wait: Wait) -> Iterator[float]:
