@@ -142,12 +142,12 @@ def spread_by_operation(instances: Sequence[Instance]) -> list[Instance]:
 
     Negatives of one operation take turns: if they were left until the end, nothing else would be in flight.
     """
-    counts = Counter(instance.operation.id for instance in instances)
-    seen: Counter[str] = Counter()
+    groups = [(instance.operation.id, instance.check.subject) for instance in instances]
+    counts, seen = Counter(groups), Counter[tuple[str, str]]()
     positions: list[float] = []
-    for instance in instances:
-        seen[instance.operation.id] += 1
-        positions.append(seen[instance.operation.id] / counts[instance.operation.id])
+    for group in groups:
+        seen[group] += 1
+        positions.append((seen[group] - 0.5) / counts[group])
     return [instances[index] for index in sorted(range(len(instances)), key=positions.__getitem__)]
 
 

@@ -31,6 +31,10 @@ class Burst:
     successes: int
     seconds: float
     """From the first request to the last answer."""
+    start: float = 0.0
+    """When the first request was sent, in seconds of the run."""
+    recovery: Answer | None = None
+    """A request that passed later in the window, after 429s."""
 
     @property
     def rate(self) -> float:
@@ -62,11 +66,8 @@ async def send_burst(
     facts: RateLimit | None = None,
     *,
     fresh_keys: bool = False,
-    through_window: bool = False,
 ) -> Burst:
     """Sends up to `rate_limit.max_requests` requests until the limit is in force: of the profile, or of `facts`.
-
-    `through_window`: more of them follow for the length of a short window, since it may end too early.
 
     A single 429 among requests that pass shows a limit of another kind, such as one that counts by node or sheds load.
 
@@ -90,9 +91,28 @@ async def send_burst(
             raise case.violation(
                 "a limited request was answered as by a broken gateway", gateway_errors[-1], expected="429"
             )
-    if through_window and facts.limit and facts.window_s and facts.window_s <= _LONGEST_WINDOW_S:
-        answers += await _send_evenly(case, request, min(remaining, _WINDOW_LIMITS * facts.limit), facts.window_s)
     return _measure(answers)
+
+
+async def continue_through_window(case: Case, request: Request, burst: Burst, facts: RateLimit | None = None) -> Burst:
+    """The burst with more requests for the length of a short window, evenly spaced: the window may end too early."""
+    facts = facts or case.profile.rate_limit
+    if not (facts.limit and facts.window_s and facts.window_s <= _LONGEST_WINDOW_S):
+        return burst
+    count = min(facts.max_requests - burst.request_count, _WINDOW_LIMITS * facts.limit)
+    if count <= 0:
+        return burst
+    answers = await _send_evenly(case, request, count, facts.window_s)
+    later = _measure(answers)
+    return Burst(
+        limited_answer=burst.limited_answer or later.limited_answer,
+        last=later.last,
+        request_count=burst.request_count + later.request_count,
+        successes=burst.successes + later.successes,
+        seconds=later.start + later.seconds - burst.start,
+        start=burst.start,
+        recovery=next(filter(_passed, answers), None) if burst.limited_answer else None,
+    )
 
 
 async def _send_evenly(case: Case, request: Request, count: int, seconds: float) -> list[Answer]:
@@ -117,9 +137,14 @@ def _measure(answers: Sequence[Answer]) -> Burst:
         limited_answer=next((answer for answer in answers if answer.status == 429), None),
         last=max(answers, key=lambda answer: answer.at),
         request_count=len(answers),
-        successes=sum(answer.ok and not answer.header("Age") for answer in answers),
+        successes=sum(map(_passed, answers)),
         seconds=end - start,
+        start=start,
     )
+
+
+def _passed(answer: Answer) -> bool:
+    return answer.ok and not answer.header("Age")
 
 
 def max_allowed(facts: RateLimit, seconds: float) -> float:

@@ -15,6 +15,7 @@ from conformance.checks.support.bursts import (
     LIMITED_STATUSES,
     Burst,
     batch_size,
+    continue_through_window,
     exceeds,
     is_small,
     send_burst,
@@ -48,7 +49,7 @@ _RETRY_AFTER_WAITS = 2
 """Maximum number of operations whose Retry-After is examined separately."""
 _MEMORY = "limits"
 WINDOW_OPERATION = "getApiKeyIdentity"
-"""The operation whose limit is observed for a whole window."""
+"""The operation whose limit is observed for a whole window: one is enough to see that it does not end too early."""
 
 
 _Outcomes = dict[str, Provocation | Failure]
@@ -251,18 +252,28 @@ async def _overrun(prep: Preparation, _: Provocation | None, *, bursts: asyncio.
         provocation = replace(provocation, limited_answer=burst.limited_answer, limited_at=limited_at)
         if was_separate:
             provocation = replace(provocation, separation=Separation(was_answered=True))
+        if prep.case.operation.id == WINDOW_OPERATION and number == 0:
+            async with bursts:
+                burst = await continue_through_window(prep.case, prep.request, burst)
+            provocation = _with_window(provocation, burst)
         if answer is None or answer.status == 429:
             return replace(provocation, spare=answer)
     assert provocation is not None
     return provocation
 
 
-async def _burst(prep: Preparation) -> Burst:
-    """Sends a burst, with new keys if repeats of one call pass: a replay need not be counted.
+def _with_window(provocation: Provocation, burst: Burst) -> Provocation:
+    """With the burst through the window: a request that passed in it shows that the limit has recovered."""
+    now = time.monotonic()
+    if burst.recovery is None:
+        return replace(provocation, burst=burst, limited_at=now)
+    recovered_after_s = now - provocation.limited_at
+    return replace(provocation, burst=burst, recovered_after_s=recovered_after_s, last=burst.recovery)
 
-    One operation is enough to see that the window does not end too early.
-    """
-    burst = await send_burst(prep.case, prep.request, through_window=prep.case.operation.id == WINDOW_OPERATION)
+
+async def _burst(prep: Preparation) -> Burst:
+    """Sends a burst, with new keys if repeats of one call pass: a replay need not be counted."""
+    burst = await send_burst(prep.case, prep.request)
     if prep.request.key and (burst.limited_answer is None or exceeds(prep.case.profile.rate_limit, burst)):
         return await send_burst(prep.case, prep.request, fresh_keys=True)
     return burst
@@ -310,6 +321,8 @@ async def _poll(prep: Preparation, provocation: Provocation | None, *, wait: Wai
     """Polls whether the operation answers again. From the second time on under another key too: the first may be used
     up."""
     assert provocation is not None
+    if provocation.recovered_after_s is not None:
+        return provocation
     answer = await prep.case.send(prep.request, "recovery", accept_statuses=LIMITED_STATUSES)
     if answer.status in LIMITED_STATUSES and prep.request.key and provocation.last is not None:
         answer = await prep.case.send(
