@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+import msgspec
 from allure_commons.model2 import Attachment, Label, Parameter, Status, StatusDetails, TestResult
 
 from conformance.core.model import Exchange, RequirementRow, Result, Run
@@ -65,7 +66,7 @@ def _members(item: Any) -> dict[str, Any]:
 
 def _to_json(case: TestResult) -> str:
     value = _members(case)
-    for name in ("labels", "parameters", "attachments"):
+    for name in ("parameters", "attachments"):
         if name in value:
             value[name] = [_members(item) for item in value[name]]
     if "statusDetails" in value:
@@ -85,13 +86,11 @@ def write_file(run: Run, directory: Path) -> Path:
     for name, result in zip(grouping.identities(run.results), run.results, strict=True):
         if _never_ran(run, result):
             continue
-        cited = grouping.evidence(run, result, exchanges_by_id)[-MAX_ATTACHMENTS:]
+        is_shown = result.outcome in grouping.EVIDENCE_OUTCOMES
+        names = result.exchanges[-MAX_ATTACHMENTS:] if is_shown else result.exchanges[:1]
+        cited = [exchanges_by_id[name] for name in names if name in exchanges_by_id]
         start_ms = start + round(cited[0].at * 1000) if cited else start
-        attachments = (
-            [_attach(folder, name, exchange) for exchange in cited]
-            if result.outcome in grouping.EVIDENCE_OUTCOMES
-            else []
-        )
+        attachments = [_attach(folder, name, exchange) for exchange in cited] if is_shown else []
         case = _case(run, result, name, start_ms, attachments)
         case.labels += _labels_of_cause(result, titles.get((result.cause, result.waived_by), result.cause))
         case.description = clauses.get(result.requirement, "")
@@ -156,9 +155,9 @@ def _case(run: Run, result: Result, name: str, start_ms: int, attachments: list[
 
 
 @lru_cache(maxsize=4096)
-def _label(name: str, value: str) -> Label:
-    """Most results share most of their labels."""
-    return Label(name, clean(value))
+def _label(name: str, value: str) -> msgspec.Raw:
+    """A label as JSON: most results share most of theirs."""
+    return msgspec.Raw(compact_json(_members(Label(name, clean(value)))).encode())
 
 
 def _outcome(result: Result) -> str:
@@ -166,10 +165,10 @@ def _outcome(result: Result) -> str:
     return _WAIVED if result.waived_by is not None else result.outcome.value
 
 
-def _labels_of_cause(result: Result, title: str) -> list[Label]:
+def _labels_of_cause(result: Result, title: str) -> list[msgspec.Raw]:
     """What a category groups by; a value is cut to what fits a line."""
     pairs = (("cause", title), ("fact", result.fact))
-    return [Label(name, cut(one_line(clean(value)), 300)) for name, value in pairs if value]
+    return [_label(name, cut(one_line(clean(value)), 300)) for name, value in pairs if value]
 
 
 def _trace(result: Result) -> str:
