@@ -37,6 +37,8 @@ _WEIGHTS: Final = {"?everywhere": 0.2, "?once": 5.0}
 """The weights of two unknown faults of each check: one that all its instances find, and one that a single one finds. A
 known fault has 1. Greater weights find more of the faults that the order was not fitted on, and fewer of the others.
 A check that judges nothing has none."""
+_WEIGHTS_UNTIL_FAILURE: Final = {"?everywhere": 0.2, "?once": 1.0}
+"""The same, where only the first failure counts: breadth is worth less, and what is cheap and likely more."""
 
 
 @dataclass(frozen=True)
@@ -100,11 +102,17 @@ def known_evidence() -> Evidence:
     return Evidence.from_json(json.loads(EVIDENCE_FILE.read_text(encoding="utf-8")))
 
 
-def sort_by_priority(instances: Iterable[Instance], evidence: Evidence | None = None) -> list[Instance]:
-    """The same instances; exclusive ones last, in their given order."""
+def sort_by_priority(
+    instances: Iterable[Instance], evidence: Evidence | None = None, *, until_failure: bool = False
+) -> list[Instance]:
+    """The same instances; exclusive ones last, in their given order.
+
+    `until_failure`: the run ends with the first failure, so that no requirement has to be covered before another.
+    """
     unsorted = list(instances)
     ordinary = [instance for instance in unsorted if not instance.check.exclusive]
-    return [*_Search(ordinary, evidence or known_evidence()).order(), *(i for i in unsorted if i.check.exclusive)]
+    order = _Search(ordinary, evidence or known_evidence(), until_failure=until_failure).order()
+    return [*order, *(i for i in unsorted if i.check.exclusive)]
 
 
 def select_within(instances: Iterable[Instance], budget: float, evidence: Evidence | None = None) -> frozenset[str]:
@@ -131,14 +139,14 @@ def sort_for_session(instances: Sequence[Instance], session: Session) -> list[In
     The negatives of an operation share their last control where they are run one after the other.
     """
     if session.may_end_early:
-        return sort_by_priority(instances)
+        return sort_by_priority(instances, until_failure=session.options.fail_fast)
     if session.profile.limits.depth != "quick":
         return spread_by_operation(instances)
     return sorted(instances, key=lambda i: (i.check.exclusive, "" if i.check.exclusive else i.operation.id))
 
 
 def spread_by_operation(instances: Sequence[Instance]) -> list[Instance]:
-    """The instances of each operation in their given order, evenly among those of the others.
+    """The instances of each module and operation in their given order, evenly over the whole run.
 
     Negatives of one operation take turns: if they were left until the end, nothing else would be in flight.
     """
@@ -178,8 +186,18 @@ class _Search:
     Faults are numbers here, and equal instances are evaluated once between two choices: a run waits for the order.
     """
 
-    def __init__(self, instances: Sequence[Instance], evidence: Evidence, weights: Weights | None = None) -> None:
+    def __init__(
+        self,
+        instances: Sequence[Instance],
+        evidence: Evidence,
+        weights: Weights | None = None,
+        *,
+        until_failure: bool = False,
+    ) -> None:
         self._instances = instances
+        self._unknown = _WEIGHTS_UNTIL_FAILURE if until_failure else _WEIGHTS
+        self._groups: Sequence[Callable[[Instance], str]] = () if until_failure else (_requirement, _operation)
+        """What each comes once of, before any comes twice."""
         self._numbers: dict[str, int] = {}
         """By fault: its place in the list of doubts."""
         self._doubts: list[float] = []
@@ -199,7 +217,7 @@ class _Search:
     def _number(self, fault: str) -> int:
         if fault not in self._numbers:
             self._numbers[fault] = len(self._doubts)
-            self._doubts.append(_WEIGHTS.get(fault.partition(" ")[0], 1.0))
+            self._doubts.append(self._unknown.get(fault.partition(" ")[0], 1.0))
         return self._numbers[fault]
 
     def _kinds_of(self, evidence: Evidence, weights: Weights) -> list[_Kind]:
@@ -228,13 +246,14 @@ class _Search:
     def order(self, budget: float | None = None) -> list[Instance]:
         """All instances, or those that `budget` requests suffice for.
 
-        Each requirement comes once before any comes twice, each operation is called, and then the best comes first.
+        Each requirement comes once before any comes twice, each operation is called, and then the best comes first;
+        until a failure, the best comes first from the beginning.
         """
         remaining = float("inf") if budget is None else budget
         chosen: list[int] = []
         later = list(range(len(self._instances)))
         covered: set[str] = set()
-        for group_of in (_requirement, _operation, None):
+        for group_of in (*self._groups, None):
             groups = [group_of(instance) for instance in self._instances] if group_of else None
             queue, later = self._queue(later), []
             for index in self._best_first(queue, groups, covered, later):

@@ -114,7 +114,7 @@ def _look_for(
 ) -> dict[str, tuple[float | None, bool]]:
     """By fault: the requests until it shows, and whether quick depth shows it."""
     known = priority.Evidence.from_json(evidence(fitted, everything))
-    order = priority.sort_by_priority(everything, known)
+    order = priority.sort_by_priority(everything, known, until_failure=True)
     quick = priority.select_quick(everything, known)
     controls = {f"{CONTROL}{instance.operation.id}" for instance in everything if instance.id in quick}
     return {fault: (requests_until(order, names), bool(names & (quick | controls))) for fault, names in judged.items()}

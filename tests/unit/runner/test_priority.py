@@ -137,8 +137,12 @@ def test_requests_are_counted_until_the_first_instance_that_shows_the_fault() ->
     assert fit_order.requests_until(order, {control}) == 1
 
 
-def _session(depth: str, *, may_end_early: bool) -> Any:
-    return SimpleNamespace(may_end_early=may_end_early, profile=SimpleNamespace(limits=SimpleNamespace(depth=depth)))
+def _session(depth: str, *, may_end_early: bool, fail_fast: bool = False) -> Any:
+    return SimpleNamespace(
+        may_end_early=may_end_early,
+        profile=SimpleNamespace(limits=SimpleNamespace(depth=depth)),
+        options=SimpleNamespace(fail_fast=fail_fast),
+    )
 
 
 def test_quick_depth_runs_the_checks_of_an_operation_together() -> None:
@@ -156,15 +160,30 @@ def test_a_run_that_may_end_early_begins_with_what_is_worth_most() -> None:
         assert found == ordering.sort_by_priority(everything())
 
 
+def test_until_the_first_failure_nothing_is_run_for_breadth() -> None:
+    """Where a budget covers each requirement first, `-x` repeats what finds more for each request."""
+    found = ordering.sort_for_session(everything(), _session("standard", may_end_early=True, fail_fast=True))
+    assert found == ordering.sort_by_priority(everything(), until_failure=True)
+    assert sorted(ids(found)) == sorted(ids(everything()))
+    requirements = {one.check.requirement for one in everything() if not one.check.exclusive}
+    breadth = {one.check.requirement for one in ordering.sort_by_priority(everything())[: len(requirements)]}
+    assert requirements == breadth
+    assert len({one.check.requirement for one in found[: len(requirements)]}) < len(requirements)
+
+
 def test_an_unlimited_run_spreads_each_operation_over_its_whole_length() -> None:
-    """The instances of an operation keep their order, and half of them stand in each half of the run."""
+    """Each module's instances of an operation keep their order, and half of them stand in each half of the run."""
     found = ordering.sort_for_session(everything(), _session("standard", may_end_early=False))
     assert sorted(one.id for one in found) == sorted(one.id for one in everything())
-    first_half = Counter(one.operation.id for one in found[: len(found) // 2])
-    for operation in {one.operation.id for one in found}:
-        given = [one for one in everything() if one.operation.id == operation]
-        assert [one for one in found if one.operation.id == operation] == given
-        assert abs(first_half[operation] - len(given) / 2) <= 1
+    first_half = Counter(_group(one) for one in found[: len(found) // 2])
+    for group in {_group(one) for one in found}:
+        given = [one for one in everything() if _group(one) == group]
+        assert [one for one in found if _group(one) == group] == given
+        assert abs(first_half[group] - len(given) / 2) <= 1
+
+
+def _group(instance: Instance) -> tuple[str, str]:
+    return instance.operation.id, instance.check.subject
 
 
 def test_calls_that_checks_share_are_paid_for_once() -> None:
