@@ -1,7 +1,8 @@
 """What a "no" costs: requests and seconds for each fault that is killed, and how soon a fail-fast gate says it.
 
 `python -m tests.benchmarks.economy --quick` takes every tenth fault. A run of the first kind is a whole one, in one
-process with the benchmark; of the second kind a process of its own, `conformance run --fail-fast`, from start to exit.
+process with the benchmark. One of the second kind is a process of its own, `conformance run --fail-fast`, from start to
+exit, in the order that the other four fifths of the faults give.
 """
 
 from __future__ import annotations
@@ -21,7 +22,20 @@ from conformance.judge.invariant_results import is_binding
 from conformance.reference.registry import faults
 from conformance.runner import embedded_reference as embedded
 from conformance.runner.embedded_reference import EmbeddedReference
-from tests.benchmarks.common import PROFILE, Figure, at_least, ran, run_command, scratch_folder, seen, service
+from conformance.runner.priority import EVIDENCE_FILE
+from tests.benchmarks.common import (
+    PROFILE,
+    ROOT,
+    Figure,
+    at_least,
+    at_most,
+    ran,
+    run_command,
+    scratch_folder,
+    seen,
+    service,
+)
+from tests.matrix.fit_order import folds
 
 SOON_S = 2.0
 EACH_QUICK = 10
@@ -31,11 +45,24 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> 
     """`rounds` is how often each fail-fast gate is asked; the median counts. `details` gets what each fault took."""
     names = list(faults())[:: EACH_QUICK if quick else 1]
     with service() as running, embedded.environment(running.environment), scratch_folder() as folder:
-        gates = [gated(running, Path(folder) / "gate", name, rounds) for name in names]
+        orders = unseen_orders(Path(folder))
+        gates = [gated(running, Path(folder) / "gate", name, rounds, orders[name]) for name in names]
         whole = [judged(running, Path(folder) / "whole", name) for name in names]
     if details is not None:
         details["economy"] = {name: {**one, **other} for name, one, other in zip(names, whole, gates, strict=True)}
     return [*_of_whole_runs(whole), *_of_gates(gates)]
+
+
+def unseen_orders(folder: Path) -> dict[str, Path]:
+    """For each fault an evidence file that was made without it, and without those of its fold."""
+    document = json.loads(EVIDENCE_FILE.read_text(encoding="utf-8"))
+    files = {}
+    for number, (fitted, hidden) in enumerate(folds(faults())):
+        file = folder / f"evidence-{number}.json"
+        known = {name: found for name, found in document["faults"].items() if name in set(fitted)}
+        file.write_text(json.dumps({**document, "faults": known}), encoding="utf-8")
+        files |= dict.fromkeys(hidden, file)
+    return files
 
 
 def judged(running: EmbeddedReference, folder: Path, name: str) -> dict[str, Any]:
@@ -70,13 +97,19 @@ def first_red(run: Run) -> int | None:
     return min([*of_checks, *of_invariants], default=None)
 
 
-def gated(running: EmbeddedReference, folder: Path, name: str, rounds: int) -> dict[str, Any]:
-    """`conformance run --fail-fast` against one fault: its exit codes, and the medians of wall and processor time."""
-    runs = []
+def gated(running: EmbeddedReference, folder: Path, name: str, rounds: int, evidence: Path) -> dict[str, Any]:
+    """`conformance run --fail-fast` against one fault: its exit codes, and the medians of requests, wall and processor
+    time."""
+    runs, requests = [], []
     for number in range(rounds):
-        command = run_command(running, folder / f"{name}-{number}", "--fail-fast", prefix=name)
-        runs.append(ran(command, running.environment))
+        report = folder / f"{name}-{number}"
+        command = run_command(running, report, "--fail-fast", prefix=name)
+        command[command.index("conformance")] = "tests.benchmarks.unseen_order"
+        command.insert(command.index("run"), evidence)
+        runs.append(ran(command, running.environment, ROOT))
+        requests.append(json.loads((report / "run.json").read_text(encoding="utf-8"))["traffic"]["requests"])
     return {
+        "gate_requests": median(requests),
         "codes": [run.code for run in runs],
         "gate_s": median(run.seconds for run in runs),
         "gate_cpu_s": median(run.cpu_s for run in runs),
@@ -97,11 +130,14 @@ def _of_whole_runs(whole: Sequence[dict[str, Any]]) -> list[Figure]:
 def _of_gates(gates: Sequence[dict[str, Any]]) -> list[Figure]:
     said = [one for one in gates if set(one["codes"]) == {1}]
     soon = sum(one["gate_s"] < SOON_S for one in said) / len(gates)
+    requests = sorted(one["gate_requests"] for one in gates)
     cheap = sum(one["gate_cpu_s"] < SOON_S for one in said) / len(gates)
     never = f"{len(gates) - len(said)} of {len(gates)} never said it"
     return [
         at_least("economy: faults with a fail-fast no in under 2 s", [soon], 0.8, "of faults", never),
         seen("economy: the same, counted in processor time", [cheap], "of faults"),
+        at_most("economy: requests until a fail-fast no", requests, 60, "requests"),
+        at_most("economy: the same, 80th percentile", [requests[int(0.8 * len(requests))]], 400, "requests"),
         seen("economy: until a fail-fast no", [one["gate_s"] for one in said] or [float("nan")], "s"),
         seen("economy: processor time of a fail-fast no", [o["gate_cpu_s"] for o in said] or [float("nan")], "s"),
     ]
