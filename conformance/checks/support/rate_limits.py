@@ -48,6 +48,9 @@ _DEFAULT_RECOVERY_S = 2.0
 _RETRY_AFTER_WAITS = 2
 """Maximum number of operations whose Retry-After is examined separately."""
 _MEMORY = "limits"
+_SHORT_WINDOW_S = 1.0
+"""The other operations recover during a window as short as this. After a longer one, a limit that lasts too long would
+be polled too late."""
 WINDOW_OPERATION = "getApiKeyIdentity"
 """The operation whose limit is observed for a whole window: one is enough to see that it does not end too early."""
 
@@ -118,10 +121,11 @@ async def expect_no_lasting_limit(case: Case, requirement: str) -> None:
 async def _limit_all(case: Case) -> _Outcomes:
     """Limits every operation of the run's exclusive checks."""
     operation_ids = {*case.runtime.settings.exclusive_operations, case.operation.id}
-    operations = [operation for operation in case.contract.all if operation.id in operation_ids]
-    operations.sort(key=lambda operation: operation.id == WINDOW_OPERATION)  # the others recover during its window
-    cases = [Case(case.runtime, operation) for operation in operations]
     facts, fixtures = case.profile.rate_limit, case.runtime.fixtures
+    operations = [operation for operation in case.contract.all if operation.id in operation_ids]
+    if facts.window_s and facts.window_s <= _SHORT_WINDOW_S:
+        operations.sort(key=lambda operation: operation.id == WINDOW_OPERATION)
+    cases = [Case(case.runtime, operation) for operation in operations]
     outcomes: _Outcomes = {}
     ready = await asyncio.gather(*(_prepare(item, outcomes) for item in cases))
     preparations = [prep for prep in ready if prep is not None]
