@@ -111,7 +111,7 @@ async def continue_through_window(case: Case, request: Request, burst: Burst, fa
         successes=burst.successes + later.successes,
         seconds=later.start + later.seconds - burst.start,
         start=burst.start,
-        recovery=next(filter(_passed, answers), None) if burst.limited_answer else None,
+        recovery=next(filter(_is_success, answers), None) if burst.limited_answer else None,
     )
 
 
@@ -137,13 +137,13 @@ def _measure(answers: Sequence[Answer]) -> Burst:
         limited_answer=next((answer for answer in answers if answer.status == 429), None),
         last=max(answers, key=lambda answer: answer.at),
         request_count=len(answers),
-        successes=sum(map(_passed, answers)),
+        successes=sum(map(_is_success, answers)),
         seconds=end - start,
         start=start,
     )
 
 
-def _passed(answer: Answer) -> bool:
+def _is_success(answer: Answer) -> bool:
     return answer.ok and not answer.header("Age")
 
 
