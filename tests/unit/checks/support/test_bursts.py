@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from conformance.checks.support.bursts import Burst, exceeds, expect_decisive_size, slow_burst_message
+from conformance.checks.support.bursts import (
+    Burst,
+    continue_through_window,
+    exceeds,
+    expect_decisive_size,
+    send_burst,
+    slow_burst_message,
+)
 from conformance.checks.support.retry_after import retry_after_s
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
@@ -17,6 +26,8 @@ from conformance.profile.behavior import RateLimit
 from conformance.profile.model import Limits
 
 REQUEST = Request(load_contract().operations["getPublicRuntimeConfig"])
+SLEEP = asyncio.sleep
+"""As it is before the fixture of all checks' tests shortens it."""
 DATE = "Mon, 23 Nov 2026 04:00:00 GMT"
 
 
@@ -109,3 +120,53 @@ def test_the_longest_recovery_is_that_of_both_limits(facts: RateLimit, expected:
 def test_what_a_retry_after_states(headers: tuple[tuple[str, str], ...], expected: float | None) -> None:
     """A date by the target's own clock; without that, nothing."""
     assert retry_after_s(answered(429, *headers)) == expected
+
+
+class Limiter:
+    """A target whose fixed window lets `limit` requests pass; `case` sends to it."""
+
+    def __init__(self, limit: int, window_s: float, facts: RateLimit) -> None:
+        self.limit, self.window_s = limit, window_s
+        self.start, self.window, self.count = time.monotonic(), 0, 0
+        settings = SimpleNamespace(concurrency=10)
+        self.case: Any = SimpleNamespace(
+            profile=SimpleNamespace(rate_limit=facts), runtime=SimpleNamespace(settings=settings), send=self.send
+        )
+
+    async def send(self, request: Request, *_: Any, **__: Any) -> Answer:
+        at = time.monotonic() - self.start
+        if (window := int(at / self.window_s)) != self.window:
+            self.window, self.count = window, 0
+        self.count += 1
+        return Answer("x1", request, "u", (), b"", 200 if self.count <= self.limit else 429, at=at)
+
+    def observe(self) -> Burst:
+        async def bursts() -> Burst:
+            return await continue_through_window(self.case, REQUEST, await send_burst(self.case, REQUEST))
+
+        return asyncio.run(bursts())
+
+
+@pytest.fixture
+def real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asyncio, "sleep", SLEEP)
+
+
+@pytest.mark.usefixtures("real_time")
+def test_a_window_that_ends_too_early_exceeds_the_limit() -> None:
+    """The requests of the whole window count; what passes after 429s shows that the limit has recovered."""
+    facts = RateLimit(limit=5, window_s=0.2, max_requests=40)
+    early = Limiter(5, 0.02, facts).observe()
+    assert early.request_count == 30 and exceeds(facts, early)
+    assert early.limited_answer is not None
+    assert early.recovery is not None and early.recovery.status == 200
+
+
+@pytest.mark.usefixtures("real_time")
+def test_a_window_that_lasts_shows_no_recovery() -> None:
+    """A window of at least the stated length, seen from its beginning to its end."""
+    facts = RateLimit(limit=5, window_s=0.2, max_requests=40)
+    burst = Limiter(5, 60, facts).observe()
+    assert (burst.successes, burst.recovery) == (5, None)
+    assert burst.seconds >= 0.19
+    assert not exceeds(facts, burst)
