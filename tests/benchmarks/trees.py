@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def compare(trees: tuple[Path, Path], rounds: int, latency_ms: int, more: Sequence[str]) -> list[str]:
-    finished: dict[Path, list[Ran]] = {tree: [] for tree in trees}
+    finished: dict[Path, list[tuple[Ran, int]]] = {tree: [] for tree in trees}
     numbers = itertools.count()
     with scratch_folder() as name, service(latency_ms=latency_ms) as running:
 
@@ -48,20 +49,22 @@ def compare(trees: tuple[Path, Path], rounds: int, latency_ms: int, more: Sequen
                 path = os.pathsep.join(filter(None, [str(tree.resolve()), os.environ.get("PYTHONPATH")]))
                 done = ran(command, {**running.environment, "PYTHONPATH": path}, tree)
                 assert done.code in OK, done.out + done.err
-                finished[tree].append(done)
+                run_file = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+                finished[tree].append((done, run_file["traffic"]["requests"]))
                 return done.seconds
 
             return timed
 
         in_turn(rounds, *map(side, trees))
     lines = []
-    figures: dict[str, Callable[[Ran], float]] = {
-        "wall time, s": lambda done: done.seconds,
-        "processor time of all processes, s": lambda done: done.cpu_s,
-        "peak memory of all processes, MB": lambda done: done.peak_kb / 1024,
+    figures: dict[str, Callable[[Ran, int], float]] = {
+        "wall time, s": lambda done, _: done.seconds,
+        "processor time of all processes, s": lambda done, _: done.cpu_s,
+        "processor time for each exchange, ms": lambda done, requests: 1000 * done.cpu_s / requests,
+        "peak memory of all processes, MB": lambda done, _: done.peak_kb / 1024,
     }
     for label, figure in figures.items():
-        before, after = ([figure(done) for done in finished[tree]] for tree in trees)
+        before, after = ([figure(*one) for one in finished[tree]] for tree in trees)
         lines.append(seen(f"{label}: after / before", ratios(after, before), "x").line)
         lines += [seen("  before", before).line, seen("  after", after).line]
     return lines
