@@ -87,8 +87,8 @@ def write_file(run: Run, directory: Path) -> Path:
         if _never_ran(run, result):
             continue
         is_shown = result.outcome in grouping.EVIDENCE_OUTCOMES
-        names = result.exchanges[-MAX_ATTACHMENTS:] if is_shown else result.exchanges[:1]
-        cited = [exchanges_by_id[name] for name in names if name in exchanges_by_id]
+        names = result.exchanges if is_shown else result.exchanges[:1]
+        cited = grouping.find_exchanges(names, exchanges_by_id)[-MAX_ATTACHMENTS:]
         start_ms = start + round(cited[0].at * 1000) if cited else start
         attachments = [_attach(folder, name, exchange) for exchange in cited] if is_shown else []
         case = _case(run, result, name, start_ms, attachments)

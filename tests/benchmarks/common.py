@@ -185,6 +185,12 @@ def run_command(running: EmbeddedReference, folder: Path, *more: object, prefix:
     return [*run, "--report-dir", folder, *more]
 
 
+def sent_requests(folder: Path) -> int:
+    """The number of requests that a finished run has sent; `folder` holds its reports."""
+    requests: int = json.loads((folder / "run.json").read_text(encoding="utf-8"))["traffic"]["requests"]
+    return requests
+
+
 def recorded(running: EmbeddedReference, file: Path) -> Path:
     """The file, with every request that a run sends to a service."""
     recording = [sys.executable, "-m", "tests.benchmarks.recording", file, running.base_url, running.control_url]

@@ -33,6 +33,7 @@ from tests.benchmarks.common import (
     run_command,
     scratch_folder,
     seen,
+    sent_requests,
     service,
 )
 from tests.matrix.fit_order import folds
@@ -107,7 +108,7 @@ def gated(running: EmbeddedReference, folder: Path, name: str, rounds: int, evid
         command[command.index("conformance")] = "tests.benchmarks.unseen_order"
         command.insert(command.index("run"), evidence)
         runs.append(ran(command, running.environment, ROOT))
-        requests.append(json.loads((report / "run.json").read_text(encoding="utf-8"))["traffic"]["requests"])
+        requests.append(sent_requests(report))
     return {
         "gate_requests": median(requests),
         "codes": [run.code for run in runs],

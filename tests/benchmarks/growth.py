@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.common import ROOT, Figure, at_most, ran, run_command, scratch_folder, seen, service
+from tests.benchmarks.common import (
+    ROOT,
+    Figure,
+    at_most,
+    ran,
+    run_command,
+    scratch_folder,
+    seen,
+    sent_requests,
+    service,
+)
 
 EXAMPLES = (8, 80, 800)
 """The first is what a run does unless it is told otherwise."""
@@ -22,7 +31,7 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> 
             more = ("--examples", examples, "--limit", "max_requests=1000000")
             done = ran(run_command(running, folder, *more, prefix=f"reference~{examples}"), running.environment, ROOT)
             assert done.code == 0, done.out + done.err
-            sent.append(json.loads((folder / "run.json").read_text())["traffic"]["requests"])
+            sent.append(sent_requests(folder))
             peak.append(done.peak_kb)
             seconds.append(done.seconds)
     found = []

@@ -6,7 +6,6 @@ What a bare client takes for the same requests is measured in turn: a server tha
 from __future__ import annotations
 
 import itertools
-import json
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from tests.benchmarks.common import (
     scratch_folder,
     seen,
     sent_bare,
+    sent_requests,
     service,
 )
 
@@ -46,7 +46,7 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> 
             command = run_command(running, folder, "--concurrency", CONCURRENCY, prefix=f"reference~{folder.name}")
             done = ran(command, running.environment, ROOT)
             assert done.code == 0, done.out + done.err
-            sent = json.loads((folder / "run.json").read_text())["traffic"]["requests"]
+            sent = sent_requests(folder)
             ideal.append(sent * MS / 1000 / CONCURRENCY)
             requests.append(float(sent))
             seconds, chain = critical_path(folder)

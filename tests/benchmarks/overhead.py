@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from tests.benchmarks.common import (
     scratch_folder,
     seen,
     sent_bare,
+    sent_requests,
     service,
 )
 
@@ -38,7 +38,7 @@ def figures(rounds: int, quick: bool, details: dict[str, Any] | None = None) -> 
             place = folder / str(next(number))
             done = ran(run_command(running, place), running.environment, ROOT)
             assert done.code == 0, done.out + done.err
-            requests.append(json.loads((place / "run.json").read_text())["traffic"]["requests"])
+            requests.append(sent_requests(place))
             cpu.append(done.cpu_s)
             return done.seconds
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.benchmarks.common import Ran, in_turn, ran, ratios, scratch_folder, seen, service
+from tests.benchmarks.common import Ran, in_turn, ran, ratios, scratch_folder, seen, sent_requests, service
 
 OK = (0, 3)
 """A verdict on the reference: conformant, or incomplete where the run is filtered."""
@@ -49,8 +48,7 @@ def compare(trees: tuple[Path, Path], rounds: int, latency_ms: int, more: Sequen
                 path = os.pathsep.join(filter(None, [str(tree.resolve()), os.environ.get("PYTHONPATH")]))
                 done = ran(command, {**running.environment, "PYTHONPATH": path}, tree)
                 assert done.code in OK, done.out + done.err
-                run_file = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-                finished[tree].append((done, run_file["traffic"]["requests"]))
+                finished[tree].append((done, sent_requests(folder)))
                 return done.seconds
 
             return timed

@@ -99,7 +99,7 @@ def _result_view(result: Result, longest: int, exchanges_by_id: Mapping[str, Exc
     value |= {"notes": [cut(note, max(20, longest // 4)) for note in result.notes[: 1 + longest // 400]]}
     value["often"] = grouping.how_often(result)
     if result.outcome in BAD_OUTCOMES:
-        cited = [exchanges_by_id[name] for name in result.exchanges if name in exchanges_by_id]
+        cited = grouping.find_exchanges(result.exchanges, exchanges_by_id)
         value["compared"] = comparison(result, cited, min(BODY_LIMIT, longest)) if longest > BODY_LIMIT else []
     value |= {
         "exchanges": list(result.exchanges[-MAX_EXCHANGES:]),

@@ -280,7 +280,12 @@ def inapplicable(run: Run) -> tuple[Shortfall, ...]:
 def evidence(run: Run, result: Result, exchanges_by_id: Mapping[str, Exchange] | None = None) -> tuple[Exchange, ...]:
     """The exchanges of a result, the decisive one last; those missing in the journal are omitted."""
     exchanges_by_id = by_id(run) if exchanges_by_id is None else exchanges_by_id
-    return tuple(exchanges_by_id[name] for name in result.exchanges if name in exchanges_by_id)
+    return find_exchanges(result.exchanges, exchanges_by_id)
+
+
+def find_exchanges(names: Iterable[str], exchanges_by_id: Mapping[str, Exchange]) -> tuple[Exchange, ...]:
+    """The exchanges of these names; those missing in the journal are omitted."""
+    return tuple(exchanges_by_id[name] for name in names if name in exchanges_by_id)
 
 
 def evidence_by(run: Run) -> Callable[[Result], str]:
