@@ -52,7 +52,7 @@ class HttpPool:
         connection = self._take(now - _KEEP_S)
         if connection is None:
             async with asyncio.timeout_at(until):
-                connection = await self._connect()
+                connection = await self.connect()
         self._open.add(connection)
         try:
             response = await connection.exchange(method, raw, until - loop.time())
@@ -75,7 +75,16 @@ class HttpPool:
             connection.abort()
         return None
 
-    async def _connect(self) -> HttpConnection:
+    async def get_status(self, connection: HttpConnection, target: str, headers: Headers, timeout_s: float) -> int:
+        """The status of a GET on a connection of its own, which is closed before the body. Raises like `request`."""
+        raw = serialize("GET", self._target_prefix + target, self._host, headers, None)
+        try:
+            return (await connection.exchange("HEAD", raw, timeout_s)).status  # an answer to HEAD ends with its headers
+        finally:
+            connection.abort()
+
+    async def connect(self) -> HttpConnection:
+        """A new connection, through the proxy if there is one. Raises OSError."""
         host, port = str(self._parts.hostname), self._parts.port or (443 if self._tls else 80)
         if not self._proxy:
             return await self._open_connection(host, port, self._tls)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from threading import Thread
+from typing import Final
 
-import httpx
-
+from conformance.client.http_connection import ConnectionLost, MalformedAnswer
+from conformance.client.http_pool import HttpPool
+from conformance.client.transport import SUITE_HEADERS, Transport
 from conformance.core.errors import Unreachable
 from conformance.profile.model import Profile
 
-_PATH = "/api/v1/runtime-config"
-_LONGEST_S = 10.0
-_SPARE_S = 1.0
+_PATH: Final = "/api/v1/runtime-config"
+_HEADERS: Final = (*SUITE_HEADERS, ("Accept", "application/json"))
+_ATTEMPTS: Final = 3
+_LONGEST_S: Final = 10.0
+_SPARE_S: Final = 1.0
 
 
 def reach(profile: Profile, deadline_s: float | None = None) -> None:
@@ -26,21 +32,18 @@ def reach(profile: Profile, deadline_s: float | None = None) -> None:
 def start_reach(profile: Profile, deadline_s: float | None = None) -> Callable[[], None]:
     """Starts the request in a thread; the returned function waits for its result, as `reach` does."""
     timeout_s = min(profile.limits.timeout_s, _LONGEST_S, deadline_s or _LONGEST_S)
-    attempt = _Attempt(f"connected, but no answer within {timeout_s:g} s", "is this an HTTP service?")
+    attempt = _Attempt(profile, timeout_s)
     result = Future[bool]()
-    client = client_for(profile, profile.base_url, timeout_s)
 
     def ask() -> None:
         try:
-            with client:
-                answered = attempt.ask(client, profile.base_url + _PATH, timeout_s)
+            answered = asyncio.run(attempt.ask())
         except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
             result.set_exception(error)
         else:
             result.set_result(answered)
 
-    # a limit on the total: the timeout of httpx restarts with each received byte
-    until = time.monotonic() + timeout_s + _SPARE_S
+    until = time.monotonic() + timeout_s + _SPARE_S  # a limit on all attempts
     Thread(target=ask, name="reach", daemon=True).start()
 
     def wait() -> None:
@@ -54,39 +57,53 @@ def start_reach(profile: Profile, deadline_s: float | None = None) -> Callable[[
     return wait
 
 
-def client_for(profile: Profile, url: str, timeout_s: float) -> httpx.Client:
-    """For a request to that URL alone, with the profile's proxy and TLS; follows no redirect."""
-    verify: str | bool = str(profile.tls.ca_file) if profile.tls.ca_file else profile.tls.verify
-    if not any(place.startswith("https:") for place in (url, profile.limits.proxy)):
-        verify = False  # no TLS connection: loading the certificate store would only take time
-    return httpx.Client(trust_env=False, verify=verify, timeout=timeout_s, proxy=profile.limits.proxy or None)
-
-
 @dataclass
 class _Attempt:
-    problem: str
-    hint: str
-    """The hint that is shown unless a later attempt sets another one."""
+    profile: Profile
+    timeout_s: float
 
-    def ask(self, client: httpx.Client, url: str, timeout_s: float) -> bool:
+    def __post_init__(self) -> None:
+        self._set_problem(f"connected, but no answer within {self.timeout_s:g} s", "is this an HTTP service?")
+
+    async def ask(self) -> bool:
         """Whether anything answered; `problem` says why not."""
-        for _ in range(3):
-            try:
-                with client.stream("GET", url, headers={"Accept": "application/json"}):
+        limits = self.profile.limits
+        try:
+            transport = Transport(
+                self.profile.base_url, tls=self.profile.tls, timeout_s=self.timeout_s, proxy=limits.proxy
+            )
+            for _ in range(_ATTEMPTS):
+                if await self._ask_once(transport.pool, transport.prefix + _PATH):
                     return True
-            except httpx.ConnectError as error:
-                self._set_problem(f"cannot connect: {error}", "is the service running, and is this its address?")
-            except httpx.ConnectTimeout:
-                self._set_problem(
-                    f"no connection within {timeout_s:g} s", "is this its address, and reachable from here?"
-                )
-            except httpx.TimeoutException:
-                return False
-            except httpx.RemoteProtocolError as error:
-                self._set_problem(f"does not speak HTTP: {error}", "is it the right port, and http or https?")
-            except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-                self._set_problem(f"no HTTP conversation: {error or type(error).__name__}", self.hint)
+        except TimeoutError:  # the problem that was set first
+            return False
+        except (OSError, ValueError) as error:
+            self._set_problem(f"no HTTP conversation: {_describe(error)}", self.hint)
         return False
+
+    async def _ask_once(self, pool: HttpPool, target: str) -> bool:
+        """Raises TimeoutError where the connection is there, and no answer."""
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                connection = await pool.connect()
+        except TimeoutError:
+            problem = f"no connection within {self.timeout_s:g} s"
+            self._set_problem(problem, "is this its address, and reachable from here?")
+            return False
+        except OSError as error:
+            self._set_problem(f"cannot connect: {_describe(error)}", "is the service running, and is this its address?")
+            return False
+        try:
+            return bool(await pool.get_status(connection, target, _HEADERS, self.timeout_s))
+        except (MalformedAnswer, ConnectionLost, ConnectionResetError) as error:
+            self._set_problem(f"does not speak HTTP: {_describe(error)}", "is it the right port, and http or https?")
+            return False
 
     def _set_problem(self, problem: str, hint: str) -> None:
         self.problem, self.hint = problem, hint
+
+
+def _describe(error: Exception) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    is_plain = number is not None and number > 0 and type(error).__module__ == "builtins"
+    return os.strerror(number or 0) if is_plain else str(error) or type(error).__name__

@@ -23,7 +23,7 @@ from conformance.profile.model import Tls
 
 MAX_BODY: Final = 4 * 1024 * 1024
 USER_AGENT: Final = "commerce-conformance"
-_SUITE_HEADERS: Final = (("User-Agent", USER_AGENT), ("Accept-Encoding", "gzip"))
+SUITE_HEADERS: Final = (("User-Agent", USER_AGENT), ("Accept-Encoding", "gzip"))
 _NO_TLS: Final = Tls()
 
 
@@ -53,13 +53,13 @@ class Transport:
         self._verify = ssl_context(tls) if parts.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._timeout_s = timeout_s
         self._proxy = proxy
-        self._pool = HttpPool(self.origin, MAX_BODY, tls=self._verify, proxy=proxy)
+        self.pool = HttpPool(self.origin, MAX_BODY, tls=self._verify, proxy=proxy)
 
     async def __aenter__(self) -> Transport:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._pool.aclose()
+        await self.pool.aclose()
 
     async def send(self, wire: Wire) -> RawAnswer:
         """One request, and its answer up to MAX_BODY bytes within the timeout. No behaviour of a target raises.
@@ -68,9 +68,9 @@ class Transport:
         """
         started = time.perf_counter()
         names = {name.lower() for name, _ in wire.headers}
-        suite_headers = tuple(header for header in _SUITE_HEADERS if header[0].lower() not in names)
+        suite_headers = tuple(header for header in SUITE_HEADERS if header[0].lower() not in names)
         try:
-            response = await self._pool.request(
+            response = await self.pool.request(
                 wire.method, wire.target, (*suite_headers, *wire.headers), wire.content, self._timeout_s
             )
         except TimeoutError:

@@ -11,7 +11,6 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from conformance.client.reachability import client_for
 from conformance.core import json_pointer as pointer
 from conformance.core.errors import ProfileError, UsageError
 from conformance.profile.model import Profile
@@ -192,7 +191,7 @@ def _fetch(url: str, profile: Profile) -> tuple[str, str]:
         for _ in range(_MAX_REDIRECTS):
             _require_own_host(url, profile)
             with (
-                client_for(profile, url, _TIMEOUT_S) as client,
+                _client_for(profile) as client,
                 client.stream("GET", url, headers={"Accept": "application/json, application/yaml, */*"}) as response,
             ):
                 if response.has_redirect_location:
@@ -203,6 +202,12 @@ def _fetch(url: str, profile: Profile) -> tuple[str, str]:
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
         raise UsageError(f"cannot be fetched: {error or type(error).__name__}", where=url) from None
     raise UsageError(f"redirects more than {_MAX_REDIRECTS} times", where=url)
+
+
+def _client_for(profile: Profile) -> httpx.Client:
+    """With the profile's proxy and TLS; follows no redirect."""
+    verify: str | bool = str(profile.tls.ca_file) if profile.tls.ca_file else profile.tls.verify
+    return httpx.Client(trust_env=False, verify=verify, timeout=_TIMEOUT_S, proxy=profile.limits.proxy or None)
 
 
 def _require_own_host(url: str, profile: Profile) -> None:
