@@ -7,7 +7,7 @@ reads no clock, file or network.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -23,8 +23,7 @@ STATUSES = (200, 400, 401, 403, 404, 409, 429)
 """The statuses that the interface declares for every operation (Endpoints, rule 1)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     """One testable statement of the interface (`contract/requirements.yaml`)."""
 
     id: str
@@ -41,8 +40,7 @@ class Requirement:
     """Why no check exists; empty where one does."""
 
 
-@dataclass(frozen=True, slots=True)
-class OperationInfo:
+class OperationInfo(msgspec.Struct, frozen=True):
     """What a report needs to know of an operation (interface, Endpoints table)."""
 
     id: str
@@ -98,8 +96,7 @@ class Exchange(msgspec.Struct, frozen=True):
     """The id of the exchange that this one repeats after a 429 or a gateway error."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """The result of one check, or of one invariant on one operation."""
 
     check: str
@@ -184,8 +181,7 @@ class Waiver:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedResources:
+class CreatedResources(msgspec.Struct, frozen=True):
     """The resources of one kind and state that a run created; `left`: the ids of those that it did not remove."""
 
     kind: str
@@ -196,8 +192,7 @@ class CreatedResources:
     """Why a resource could not be removed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(msgspec.Struct, frozen=True):
     """A required requirement that was not judged on an operation, and is neither excluded nor waived."""
 
     requirement: str
@@ -211,8 +206,7 @@ class Gap:
     """The number of its open results."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exclusion:
+class Exclusion(msgspec.Struct, frozen=True):
     """A fact that the profile declares absent or not observable, and what was not judged because of it."""
 
     fact: str
@@ -222,8 +216,7 @@ class Exclusion:
     results: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """The basis of a verdict. A verdict is never shown without its `summary`.
 
     `requirements` counts the requirements that apply to this target, without observed ones; `judged` lists those that
@@ -245,16 +238,14 @@ class Scope:
     """`20 of 20 operations, 74 of 75 requirements, 12 exclusions`; with the depth, where it is not the standard one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tier:
+class Tier(msgspec.Struct, frozen=True):
     verdict: Verdict
     counts: Mapping[str, int]
     """The number of results by outcome; waived ones under `waived`."""
     scope: Scope
 
 
-@dataclass(frozen=True, slots=True)
-class RequirementRow:
+class RequirementRow(msgspec.Struct, frozen=True):
     """One row of the requirement x operation matrix. Keys of `operations`: operationId, or "" for none."""
 
     id: str
@@ -279,8 +270,7 @@ class RequirementRow:
         return None if outcome is None else WAIVED if operation in self.waived else outcome.value
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
+class Suite(msgspec.Struct, frozen=True):
     version: str
     contract: str
     """sha256 of the contract and the requirements."""
@@ -288,25 +278,22 @@ class Suite:
     """sha256 of the names of all checks and of their code."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileInfo:
+class ProfileInfo(msgspec.Struct, frozen=True):
     name: str
     digest: str
     path: str = ""
-    lines: Mapping[str, int] = field(default_factory=dict)
+    lines: Mapping[str, int] = msgspec.field(default_factory=dict)
     """The line of each table and of its keys in the file: `search.page_base` -> 42, the first line is 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfilePlace:
+class ProfilePlace(msgspec.Struct, frozen=True):
     """A place in the profile's file: a dotted key, and its line from 1."""
 
     key: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True):
     """Failures or warnings of one requirement that deviate in one way: what one defect explains."""
 
     id: str
@@ -329,8 +316,7 @@ class Cause:
     """Where the profile states what it is about, the most specific place first."""
 
 
-@dataclass(frozen=True, slots=True)
-class MissingFact:
+class MissingFact(msgspec.Struct, frozen=True):
     """A fact that the profile could state, and what it would decide."""
 
     key: str
@@ -347,8 +333,7 @@ class MissingFact:
     """The checks' own sentences, the most frequent first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """A whole run, as `run.json` holds it."""
 
     suite: Suite

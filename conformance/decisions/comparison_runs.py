@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from conformance.core.environ import safe_import_path
 from conformance.core.errors import ConformanceError, UsageError
 from conformance.core.model import Run
@@ -65,4 +67,4 @@ def _load(folder: Path) -> _LoadedRun | ConformanceError:
         run = load(folder)
     except ConformanceError as error:
         return error
-    return _LoadedRun(folder, replace(run, exchanges=()), behaviour(run))
+    return _LoadedRun(folder, structs.replace(run, exchanges=()), behaviour(run))

@@ -7,9 +7,10 @@ import re
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import count
 from typing import Any
+
+from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime

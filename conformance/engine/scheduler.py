@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -76,12 +76,21 @@ class Engine(Generic[R, T]):
     def submit(self, jobs: Iterable[Job[R, T]]) -> None:
         """Queues jobs. A job with a known key is not run again."""
         new = [job for job in jobs if job.key not in self._futures]
-        if not new:
-            return
-        self._futures |= {job.key: Future() for job in new}
+        if new:
+            self._register([job.key for job in new], lambda: self._queue(new))
+
+    def submit_later(self, keys: Sequence[str], jobs: Iterator[Job[R, T]]) -> None:
+        """Queues ordinary jobs with these new keys; each is taken from `jobs` when a lane is free for it.
+
+        For jobs that take time to choose: the first ones run meanwhile, and may be the only ones.
+        """
+        self._register(keys, lambda: self._queue_later(len(keys), jobs))
+
+    def _register(self, keys: Sequence[str], queue: Callable[[], None]) -> None:
+        self._futures |= {key: Future() for key in keys}
         assert self._main is not None
         try:
-            self._main.get_loop().call_soon_threadsafe(self._queue, new)
+            self._main.get_loop().call_soon_threadsafe(queue)
         except RuntimeError:  # the loop has ended
             self._cancel_all()
 
@@ -155,7 +164,8 @@ class Engine(Generic[R, T]):
         await self._main
 
     async def _serve(self) -> None:
-        self._ordinary_jobs: asyncio.Queue[Job[R, T]] = asyncio.Queue()
+        self._ordinary_jobs: asyncio.Queue[Iterator[Job[R, T]]] = asyncio.Queue()
+        """For each job an iterator that gives it."""
         self._exclusive_jobs: asyncio.Queue[Job[R, T]] = asyncio.Queue()
         self._unfinished_count = 0
         self._condition = asyncio.Condition()
@@ -171,12 +181,19 @@ class Engine(Generic[R, T]):
 
     def _queue(self, jobs: list[Job[R, T]]) -> None:
         for job in jobs:
-            self._unfinished_count += not job.exclusive
-            (self._exclusive_jobs if job.exclusive else self._ordinary_jobs).put_nowait(job)
+            if job.exclusive:
+                self._exclusive_jobs.put_nowait(job)
+            else:
+                self._queue_later(1, iter((job,)))
+
+    def _queue_later(self, count: int, jobs: Iterator[Job[R, T]]) -> None:
+        self._unfinished_count += count
+        for _ in range(count):
+            self._ordinary_jobs.put_nowait(jobs)
 
     async def _ordinary_lane(self, runtime: R) -> None:
         while True:
-            job = await self._ordinary_jobs.get()
+            job = next(await self._ordinary_jobs.get())
             async with self._condition:  # an exclusive job holds this lock while it runs
                 pass
             await self._run_job(job, runtime)

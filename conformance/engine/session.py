@@ -93,7 +93,7 @@ class Session:
         self.secrets = secrets_of(self.profile, self.contract, self.keys)
         self.unreachable: Unreachable | None = None
         """Why nothing can be sent; the run is reported nevertheless."""
-        self._scheduled_instances: Sequence[Instance] = ()
+        self._scheduled: tuple[Sequence[Instance], Iterable[Instance]] = ((), ())
         self._engine: Engine[Runtime, Result] | None = None
         self._journal = journal
         self._runtime: Runtime | None = None
@@ -257,10 +257,12 @@ class Session:
             settings if self.previous_segments is None else self._with_previous_usage(settings, self.previous_segments)
         )
 
-    def start(self, selected: Iterable[Instance]) -> None:
-        """Starts the engine with all non-exclusive instances in the given order; chains first, unless it matters."""
+    def start(self, chosen: Sequence[Instance], order: Iterable[Instance] | None = None) -> None:
+        """Starts the engine with all non-exclusive instances; chains first, unless their order matters.
+
+        `order`: the same instances in the order in which they start; it may be computed while they run.
+        """
         load_sender()
-        chosen = list(selected)
         elapsed_s = time.monotonic() - self._start_monotonic
         remaining_s = None if self.deadline_s is None else max(0.0, self.deadline_s - elapsed_s)
         settings = replace(self.settings_for(chosen), remaining_s=remaining_s, fail_fast=self.options.fail_fast)
@@ -276,13 +278,17 @@ class Session:
         lanes = self.concurrency + len(chains) + (_FEW_SPARE_LANES if self.may_end_early else _SPARE_LANES)
         self._engine = Engine(open_runtime, workers=lanes, deadline_s=self.deadline_s, remaining_s=remaining_s)
         self._engine.start()
-        leading = () if self.may_end_early else chains
-        others = (
-            candidate
-            for candidate in chosen
-            if not candidate.check.exclusive and (self.may_end_early or not candidate.check.chain)
+        leading = [] if self.may_end_early else [instance for instance in chains if not instance.check.exclusive]
+        leading_ids = {instance.id for instance in leading}
+
+        def is_later(instance: Instance) -> bool:
+            return not instance.check.exclusive and instance.id not in leading_ids
+
+        self._engine.submit(map(self._job, leading))
+        self._engine.submit_later(
+            [instance.id for instance in filter(is_later, chosen)],
+            map(self._job, filter(is_later, chosen if order is None else order)),
         )
-        self._engine.submit(self._job(instance) for instance in (*leading, *others))
 
     def _with_previous_usage(self, settings: Settings, previous: PreviousSegments) -> Settings:
         """Adds the requests, the time and the provoked limits of earlier segments to the settings."""
@@ -294,14 +300,14 @@ class Session:
             limits_provoked=previous.limits_provoked,
         )
 
-    def schedule(self, instances: Sequence[Instance]) -> None:
-        """Sets the instances that are started by the first call of `result`."""
-        self._scheduled_instances = instances
+    def schedule(self, instances: Sequence[Instance], order: Iterable[Instance]) -> None:
+        """Sets what is passed to `start` by the first call of `result`."""
+        self._scheduled = instances, order
 
     def result(self, instance: Instance) -> Result:
         """Waits for an instance. Raises EngineShutdown, or an exception that broke the suite."""
         if self._engine is None:
-            self.start(self._scheduled_instances)
+            self.start(*self._scheduled)
         assert self._engine is not None
         self._engine.submit([self._job(instance)])
         return self._engine.result(instance.id)

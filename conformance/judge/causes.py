@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from conformance.core.model import Cause, Requirement, Result
 from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, Outcome

@@ -10,8 +10,10 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import itemgetter
+
+from msgspec.structs import replace
 
 from conformance.core.model import STATUSES, Exchange, Finding, Requirement, Result
 from conformance.core.outcomes import Level, Outcome

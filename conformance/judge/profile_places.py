@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from conformance.core.model import Cause, ProfilePlace, Requirement
 from conformance.core.outcomes import Level

@@ -7,8 +7,9 @@ client sends by accident (a forged proof) has no result here, and stays open in 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from conformance.core.law_facts import LawFacts
 from conformance.core.model import Exchange, OperationInfo, Requirement, Result

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
+
 from conformance.core.model import OperationInfo, Requirement, RequirementRow, Result, Tier, Waiver
 from conformance.core.outcomes import BAD_OUTCOMES, OPEN_OUTCOMES, WAIVED, WORST_FIRST, Level, Outcome, Verdict
 from conformance.judge.causes import violated_requirement
@@ -63,7 +65,7 @@ def waiver_accepts(waiver: Waiver, result: Result, unproven: Collection[str] = (
     """Whether an unexpired waiver accepts this failure or gap. `unproven`: operations without a proven control."""
     if result.outcome is Outcome.FAILED:
         if waiver.signature and waiver.signature == result.cause_signature:  # also where the cause explains another one
-            return names_result(waiver, replace(result, requirement=violated_requirement(result.cause)))
+            return names_result(waiver, structs.replace(result, requirement=violated_requirement(result.cause)))
         return names_result(waiver, result) and waiver.signature in ("", result.signature)
     if waiver.signature or not _is_gap(result):
         return False
@@ -116,7 +118,7 @@ def with_waivers(
         if result.outcome is Outcome.PASSED:
             return result
         found = next((place for place, waiver in active if waiver_accepts(waiver, result, unproven)), None)
-        return result if found == result.waived_by else replace(result, waived_by=found)
+        return result if found == result.waived_by else structs.replace(result, waived_by=found)
 
     return tuple(map(assign_waiver, results))
 

@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from conformance.core.errors import ConformanceError, ReportDirError, UsageError
 from conformance.core.model import Run
+from conformance.reports.shaping.grouping import bound_texts
 
 __all__ = ["FORMATS", "Writer", "html", "runjson", "shaping", "summary", "terminal", "write_reports"]
 
@@ -56,9 +57,10 @@ def write_reports(run: Run, directory: Path, formats: Iterable[str] | None = Non
     except OSError as error:
         raise ReportDirError(f"not usable as a report directory: {error.strerror}", where=str(directory)) from error
     paths, errors = [], {}
+    bounded = bound_texts(run)  # once for all formats
     for name in names:
         try:
-            paths.append(FORMATS[name](run, directory))
+            paths.append(FORMATS[name](bounded, directory))
         except Exception as error:  # noqa: BLE001 - the other formats are still written
             errors[name] = error
     if errors:

@@ -83,7 +83,7 @@ def write_file(run: Run, directory: Path) -> Path:
     exchanges_by_id = grouping.by_id(run)
     start = grouping.epoch_ms(run.started_at)
     clauses = {row.id: _description(row) for row in run.requirements}
-    for name, result in zip(grouping.identities(run.results), run.results, strict=True):
+    for name, result in zip(run.names, run.results, strict=True):
         if _never_ran(run, result):
             continue
         is_shown = result.outcome in grouping.EVIDENCE_OUTCOMES
@@ -131,7 +131,9 @@ def _never_ran(run: Run, result: Result) -> bool:
     return bool(run.interrupted) and result.outcome is Outcome.UNTESTED and not result.exchanges
 
 
-def _case(run: Run, result: Result, name: str, start_ms: int, attachments: list[Attachment]) -> TestResult:
+def _case(
+    run: grouping.BoundRun, result: Result, name: str, start_ms: int, attachments: list[Attachment]
+) -> TestResult:
     place = " ".join(part for part in (result.operation, result.case) if part)
     waiver = grouping.waiver_of(run, result)
     message = f"{_outcome(result)}: {result.message}" if result.outcome is not Outcome.PASSED else ""
@@ -182,8 +184,8 @@ def _description(row: RequirementRow) -> str:
     return clean(f"`{row.statement.replace('`', chr(39))}`\n\n{row.id}, {row.level}, section: {row.section}")
 
 
-def _labels(run: Run, result: Result) -> list[tuple[str, str]]:
-    tier = grouping.tier_of(run, result.operation) or "no tier"
+def _labels(run: grouping.BoundRun, result: Result) -> list[tuple[str, str]]:
+    tier = run.tier_of(result.operation) or "no tier"
     operation = result.operation or "no single operation"
     found = [
         ("epic", tier),

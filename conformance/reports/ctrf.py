@@ -39,7 +39,7 @@ def to_json(run: Run) -> dict[str, Any]:
     """The report as a JSON value."""
     run = grouping.bound_texts(run)
     evidence_of = grouping.evidence_by(run)
-    named_results = zip(grouping.identities(run.results), run.results, strict=True)
+    named_results = zip(run.names, run.results, strict=True)
     tests = [_verdict(run, name, tier) for name, tier in run.tiers.items()]
     tests += [_test(run, name, result, evidence_of(result)) for name, result in named_results]
     by_status = Counter(test["status"] for test in tests)
@@ -83,7 +83,7 @@ def _verdict(run: Run, name: str, tier: Tier) -> dict[str, Any]:
     }
 
 
-def _test(run: Run, name: str, result: Result, exchanges: str) -> dict[str, Any]:
+def _test(run: grouping.BoundRun, name: str, result: Result, exchanges: str) -> dict[str, Any]:
     waiver = grouping.waiver_of(run, result)
     place = " ".join(part for part in (result.operation, result.case) if part)
     extra = {
@@ -110,7 +110,7 @@ def _test(run: Run, name: str, result: Result, exchanges: str) -> dict[str, Any]
         "message": f"{grouping.waiver_text(waiver)}; {result.message}" if waiver else result.message,
         "trace": "" if passed else "\n".join([*details, exchanges]).strip(),
         "suite": [result.requirement],
-        "tags": [tag for tag in (result.requirement, result.operation, grouping.tier_of(run, result.operation)) if tag],
+        "tags": [tag for tag in (result.requirement, result.operation, run.tier_of(result.operation)) if tag],
         "extra": {member: text for member, text in extra.items() if text},
     }
     return {member: value for member, value in test.items() if value != ""}

@@ -20,10 +20,10 @@ from conformance.core.model import Gap, RequirementRow, Result, Run, Waiver
 from conformance.core.outcomes import OPEN_OUTCOMES, Outcome, Verdict
 from conformance.reports.shaping.counts import headline
 from conformance.reports.shaping.grouping import (
+    BoundRun,
     bound_texts,
     clauses,
     evidence_by,
-    tier_of,
     waiver_of,
     waiver_text,
 )
@@ -55,7 +55,7 @@ def render(run: Run) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _suite(root: ET.Element, run: Run, name: str, properties: Mapping[str, str]) -> ET.Element:
+def _suite(root: ET.Element, run: BoundRun, name: str, properties: Mapping[str, str]) -> ET.Element:
     suite = ET.SubElement(
         root,
         "testsuite",
@@ -96,7 +96,7 @@ def _token(text: str) -> str:
     return " ".join(clean(text).split()) or "unnamed"
 
 
-def _verdicts(root: ET.Element, run: Run) -> None:
+def _verdicts(root: ET.Element, run: BoundRun) -> None:
     """One case for each tier, for tools that read only test cases."""
     properties = {"results": headline(run), "tests": f"one for each result, and {len(run.tiers)} for the verdicts"}
     suite = _suite(root, run, "verdict", _suite_properties(run, None) | properties)
@@ -124,14 +124,14 @@ def _gap(gap: Gap) -> str:
     return f"{gap.requirement} on {gap.operation or 'the service'} is {gap.outcome}{fact}"
 
 
-def _suite_properties(run: Run, row: RequirementRow | None) -> dict[str, str]:
+def _suite_properties(run: BoundRun, row: RequirementRow | None) -> dict[str, str]:
     properties = {"target": run.target, "profile": run.profile.name, "seed": str(run.seed), "suite": run.suite.version}
     if row:
         properties |= {"level": row.level.value, "section": row.section, "statement": row.statement}
     return properties
 
 
-def _case(suite: ET.Element, run: Run, result: Result, exchanges: str) -> list[str]:
+def _case(suite: ET.Element, run: BoundRun, result: Result, exchanges: str) -> list[str]:
     """Adds the case; returns the lines for the suite's output."""
     name = result.check.rpartition("::")[2]
     place = "-".join(part for part in (result.operation, result.case) if part)
@@ -150,7 +150,7 @@ def _case(suite: ET.Element, run: Run, result: Result, exchanges: str) -> list[s
     return [f"{title}: {clean(line)}" for line in lines]
 
 
-def _conclusion(case: ET.Element, run: Run, result: Result, waiver: Waiver | None, exchanges: str) -> None:
+def _conclusion(case: ET.Element, run: BoundRun, result: Result, waiver: Waiver | None, exchanges: str) -> None:
     message = clean(result.message or result.outcome.value)
     fact = f" (enabled by the profile key {result.fact})" if result.fact else ""
     if waiver:
@@ -170,10 +170,10 @@ def _conclusion(case: ET.Element, run: Run, result: Result, waiver: Waiver | Non
     found.text = _detail(run, result, exchanges)
 
 
-def _detail(run: Run, result: Result, exchanges: str) -> str:
+def _detail(run: BoundRun, result: Result, exchanges: str) -> str:
     """Everything known of a failure: the schemas permit no properties of a case."""
     facts = {name: getattr(result, name) for name in ("expected", "observed", "reproduce", "check", "cause")}
     facts |= {"cause signature": result.cause_signature, "signature": result.signature, "fact": result.fact}
-    facts |= {"operation": result.operation, "tier": tier_of(run, result.operation), "level": result.level.value}
+    facts |= {"operation": result.operation, "tier": run.tier_of(result.operation), "level": result.level.value}
     lines = [result.message, *(f"{name}: {value}" for name, value in facts.items() if value), exchanges]
     return clean("\n".join(line for line in lines if line))

@@ -187,7 +187,7 @@ def _as_controller(run_session: Session, checks: list[Instance] | None, session:
                 run_session.write_head(checks, describe_selection(run_session, session.config), left_out)
                 if run_session.unreachable:
                     raise run_session.unreachable
-                run_session.start(sort_for_session(checks, run_session))
+                run_session.start(checks, sort_for_session(checks, run_session))
                 outcome = yield
         else:
             outcome = yield
@@ -219,7 +219,7 @@ def _as_worker(run_session: Session, checks: list[Instance], config: pytest.Conf
     from conformance.runner.distributed.xdist_scheduling import SECRETS, worker_checks
 
     share = worker_checks(checks, config)
-    run_session.schedule(sort_for_session(share, run_session))  # started by the first item
+    run_session.schedule(share, sort_for_session(share, run_session))  # started by the first item
     try:
         with interrupts.handle_worker_signals():
             return (yield)

@@ -109,10 +109,16 @@ def sort_by_priority(
 
     `until_failure`: the run ends with the first failure, so that no requirement has to be covered before another.
     """
-    unsorted = list(instances)
-    ordinary = [instance for instance in unsorted if not instance.check.exclusive]
-    order = _Search(ordinary, evidence or known_evidence(), until_failure=until_failure).order()
-    return [*order, *(i for i in unsorted if i.check.exclusive)]
+    return list(iterate_by_priority(list(instances), evidence, until_failure=until_failure))
+
+
+def iterate_by_priority(
+    instances: Sequence[Instance], evidence: Evidence | None = None, *, until_failure: bool = False
+) -> Iterator[Instance]:
+    """As `sort_by_priority`; each instance is chosen when it is asked for, since a run may end with the first ones."""
+    ordinary = [instance for instance in instances if not instance.check.exclusive]
+    yield from _Search(ordinary, evidence or known_evidence(), until_failure=until_failure).order()
+    yield from (instance for instance in instances if instance.check.exclusive)
 
 
 def select_within(instances: Iterable[Instance], budget: float, evidence: Evidence | None = None) -> frozenset[str]:
@@ -133,13 +139,13 @@ def select_for_depth(instances: Sequence[Instance], session: Session) -> frozens
     return select_quick(instances)
 
 
-def sort_for_session(instances: Sequence[Instance], session: Session) -> list[Instance]:
+def sort_for_session(instances: Sequence[Instance], session: Session) -> Iterable[Instance]:
     """By priority where the run may end before all of them; in quick depth by operation, spread over the run otherwise.
 
     The negatives of an operation share their last control where they are run one after the other.
     """
     if session.may_end_early:
-        return sort_by_priority(instances, until_failure=session.options.fail_fast)
+        return iterate_by_priority(instances, until_failure=session.options.fail_fast)
     if session.profile.limits.depth != "quick":
         return spread_by_operation(instances)
     return sorted(instances, key=lambda i: (i.check.exclusive, "" if i.check.exclusive else i.operation.id))
@@ -162,7 +168,7 @@ def spread_by_operation(instances: Sequence[Instance]) -> list[Instance]:
 def sort_for_depth(session: Session, instances: list[Instance]) -> list[Instance]:
     """The instances that are run in the depth of a session, in their order."""
     selected_ids = select_for_depth(instances, session)
-    return sort_for_session([instance for instance in instances if instance.id in selected_ids], session)
+    return list(sort_for_session([instance for instance in instances if instance.id in selected_ids], session))
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,14 +249,13 @@ class _Search:
             found.append(kinds[kind_key])
         return found
 
-    def order(self, budget: float | None = None) -> list[Instance]:
-        """All instances, or those that `budget` requests suffice for.
+    def order(self, budget: float | None = None) -> Iterator[Instance]:
+        """All instances, or those that `budget` requests suffice for, each chosen when it is asked for.
 
         Each requirement comes once before any comes twice, each operation is called, and then the best comes first;
         until a failure, the best comes first from the beginning.
         """
         remaining = float("inf") if budget is None else budget
-        chosen: list[int] = []
         later = list(range(len(self._instances)))
         covered: set[str] = set()
         for group_of in (*self._groups, None):
@@ -262,9 +267,8 @@ class _Search:
                     remaining -= cost
                     covered |= {_requirement(instance), _operation(instance)}
                     self._note(kind, is_first=group_of is _requirement)
-                    chosen.append(index)
+                    yield instance
             self._uses.clear()
-        return [self._instances[index] for index in chosen]
 
     def _queue(self, indices: Iterable[int]) -> list[tuple[float, int]]:
         """A heap of (negative worth, index)."""

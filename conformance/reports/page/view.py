@@ -56,7 +56,7 @@ class Cell:
 
 def rows(run: Run) -> list[Row]:
     """All results, the most severe first."""
-    named_results = zip(grouping.identities(run.results), run.results, strict=True)
+    named_results = zip(grouping.bound_texts(run).names, run.results, strict=True)
     unsorted = [Row(name, result, grouping.waiver_of(run, result) is not None) for name, result in named_results]
     return sorted(unsorted, key=lambda row: OUTCOMES.index(row.result.counted_as))
 

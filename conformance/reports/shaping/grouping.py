@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from conformance.core.messages import without_operation
 from conformance.core.model import Cause, Exchange, RequirementRow, Result, Run, Waiver
@@ -107,6 +110,22 @@ def identity(result: Result) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
+class BoundRun(Run, frozen=True, dict=True):
+    """A run whose texts are bounded for reports, with what every format looks up in it."""
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """The `identity` of each result, with `-2`, `-3`, ... where siblings do not differ."""
+        return identities(self.results)
+
+    @cached_property
+    def tier_by_operation(self) -> Mapping[str, str]:
+        return {operation.id: operation.stability.value for operation in self.operations}
+
+    def tier_of(self, operation: str) -> str:
+        return self.tier_by_operation.get(operation, "")
+
+
 def identities(results: Iterable[Result]) -> list[str]:
     """`identity` of each, with `-2`, `-3`, ... where siblings do not differ."""
     seen: dict[str, int] = {}
@@ -118,10 +137,14 @@ def identities(results: Iterable[Result]) -> list[str]:
     return names
 
 
-def bound_texts(run: Run) -> Run:
-    """The run with every result's texts bounded for reports."""
-    results = tuple(_bound_result(result) for result in run.results)
-    return replace(run, results=results, causes=tuple(_bound_cause(cause) for cause in run.causes))
+def bound_texts(run: Run) -> BoundRun:
+    """The run with every result's texts bounded for reports; the same one, where they are bounded already."""
+    if isinstance(run, BoundRun):
+        return run
+    members = asdict(run)
+    members["results"] = tuple(map(_bound_result, run.results))
+    members["causes"] = tuple(map(_bound_cause, run.causes))
+    return BoundRun(**members)
 
 
 def _bound_cause(cause: Cause) -> Cause:
@@ -313,10 +336,6 @@ def exchange_line(exchange: Exchange) -> str:
 def by_id(run: Run) -> Mapping[str, Exchange]:
     """The run's exchanges by their names."""
     return exchanges_by_id(run.exchanges)
-
-
-def tier_of(run: Run, operation: str) -> str:
-    return next((o.stability.value for o in run.operations if o.id == operation), "")
 
 
 def limits(run: Run) -> list[str]:

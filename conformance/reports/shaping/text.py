@@ -114,6 +114,9 @@ def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
         return {change(str(key)): _map_strings(item, change) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
         return type(value)(_map_strings(item, change) for item in value)
+    if isinstance(value, msgspec.Struct):
+        members = {name: _map_strings(getattr(value, name), change) for name in value.__struct_fields__}
+        return msgspec.structs.replace(value, **members)
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{f.name: _map_strings(getattr(value, f.name), change) for f in fields(value)})
     return value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +22,7 @@ from conformance.judge.verdict import (
     with_waivers,
     worst_outcome,
 )
+from tests.support.values import replace
 
 many = settings(max_examples=50)
 GOODNESS = {Verdict.CONFORMANT: 3, Verdict.INCOMPLETE: 2, Verdict.NONCONFORMANT: 1, Verdict.BROKEN: 0}

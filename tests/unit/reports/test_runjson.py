@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema_rs
@@ -12,6 +11,7 @@ import pytest
 from conformance.core.errors import JournalError
 from conformance.core.model import Run
 from conformance.reports import runjson
+from tests.support.values import replace
 
 VALIDATOR = jsonschema_rs.validator_for(runjson.schema(), validate_formats=True)
 

@@ -147,7 +147,7 @@ def _session(depth: str, *, may_end_early: bool, fail_fast: bool = False) -> Any
 
 def test_quick_depth_runs_the_checks_of_an_operation_together() -> None:
     """Their negatives share a control then; what runs alone stays last, in its order."""
-    found = ordering.sort_for_session(everything(), _session("quick", may_end_early=False))
+    found = list(ordering.sort_for_session(everything(), _session("quick", may_end_early=False)))
     ordinary = [one.operation.id for one in found if not one.check.exclusive]
     assert [name for name, _ in groupby(ordinary)] == sorted(set(ordinary))
     assert found[len(ordinary) :] == [one for one in everything() if one.check.exclusive]
@@ -156,13 +156,13 @@ def test_quick_depth_runs_the_checks_of_an_operation_together() -> None:
 def test_a_run_that_may_end_early_begins_with_what_is_worth_most() -> None:
     """In every depth."""
     for depth in ("quick", "standard"):
-        found = ordering.sort_for_session(everything(), _session(depth, may_end_early=True))
+        found = list(ordering.sort_for_session(everything(), _session(depth, may_end_early=True)))
         assert found == ordering.sort_by_priority(everything())
 
 
 def test_until_the_first_failure_nothing_is_run_for_breadth() -> None:
     """Where a budget covers each requirement first, `-x` repeats what finds more for each request."""
-    found = ordering.sort_for_session(everything(), _session("standard", may_end_early=True, fail_fast=True))
+    found = list(ordering.sort_for_session(everything(), _session("standard", may_end_early=True, fail_fast=True)))
     assert found == ordering.sort_by_priority(everything(), until_failure=True)
     assert sorted(ids(found)) == sorted(ids(everything()))
     requirements = {one.check.requirement for one in everything() if not one.check.exclusive}
@@ -173,7 +173,7 @@ def test_until_the_first_failure_nothing_is_run_for_breadth() -> None:
 
 def test_an_unlimited_run_spreads_each_operation_over_its_whole_length() -> None:
     """Each module's instances of an operation keep their order, and half of them stand in each half of the run."""
-    found = ordering.sort_for_session(everything(), _session("standard", may_end_early=False))
+    found = list(ordering.sort_for_session(everything(), _session("standard", may_end_early=False)))
     assert sorted(one.id for one in found) == sorted(one.id for one in everything())
     first_half = Counter(_group(one) for one in found[: len(found) // 2])
     for group in {_group(one) for one in found}:
