@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
@@ -57,6 +57,11 @@ class Operation:
     """The type of `data` in a 200."""
     summary: str = ""
     tag: str = ""
+    words: frozenset[str] = field(init=False, repr=False, compare=False)
+    """The words of selectors that select it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", _words(self))
 
     @property
     def has_body(self) -> bool:
@@ -96,13 +101,12 @@ class Contract:
 
 
 def _select(operations: Iterable[Operation], selector: str | Iterable[str]) -> tuple[Operation, ...]:
-    terms = [selector] if isinstance(selector, str) else list(selector)
+    terms = [term.split() for term in ([selector] if isinstance(selector, str) else selector)]
     known = list(operations)
-    words = {operation.id: _words(operation) for operation in known}
-    for word in {word for term in terms for word in term.split()}:
-        if not any(word in has for has in words.values()):
+    for word in {word for term in terms for word in term}:
+        if not any(word in operation.words for operation in known):
             raise ValueError(f"no operation is {word!r}")
-    return tuple(o for o in known if any(words[o.id].issuperset(term.split()) for term in terms))
+    return tuple(operation for operation in known if any(map(operation.words.issuperset, terms)))
 
 
 def _words(operation: Operation) -> frozenset[str]:

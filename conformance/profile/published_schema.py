@@ -1,6 +1,7 @@
 """The published JSON Schema of a profile: its facts, each of which may be excluded instead.
 
-`python -m conformance.profile.published_schema` regenerates `profile.schema.json` after a change of the facts.
+`python -m conformance.profile.published_schema` regenerates `profile.schema.json`, and `facts.schema.json` which
+profiles are read with, after a change of the facts.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.profile.schema import DIALECT, Schema, facts_schema
+from conformance.profile.schema import DIALECT, FACTS_FILE, Schema, derive_facts_schema, facts_schema
 
 FILE: Final = Path(__file__).with_name("profile.schema.json")
 _TITLE: Final = {
@@ -40,5 +41,11 @@ def render() -> str:
     return json.dumps(published_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
+def render_facts() -> str:
+    """The text of `FACTS_FILE`."""
+    return json.dumps(derive_facts_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
 if __name__ == "__main__":
+    FACTS_FILE.write_text(render_facts(), encoding="utf-8")
     FILE.write_text(render(), encoding="utf-8")

@@ -22,6 +22,7 @@ INSIDE = (
     "contract/openapi.yaml",
     "contract/requirements.yaml",
     "profile/profile.schema.json",
+    "profile/facts.schema.json",
     "journal/journal.schema.json",
     "reports/run.schema.json",
     "reports/page/templates/report.html.j2",
@@ -68,7 +69,7 @@ def test_all_that_is_no_python_is_inside(wheel: Path) -> None:
     assert [name for name in INSIDE if f"conformance/{name}" not in names] == []
     assert [name for name in names if "test" in name.lower() or "__pycache__" in name] == []
     assert (
-        "conformance = conformance.cli:main"
+        "conformance = conformance.__main__:main"
         in zipfile.ZipFile(wheel).read(next(name for name in names if name.endswith("entry_points.txt"))).decode()
     )
 

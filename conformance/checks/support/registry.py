@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import conformance.checks
@@ -61,12 +61,12 @@ class Instance:
     case: str = ""
     value: Any = None
 
-    @property
+    @cached_property
     def name(self) -> str:
         case = f"-{self.case}" if self.case else ""
         return f"{self.check.name}[{self.operation.id}{case}]"
 
-    @property
+    @cached_property
     def id(self) -> str:
         return f"{self.check.subject}::{self.name}"
 

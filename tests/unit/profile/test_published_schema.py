@@ -99,6 +99,7 @@ def test_the_profiles_of_the_house_validate(name: str) -> None:
 def test_the_published_schema_is_of_these_facts() -> None:
     """`python -m conformance.profile.published_schema` writes it anew after a fact was added."""
     assert module.FILE.read_text(encoding="utf-8") == module.render()
+    assert module.FACTS_FILE.read_text(encoding="utf-8") == module.render_facts()
 
 
 def test_whatever_the_published_schema_lets_exclude_is_taken_as_an_exclusion() -> None:
