@@ -1,29 +1,46 @@
 """Fragments of the run's keys, as libraries, proxies or targets leave them when they truncate a text.
 
-A fragment is any 12 consecutive characters of a key, in any of its forms. A text is searched in blocks of six
-characters: one block lies completely within every fragment.
+A fragment is any 12 consecutive characters of a key, in any of its forms. A text is searched by its blocks, see
+`blocks_of`: one of them lies completely within every fragment.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Set
 from typing import Final, NamedTuple
 
 from conformance.client.redaction.encodings import forms
 
 LENGTH: Final = 12
-_PIECE: Final = LENGTH // 2
-_PIECES: Final = re.compile(f".{{{_PIECE}}}", re.DOTALL)
+_BLOCK: Final = 8
+_STEP: Final = 4
+MIN_COVERED: Final = _BLOCK + _STEP - 1
+"""A part of a text with this many bytes contains a complete block, wherever it begins."""
 _MIN_DISTINCT: Final = 5
 """Fragments with fewer distinct characters, such as zeros or dashes, reveal nothing about a key."""
 
 _PARTIAL_TOKEN: Final = re.compile(r"[^\s\",;{}\[\]]+\Z")
 
 
-def blocks_of(text: str) -> set[str]:
-    """The consecutive blocks of six characters of a text."""
-    return set(_PIECES.findall(text))
+def blocks_of(text: str) -> set[int]:
+    """The blocks of eight bytes that begin at every fourth byte of a text in UTF-8, as numbers: a set of them is built
+    and looked up three times as fast as one of strings."""
+    raw = text.encode("utf-8", "surrogatepass")
+    whole = memoryview(raw)
+    blocks: set[int] = set()
+    for start in (0, _STEP):
+        if count := (len(raw) - start) // _BLOCK:
+            blocks.update(whole[start : start + count * _BLOCK].cast("Q"))
+    return blocks
+
+
+def covering_blocks(part: str) -> set[int]:
+    """Blocks of which a text has at least one wherever it contains this part of at least MIN_COVERED bytes: those that
+    begin in the first four of its last MIN_COVERED bytes. At the end, since proofs begin alike."""
+    raw = part.encode("utf-8", "surrogatepass")[-MIN_COVERED:]
+    return {int.from_bytes(raw[at : at + _BLOCK], sys.byteorder) for at in range(_STEP)}
 
 
 class Span(NamedTuple):
@@ -39,7 +56,7 @@ class Fragments:
         """`public`: text that is not secret. A fragment that occurs in it is ignored."""
         self._public = public
         self._labels: dict[str, str] = {}
-        self._pieces: set[str] = set()
+        self._blocks: set[int] = set()
 
     def add(self, key: str, label: str) -> None:
         self._public = self._public.replace(key, "")
@@ -48,11 +65,11 @@ class Fragments:
                 fragment = form[at : at + LENGTH]
                 if len(set(fragment)) >= _MIN_DISTINCT and fragment not in self._public:
                     self._labels.setdefault(fragment, label)
-                    self._pieces.update(fragment[i : i + _PIECE] for i in range(_PIECE + 1))
+                    self._blocks |= covering_blocks(fragment)
 
-    def may_occur_among(self, blocks: Set[str]) -> bool:
+    def may_occur_among(self, blocks: Set[int]) -> bool:
         """Whether a full search is needed: the blocks of most texts share none with any key."""
-        return not self._pieces.isdisjoint(blocks)
+        return not self._blocks.isdisjoint(blocks)
 
     def spans(self, text: str) -> list[Span]:
         """The spans of all fragments in order; overlapping ones are merged."""
@@ -61,14 +78,9 @@ class Fragments:
         return merge_spans(Span(start, start + LENGTH, label) for start, label in self._starts(text))
 
     def _starts(self, text: str) -> Iterator[tuple[int, str]]:
-        last = -1
-        for piece in _PIECES.finditer(text):
-            if piece.group() in self._pieces:
-                first = max(last + 1, piece.start() - _PIECE)
-                for start in range(first, piece.start() + 1):
-                    if label := self._labels.get(text[start : start + LENGTH]):
-                        yield start, label
-                last = piece.start()
+        for start in range(len(text) - LENGTH + 1):
+            if label := self._labels.get(text[start : start + LENGTH]):
+                yield start, label
 
 
 def truncate_for_redaction(text: str, limit: int) -> str:
