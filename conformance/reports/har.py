@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+import msgspec
 
 from conformance.core.model import Exchange, Message, Run
 from conformance.core.observed_traffic import TRUNCATED
@@ -21,6 +24,7 @@ from conformance.reports.shaping.text import cut, dumps
 FILE = "exchanges.har"
 BODY_LIMIT = 4_000
 _URL_CHARACTERS = ":/?#[]@!$&'()*+,;=%"
+_URI = re.compile(r"[\w.~:/?#\[\]@!$&'()*+,;=-]*", re.ASCII)
 _PLAIN_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 """A percent sign that escapes nothing. HAR demands a URI, and some checks send none."""
 BUDGET = 10_000_000
@@ -31,16 +35,19 @@ def write_file(run: Run, directory: Path) -> Path:
     """Written entry by entry, so that memory does not grow with the journal."""
     path, partial = directory / FILE, directory / (FILE + ".partial")
     creator = {"name": "commerce-conformance", "version": run.suite.version or "unknown"}
-    with partial.open("w", encoding="utf-8", newline="\n") as file:
-        file.write('{"log":{"version":"1.2","creator":' + dumps(creator, indent=None).rstrip() + ',"entries":[')
+    with partial.open("wb") as file:
+        file.write(b'{"log":{"version":"1.2","creator":' + _encode(creator) + b',"entries":[')
         pages: dict[str, str] = {}
         for number, entry in enumerate(entries(run)):
-            file.write((",\n" if number else "\n") + dumps(entry, indent=None).rstrip())
-            if entry["pageref"] not in pages:
-                pages[entry["pageref"]] = entry["startedDateTime"]
-        file.write('\n],"pages":' + dumps([_page(*page) for page in pages.items()], indent=None).rstrip() + "}}\n")
+            file.write((b",\n" if number else b"\n") + _encode(entry))
+            pages.setdefault(entry["pageref"], entry["startedDateTime"])
+        file.write(b'\n],"pages":' + _encode([_page(*page) for page in pages.items()]) + b"}}\n")
     partial.replace(path)
     return path
+
+
+def _encode(value: Any) -> bytes:
+    return dumps(value, indent=None).rstrip().encode()
 
 
 def entries(run: Run) -> Iterator[dict[str, Any]]:
@@ -83,7 +90,7 @@ def _request(exchange: Exchange, limit: int) -> dict[str, Any]:
     query = _query(exchange.url) if "?" in exchange.url else []
     value = {
         "method": exchange.method,
-        "url": _PLAIN_PERCENT.sub("%25", quote(exchange.url, _URL_CHARACTERS, errors="replace")),
+        "url": _uri(exchange.url),
         "httpVersion": "HTTP/1.1",
         "cookies": [],
         "headers": _headers(message),
@@ -94,6 +101,12 @@ def _request(exchange: Exchange, limit: int) -> dict[str, Any]:
     if message.body:
         value["postData"] = {"mimeType": _mime(message), **_text(message, limit)}
     return value
+
+
+def _uri(url: str) -> str:
+    if _URI.fullmatch(url):  # as most are
+        return url
+    return _PLAIN_PERCENT.sub("%25", quote(url, _URL_CHARACTERS, errors="replace"))
 
 
 def _query(url: str) -> list[dict[str, str]]:
@@ -123,8 +136,14 @@ def _text(message: Message, limit: int) -> dict[str, str]:
     return {**text, "comment": TRUNCATED} if message.truncated or len(message.body) > limit else text
 
 
-def _headers(message: Message) -> list[dict[str, str]]:
-    return [{"name": name, "value": cut(value, 1_000)} for name, value in message.headers[:60]]
+def _headers(message: Message) -> list[msgspec.Raw]:
+    return [_header(name, value) for name, value in message.headers[:60]]
+
+
+@lru_cache(maxsize=4096)
+def _header(name: str, value: str) -> msgspec.Raw:
+    """A header as JSON: exchanges share most of theirs."""
+    return msgspec.Raw(_encode({"name": name, "value": cut(value, 1_000)}))
 
 
 def _mime(message: Message) -> str:

@@ -28,7 +28,8 @@ _INVISIBLE = re.compile(
     "\xad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb"  # zero width, bidi, separators
     "\ud800-\udfff\ufffe\uffff\U000e0000-\U000e007f]"
 )
-_JSON_WITH_SURROGATES = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_JSON_WITH_SURROGATES = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=msgspec.json.decode).encode
+"""`default` is called for `msgspec.Raw`, the only other kind of value."""
 _JSON = msgspec.json.Encoder()
 _MAX_INDENT = 8
 """Members below this indent, in spaces, are written on one line."""
@@ -131,7 +132,12 @@ def _ordinary(value: Any) -> bool:
 
 
 def _is_ordinary(encode_json: str) -> bool:
-    return encode_json.isprintable() and not _ESCAPED_CONTROL.search(encode_json)
+    return _is_printable_json(encode_json) and not _ESCAPED_CONTROL.search(encode_json)
+
+
+def _is_printable_json(text: str) -> bool:
+    """Whether JSON text is printable: of ASCII only DEL is not, since other control characters are escaped."""
+    return "\x7f" not in text if text.isascii() else text.isprintable()
 
 
 def encode_json(value: Any, change: Callable[[str], str]) -> str:
@@ -180,6 +186,6 @@ def dumps(value: Any, *, indent: int | None = 1) -> str:
     `indent` spaces, unless it is None.
     """
     text = _laid_out(value, "\n", " " * indent) if indent else compact_json(value)
-    if text.isprintable() or (text.isascii() and "\x7f" not in text):
-        return text + "\n"  # what else is invisible the standard library escapes
+    if _is_printable_json(text):
+        return text + "\n"
     return _INVISIBLE.sub(lambda found: json.dumps(found[0])[1:-1], utf8(text)) + "\n"
