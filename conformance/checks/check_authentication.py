@@ -8,6 +8,8 @@ import string
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from msgspec import structs
+
 from conformance.checks.support.authorization import INACTIVE, cases, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
@@ -105,7 +107,7 @@ async def headers_of_a_gateway_open_no_way_around_authentication(case: Case) -> 
     """Forwarding and original-URL headers in a request without a credential do not make it succeed."""
 
     def pass_gateway(request: Request) -> Request:
-        return replace(request.with_authorization(), headers=(*request.headers, *_GATEWAY_HEADERS))
+        return structs.replace(request.with_authorization(), headers=(*request.headers, *_GATEWAY_HEADERS))
 
     await case.shared_negative(
         pass_gateway, {400, 401, 403, 404}, "headers of a gateway and no credential", any_refusal=True
@@ -131,7 +133,7 @@ async def another_spelling_of_the_path_opens_no_way_around_authentication(case: 
         for name, spell in _SPELLINGS.items():
             operation = replace(case.operation, path=spell(case.operation.path))
             # with a `raw_path` the request is no operation of the interface: the invariants do not judge its answer
-            detour = replace(request.with_authorization(), operation=operation, raw_path={"": name})
+            detour = structs.replace(request.with_authorization(), operation=operation, raw_path={"": name})
             purpose = f"the path with {name}, no credential"
             answer = await case.send_with_retry(detour.with_fresh_key(), purpose, request)
             if answer.ok and isinstance(answer.data, dict):

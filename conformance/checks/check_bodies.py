@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
+
+from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import alternate_cases

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 from uuid import uuid4
+
+from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check

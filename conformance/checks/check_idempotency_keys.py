@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
+
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, replay, require_replay
@@ -192,7 +194,7 @@ async def a_key_without_what_stands_around_it_is_of_another_format(case: Case) -
     bare, half = key[len(prefix) : len(key) - len(suffix)], key[: len(key) - len(suffix)]
     for text in (bare, half) if prefix and suffix else (bare,):
         as_is = replace(idempotency, written="{key}")
-        await case.negative(request, replace(request, idempotency=as_is, key=text), {400}, f"the key {text!r}")
+        await case.negative(request, structs.replace(request, idempotency=as_is, key=text), {400}, f"the key {text!r}")
 
 
 def _other_keys(idempotency: Idempotency) -> list[str]:

@@ -6,9 +6,10 @@ Each value must get a declared status; which of 200, 400 or 404 is not judged he
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from conformance.checks.support import ladder
 from conformance.checks.support.case import Case

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from msgspec import structs
+
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
@@ -85,7 +87,7 @@ async def the_operation_is_served_under_its_declared_path(case: Case) -> None:
         request = await case.arrange(prove_control=False)
     answer = await case.send(request, "control")
     if answer.status == 404:
-        unprefixed = replace(
+        unprefixed = structs.replace(
             request, operation=replace(case.operation, path=case.operation.path.removeprefix("/api/v1"))
         )
         outside = await case.send(unprefixed.with_fresh_key(), "outside /api/v1")

@@ -7,11 +7,12 @@ import re
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
+from msgspec import field
+from msgspec.structs import replace
 
 from conformance.client.dpop import Proof
 from conformance.contract import Operation
@@ -33,8 +34,7 @@ class NoBody:
 NO_BODY: Final = NoBody()
 
 
-@dataclass(frozen=True, slots=True)
-class RawBody:
+class RawBody(msgspec.Struct, frozen=True):
     """Bytes that are sent unchanged; with `media_type` None no Content-Type is sent."""
 
     content: bytes
@@ -50,8 +50,7 @@ class Wire(msgspec.Struct, frozen=True):
     content: bytes | None
 
 
-@dataclass(slots=True)
-class RequestFixtures:
+class RequestFixtures(msgspec.Struct):
     """The fixtures of a request. Requests derived from one share this value, which also keeps later fixtures."""
 
     preset: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -62,8 +61,7 @@ class RequestFixtures:
     """`kind.state` -> members of the fixture, in the order of use."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One call of one operation, before it is written as bytes.
 
     `path` and `query` hold plain values, encoded when written; those of `raw_path` and `raw_query` are written
@@ -76,21 +74,27 @@ class Request:
     query: tuple[tuple[str, str], ...] = ()
     raw_query: Mapping[str, str] = field(default_factory=dict)
     headers: tuple[tuple[str, str], ...] = ()
-    body: Any = field(default=NO_BODY, repr=False)
+    body: Any = NO_BODY
     media_type: str = "application/json"
-    authorization: tuple[str, ...] = field(default=(), repr=False)
+    authorization: tuple[str, ...] = ()
     """The Authorization header's values: none, one, or several for a check of repeated headers."""
     credential: str = ""
-    evidence_texts: Mapping[tuple[str, str], str] = field(default_factory=dict, repr=False)
+    evidence_texts: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """Lower-case name and value of a header that evidence never repeats -> what it shows instead, with placeholders."""
     key: str | None = None
     """The idempotency key; None sends none."""
     idempotency: Idempotency | None = None
     proof: Proof | None = None
-    scope: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    fixtures: RequestFixtures = field(default_factory=RequestFixtures, repr=False, compare=False)
+    scope: Mapping[str, Any] = field(default_factory=dict)
+    fixtures: RequestFixtures = field(default_factory=RequestFixtures)
     method: str = ""
     """A method other than the operation's, for a check of methods."""
+
+    def __repr__(self) -> str:
+        """Without what may hold a secret."""
+        return (
+            f"Request({self.method or self.operation.method} {self.operation.id}, {self.credential or 'no credential'})"
+        )
 
     def with_body(self, body: Any) -> Request:
         return replace(self, body=body)

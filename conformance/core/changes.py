@@ -6,11 +6,10 @@ other reports are functions of the journal alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class CauseChange:
+class CauseChange(msgspec.Struct, frozen=True):
     """A cause of one of the two runs."""
 
     id: str
@@ -20,8 +19,7 @@ class CauseChange:
     """For a cause of both runs, only those on which it is new."""
 
 
-@dataclass(frozen=True, slots=True)
-class LatencyChange:
+class LatencyChange(msgspec.Struct, frozen=True):
     """Median latencies of an operation, in milliseconds."""
 
     operation: str
@@ -29,8 +27,7 @@ class LatencyChange:
     after_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(msgspec.Struct, frozen=True):
     """The differences from the previous run. `folder` is the name of its folder, `link` the address of its page."""
 
     folder: str
@@ -55,8 +52,7 @@ class Changes:
     """What makes the comparison weaker."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreviousRun:
+class PreviousRun(msgspec.Struct, frozen=True):
     """The result of the search in the reports folder. `unread`: folders that could not be read, with the reason."""
 
     changes: Changes | None = None

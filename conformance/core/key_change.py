@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 _CHANGE: Final = r"(?P<action>[a-z]+)(?::(?P<number>\d{1,6}))?(?::(?P<text>[A-Za-z0-9]{1,40}))?"
 PLACEHOLDER: Final = re.compile(
@@ -18,8 +19,7 @@ PLACEHOLDER: Final = re.compile(
 """A redacted text, with the change of the key where there is one."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyChange:
+class KeyChange(msgspec.Struct, frozen=True):
     """`number` is a place, from 0, or a number of characters; `text` what is put there, letters and digits only."""
 
     action: str
@@ -45,8 +45,7 @@ class KeyChange:
         return _ACTIONS[self.action].shell(variable, self.number, self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Action:
+class _Action(msgspec.Struct, frozen=True):
     apply: Callable[[str, int, str], str]
     words: Callable[[int, str], str]
     shell: Callable[[str, int, str], str]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class OperationRule:
+class OperationRule(msgspec.Struct, frozen=True):
     """One operation of the interface, and what the profile states of its requests."""
 
     method: str
@@ -27,8 +27,7 @@ class OperationRule:
     """The JSON pointer of a code or ticket in the body that the profile states to be good once."""
 
 
-@dataclass(frozen=True, slots=True)
-class CredentialRule:
+class CredentialRule(msgspec.Struct, frozen=True):
     """One API key of the profile, by its name."""
 
     scopes: tuple[str, ...] = ()
@@ -38,8 +37,7 @@ class CredentialRule:
     """`active`, `revoked` or `expired`."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRule:
+class KeyRule(msgspec.Struct, frozen=True):
     """How a request carries its idempotency key, and what belongs to it; `profile.behavior.Idempotency` says more."""
 
     carrier: str
@@ -63,15 +61,14 @@ class KeyRule:
     """A regular expression of keys that are certainly accepted; empty where no format is stated."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRule:
+class SearchRule(msgspec.Struct, frozen=True):
     """What the profile states of searchPublicProducts; None or empty where it does not."""
 
     required: tuple[str, ...] = ()
     """The required query parameters of the interface."""
     known: tuple[str, ...] = ()
     """Its query parameters, the required ones and the others."""
-    query: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = msgspec.field(default_factory=dict)
     """A query that is answered 200; without those of its values that hold placeholders."""
     page_base: int | None = None
     page_size_min: int | None = None
@@ -84,7 +81,7 @@ class SearchRule:
     unknown_category: str = ""
     unknown_merchant: str = ""
     unknown_parameter: str = ""
-    sorts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    sorts: Mapping[str, tuple[str, str]] = msgspec.field(default_factory=dict)
     """Every allowed value -> the pointer in an item that it orders by, which may be empty, and the direction."""
     locales: tuple[str, ...] = ()
     markets: tuple[str, ...] = ()
@@ -96,8 +93,7 @@ class SearchRule:
     cursor_parameter: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRule:
+class AnswerRule(msgspec.Struct, frozen=True):
     """Where an answer shows a fact, and its stated value."""
 
     operation: str
@@ -108,8 +104,7 @@ class AnswerRule:
     value: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictRule:
+class ConflictRule(msgspec.Struct, frozen=True):
     """After a 200 to `after` on a resource, `operation` on the same one is answered `status`."""
 
     operation: str
@@ -117,8 +112,7 @@ class ConflictRule:
     status: int
 
 
-@dataclass(frozen=True, slots=True)
-class BodyRule:
+class BodyRule(msgspec.Struct, frozen=True):
     """What the profile states of request bodies; None or empty where it does not."""
 
     media_types: tuple[str, ...] = ()
@@ -128,13 +122,12 @@ class BodyRule:
     max_depth: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LawFacts:
+class LawFacts(msgspec.Struct, frozen=True):
     """All facts of one target."""
 
     operations: Mapping[str, OperationRule]
     """By operationId."""
-    credentials: Mapping[str, CredentialRule] = field(default_factory=dict)
+    credentials: Mapping[str, CredentialRule] = msgspec.field(default_factory=dict)
     """By the profile's names, as in `Exchange.credential`."""
     idempotency: KeyRule | None = None
     search: SearchRule = SearchRule()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 TRUNCATED: Final = "truncated"
 """The comment of a body in `exchanges.har` that is longer than what is written of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrafficGap:
+class TrafficGap(msgspec.Struct, frozen=True):
     """What traffic could decide and did not: a requirement on an operation, and what to send."""
 
     requirement: str
@@ -19,8 +19,7 @@ class TrafficGap:
     advice: str
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedTraffic:
+class ObservedTraffic(msgspec.Struct, frozen=True):
     """Of a run that sent nothing: where its exchanges come from, and what they could and did decide."""
 
     sources: tuple[str, ...]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(msgspec.Struct, frozen=True):
     """Milliseconds over answered requests."""
 
     count: int
@@ -17,8 +17,7 @@ class Latency:
     max: float
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(msgspec.Struct, frozen=True):
     requests: int
     by_operation: Mapping[str, int]
     latency: Mapping[str, Latency]

@@ -7,8 +7,10 @@ is gone if the later run judged, without it, one of the checks that showed it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from conformance.core.changes import CauseChange, Changes, LatencyChange
 from conformance.core.model import Cause, Run

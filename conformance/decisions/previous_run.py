@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from conformance.core.changes import PreviousRun
 from conformance.core.errors import ConformanceError
@@ -37,10 +36,10 @@ def with_previous_run(run: Run, directory: Path) -> Run:
                 continue
             link = page_link(path.parent, directory / _PAGE)
             changes = replace(changes_between(before, run), folder=path.parent.name, link=link)
-            return structs.replace(run, previous=PreviousRun(changes, tuple(unread)))
+            return replace(run, previous=PreviousRun(changes, tuple(unread)))
     except OSError as error:
         unread.append(f"the reports folder: {error.strerror or 'it cannot be read'}")
-    return structs.replace(run, previous=PreviousRun(unread=tuple(unread)))
+    return replace(run, previous=PreviousRun(unread=tuple(unread)))
 
 
 def _earlier_runs(run: Run, directory: Path, folder: Path, unread: list[str]) -> list[Path]:

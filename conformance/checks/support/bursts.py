@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.signals import Inconclusive
@@ -20,8 +21,7 @@ _WINDOW_LIMITS = 4
 """In one window, after a burst, at most this many times the limit is sent: enough to exceed it twice over."""
 
 
-@dataclass(frozen=True)
-class Burst:
+class Burst(msgspec.Struct, frozen=True):
     """The result of a burst. A request has passed if it was answered 200, and not by a cache."""
 
     limited_answer: Answer | None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from conformance.checks.support.bursts import Burst
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle
@@ -20,8 +22,7 @@ Failure = Signal | MissingFact | NotSent | FixtureError | LimitPersists
 FAILURES = (Signal, MissingFact, NotSent, FixtureError, LimitPersists)
 
 
-@dataclass(frozen=True)
-class Provocation:
+class Provocation(msgspec.Struct, frozen=True):
     """The results of the bursts for one operation, and of the requests after them."""
 
     burst: Burst

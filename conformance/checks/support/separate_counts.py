@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+
+import msgspec
 
 from conformance.checks.support.bursts import LIMITED_STATUSES, send_burst
 from conformance.checks.support.case import Case
@@ -19,8 +20,7 @@ _LONGEST_PAUSE_S = 5.0
 _BY_CREDENTIAL = ("key", "installation")
 
 
-@dataclass(frozen=True)
-class Separation:
+class Separation(msgspec.Struct, frozen=True):
     """The answers to the other request while the first one was limited.
 
     `limited_answers` holds the last 429 to it and the 429s around that, if it was limited in every round.

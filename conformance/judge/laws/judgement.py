@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from conformance.core.law_facts import LawFacts, OperationRule
 from conformance.core.outcomes import Level
 from conformance.judge.laws.traffic import Call, Traffic
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """A law on some calls, of which the last is the decisive one. `message` is empty where they keep it."""
 
     calls: tuple[Call, ...]
@@ -27,8 +27,7 @@ class Judgement:
 Judgements = Iterator[Judgement]
 
 
-@dataclass(frozen=True, slots=True)
-class Law:
+class Law(msgspec.Struct, frozen=True):
     """One requirement, as far as traffic decides it."""
 
     requirement: str

@@ -8,7 +8,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -144,7 +144,7 @@ class TrafficRun:
             further_members=profile.answers.further_members,
             waivers=tuple(profile.waivers),
             observed=TrafficSource(self._sources, self.options.bodies),
-            laws=replace(
+            laws=structs.replace(
                 law_facts(profile, contract),
                 clock_s=_CLOCK_S,
                 is_current=self._is_current,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from itertools import pairwise
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from conformance.client.request import Request
 from conformance.client.response import Answer

@@ -12,6 +12,8 @@ from functools import partial
 from itertools import islice, product
 from typing import Any, Final
 
+from msgspec import structs
+
 from conformance.client.pattern import sample
 from conformance.client.request import NO_BODY, Request
 from conformance.client.response import Answer
@@ -254,7 +256,7 @@ def key_locations(probe: Probe) -> Iterator[KeyLocation]:
 
 async def _request_with_key(probe: Probe, name: str, location: KeyLocation, key: str) -> Request | None:
     """A request on new fixtures with a key in the location; None if the body cannot contain it."""
-    request = replace(await probe.arrange(name), idempotency=location.idempotency, key=key)
+    request = structs.replace(await probe.arrange(name), idempotency=location.idempotency, key=key)
     if location.carrier != "body":
         return request
     if request.body is NO_BODY or not isinstance(request.body, dict):

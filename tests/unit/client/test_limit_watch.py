@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from conformance.contract import load_contract
 from conformance.journal.journal import Journal
 from conformance.profile.behavior import Authorization, Idempotency, RateLimit
 from conformance.profile.model import Credential, Limits, Profile, SecretSource
+from tests.support.values import replace
 
 OPERATIONS = load_contract().operations
 CONFIG = Request(OPERATIONS["getPublicRuntimeConfig"])

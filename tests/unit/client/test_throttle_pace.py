@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from conformance.client.request import Request, repeatable
 from conformance.client.throttle import AdaptivePacer, ConcurrencyLimiter, Pacer, high_priority, start_order
 from conformance.client.wait_stats import WaitStats
 from conformance.contract import load_contract
+from tests.support.values import replace
 
 OPERATIONS = load_contract().operations
 
