@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -108,6 +108,14 @@ class Session:
             for instance in applicable
             if open_keys is None or (instance.check.id, instance.operation.id, instance.case) in open_keys
         ]
+
+    @cached_property
+    def instances_by_subject(self) -> Mapping[str, Sequence[Instance]]:
+        """`instances` by the name of the module of their checks."""
+        found: dict[str, list[Instance]] = {}
+        for instance in self.instances:
+            found.setdefault(instance.check.subject, []).append(instance)
+        return found
 
     def _seed(self) -> int:
         """The seed of a run without `--seed`: random; for shards derived from profile and checks, so that all agree."""

@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +91,10 @@ class CheckFile(pytest.File):
     """One `check_<subject>.py`: its items are the instances that apply to the profile."""
 
     def collect(self) -> Iterator[CheckItem]:
-        subject = self.path.stem
-        for instance in self.config.stash[session_key].instances:
-            if instance.check.subject == subject:
-                # an explicit node id, since `--lf` would not recognise the one that pytest derives
-                nodeid = f"{self.nodeid}::{instance.name}"
-                yield CheckItem.from_parent(self, name=instance.name, nodeid=nodeid, instance=instance)
+        for instance in self.config.stash[session_key].instances_by_subject.get(self.path.stem, ()):
+            # an explicit node id, since `--lf` would not recognise the one that pytest derives
+            nodeid = f"{self.nodeid}::{instance.name}"
+            yield CheckItem.from_parent(self, name=instance.name, nodeid=nodeid, instance=instance)
 
 
 class CheckItem(pytest.Item):
@@ -109,8 +108,8 @@ class CheckItem(pytest.Item):
         invariants = _invariants_of(instance, self.config.stash[session_key].contract)
         for mark in (instance.operation.stability.value, level.value, *_keywords(instance), *invariants):
             self.extra_keyword_matches.add(mark)
-        self.add_marker(instance.operation.stability.value)
-        self.add_marker(level.value)
+        self.add_marker(_mark(instance.operation.stability.value))
+        self.add_marker(_mark(level.value))
 
     def runtest(self) -> None:
         try:
@@ -144,6 +143,12 @@ class CheckItem(pytest.Item):
     def location(self) -> tuple[str, int | None, str]:
         """The value of pytest's own property, which would resolve the path again for each item."""
         return self.nodeid.partition("::")[0], None, self.name
+
+
+@cache
+def _mark(name: str) -> pytest.MarkDecorator:
+    mark: pytest.MarkDecorator = getattr(pytest.mark, name)
+    return mark
 
 
 def _keywords(instance: Instance) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ results share are written once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from markupsafe import Markup
@@ -66,9 +67,13 @@ def _others(results: Iterable[tuple[str, Result]], share: float) -> dict[str, An
     """The other results: id, places of the members in `texts`, time, decisive exchange, notes."""
     places: dict[str, int] = {}
     limit, rows = int(20 + 380 * share), []
+
+    @cache
+    def place_of(text: str) -> int:
+        return places.setdefault(one_line(text, limit), len(places))
+
     for name, result in results:
-        texts = [one_line(getattr(result, member), limit) for member in OTHER_MEMBERS]
-        indices = [places.setdefault(text, len(places)) for text in texts]
+        indices = [place_of(getattr(result, member)) for member in OTHER_MEMBERS]
         cited = "".join(result.exchanges[-1:]) if share >= 1 else ""
         notes = [one_line(note, limit) for note in result.notes[:4]] if share >= 1 else []
         rows.append([name, indices, milliseconds(result.duration_ms), cited, *notes])
