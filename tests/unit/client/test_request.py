@@ -283,6 +283,13 @@ def test_an_ordinary_request_arrives_as_it_was_written(scripted: Any, drawn: Any
     asyncio.run(main())
 
 
+def test_a_request_is_shown_without_its_secrets() -> None:
+    """In an error or a log, neither its key nor its body is repeated."""
+    shown = repr(replace(CREATE, authorization=("Bearer sk_very_secret",), body={"ticket": "t_secret"}))
+    assert "secret" not in shown
+    assert CREATE.operation.id in shown
+
+
 def test_changes_leave_the_original_alone() -> None:
     """Each change gives another request that differs in just that."""
     base = replace(SEARCH, path={"id": "1"})

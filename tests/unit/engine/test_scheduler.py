@@ -307,3 +307,47 @@ def test_an_engine_that_never_began_may_be_stopped() -> None:
     engine: Engine[Runtime, Any] = Engine(opened, workers=1)
     engine.stop("no more")
     assert engine.stop_reason == "no more"
+
+
+def test_jobs_that_are_chosen_later_are_chosen_when_a_lane_is_free(start: Any) -> None:
+    """Behind those that were queued before, each once, and no more of them than are run."""
+    chosen: list[str] = []
+    engine = start(workers=1)
+    release = threading.Event()
+
+    async def wait(runtime: Runtime) -> None:
+        while not release.is_set():
+            await asyncio.sleep(0.001)
+
+    def choose() -> Iterator[Job[Runtime, str]]:
+        for number in range(4):
+            chosen.append(str(number))
+            yield Job(str(number), wait if number == 2 else sleeper(0, str(number)))
+
+    engine.submit([Job("first", sleeper(0, "first"))])
+    engine.submit_later([str(number) for number in range(4)], choose())
+    engine.submit([Job("1", sleeper(0, "submitted twice"))])
+    assert [engine.result(key) for key in ("1", "0", "first")] == ["1", "0", "first"]
+    while len(chosen) < 3:
+        time.sleep(0.001)
+    assert chosen == ["0", "1", "2"]
+    release.set()
+    assert (engine.result("3"), chosen) == ("3", ["0", "1", "2", "3"])
+
+
+def test_what_runs_alone_waits_for_jobs_that_are_not_chosen_yet(start: Any) -> None:
+    """They count as soon as they are announced."""
+    log: list[str] = []
+
+    def noted(key: str, exclusive: bool = False) -> Job[Runtime, None]:
+        async def work(runtime: Runtime) -> None:
+            await asyncio.sleep(0.002)
+            log.append(key)
+
+        return Job(key, work, exclusive)
+
+    engine = start(workers=1)
+    engine.submit_later(["a", "b", "c"], map(noted, "abc"))
+    engine.submit([noted("alone", exclusive=True)])
+    engine.result("alone")
+    assert log == ["a", "b", "c", "alone"]

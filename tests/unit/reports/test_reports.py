@@ -18,6 +18,7 @@ from conformance.core.errors import ConformanceError, ReportDirError, UsageError
 from conformance.core.model import Run, Waiver
 from conformance.core.outcomes import Outcome, Verdict
 from conformance.reports import FORMATS, allure, ctrf, har, junit, summary, write_reports
+from conformance.reports.shaping.grouping import bound_texts
 from conformance.reports.terminal import summary as rich_summary
 from conformance.reports.terminal import summary_lines
 from tests.support.runs import OPERATIONS, PAYLOADS, exchange, result, run_of
@@ -213,6 +214,30 @@ def test_allure_results_are_complete_and_join_histories(small: Run, written: Pat
             assert (written / allure.FOLDER / attachment["source"]).is_file()
     invariant = next(c for c in found if str(c["fullName"]).startswith("invariant::ERR-1"))
     assert invariant["statusDetails"]["known"] is True  # type: ignore[index]
+
+
+def test_har_is_json_whatever_an_exchange_holds(tmp_path: Path) -> None:
+    """Lone surrogates too, which no journal has, beside headers that many exchanges share."""
+    plain = exchange("x1", OPERATIONS[0])
+    odd = replace(plain, url="http://a/\ud800?q=\u202e", request=replace(plain.request, body="\udfff"))
+    har.write_file(replace(run_of([]), exchanges=(odd, plain)), tmp_path)
+    text = (tmp_path / har.FILE).read_text(encoding="utf-8")
+    first, second = json.loads(text)["log"]["entries"]
+    assert "\u202e" not in text
+    assert first["request"]["postData"]["text"] == "\ufffd"
+    assert second["response"]["headers"] == first["response"]["headers"]
+
+
+def test_texts_are_bounded_once_for_all_formats(small: Run) -> None:
+    """What is bounded already is the same value."""
+    bounded = bound_texts(
+        replace(
+            small, results=(*small.results, result("LONG", "getApiKeyIdentity", Outcome.FAILED, message="m" * 10_000))
+        )
+    )
+    assert bound_texts(bounded) is bounded
+    assert len(bounded.results[-1].message) < 10_000
+    assert len(set(bounded.names)) == len(bounded.results)
 
 
 def test_har_holds_every_exchange_and_is_har_1_2(small: Run, written: Path) -> None:

@@ -12,6 +12,8 @@ from itertools import groupby
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from conformance.checks.support.costs import expected_cost, setups
 from conformance.checks.support.registry import Instance, all_checks, instances
 from conformance.contract import load_contract
@@ -169,6 +171,22 @@ def test_until_the_first_failure_nothing_is_run_for_breadth() -> None:
     breadth = {one.check.requirement for one in ordering.sort_by_priority(everything())[: len(requirements)]}
     assert requirements == breadth
     assert len({one.check.requirement for one in found[: len(requirements)]}) < len(requirements)
+
+
+def test_each_instance_is_chosen_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that ends with its first checks does not wait for the order of all."""
+    chosen: list[object] = []
+    note = ordering._Search._note
+
+    def counted(search: Any, kind: Any, **options: Any) -> None:
+        chosen.append(kind)
+        note(search, kind, **options)
+
+    monkeypatch.setattr(ordering._Search, "_note", counted)
+    order = ordering.iterate_by_priority(everything(), until_failure=True)
+    first = [next(order) for _ in range(10)]
+    assert len(chosen) == 10
+    assert [*first, *order] == ordering.sort_by_priority(everything(), until_failure=True)
 
 
 def test_an_unlimited_run_spreads_each_operation_over_its_whole_length() -> None:

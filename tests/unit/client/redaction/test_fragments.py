@@ -16,7 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.client.recorder import BODY_LIMIT
-from conformance.client.redaction.fragments import LENGTH, truncate_for_redaction
+from conformance.client.redaction.fragments import (
+    LENGTH,
+    MIN_COVERED,
+    blocks_of,
+    covering_blocks,
+    truncate_for_redaction,
+)
 from conformance.client.redaction.secrets import Secrets
 
 KEY = "sk_7f3a91c0/+=&\"<%~'q7d2e8b6a4Zx05wQ"
@@ -130,3 +136,16 @@ def test_looking_for_parts_costs_little() -> None:
     started = time.process_time()
     assert all(secrets.cleaner([text])(text) == text for text in texts)
     assert time.process_time() - started < 2
+
+
+@given(before=st.text(max_size=40), part=st.text(min_size=1, max_size=40), behind=st.text(max_size=20))
+def test_a_text_has_a_block_of_each_part_that_is_long_enough(before: str, part: str, behind: str) -> None:
+    """Wherever the part begins: else a secret in a text would not be looked for."""
+    if len(part.encode("utf-8", "surrogatepass")) >= MIN_COVERED:
+        assert blocks_of(before + part + behind) & covering_blocks(part)
+
+
+def test_a_text_that_is_shorter_than_a_block_has_none() -> None:
+    """And each longer one has those at every fourth byte that are complete."""
+    lengths = {length: len(blocks_of(string.ascii_letters[:length])) for length in (0, 1, 7, 8, 11, 12, 16, 20)}
+    assert lengths == {0: 0, 1: 0, 7: 0, 8: 1, 11: 1, 12: 2, 16: 3, 20: 4}
