@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import ceil
 from pathlib import Path
@@ -27,6 +27,8 @@ _LEAST_COST = 0.3
 _CONTROL_COST = 1.0
 _BURST_COST = 34.0
 """Requests that provoke the limit of one operation, which all its exclusive checks share."""
+_QUICK_MARGIN = 1.5
+"""The factor for variants that take more requests than the reference in quick depth."""
 _SHARED_COSTS = {"replays": 4.0, "duplicates": 5.0}
 """By what checks share (`Check.shares`): its requests in quick depth."""
 
@@ -49,13 +51,18 @@ class Cost:
         fixtures = Counter({name: ceil(count * share) for name, count in self.fixtures.items()})
         return Cost(instances, ceil(self.reads * share), ceil(self.writes * share), fixtures, self.usual)
 
+    def in_quick_depth(self) -> Cost:
+        """The cost with fewer examples and more that is shared, where that was measured; fixtures stay."""
+        share = min(1.0, _QUICK_MARGIN * self.usual * self.instances / max(1, self.reads + self.writes)) or 1.0
+        return replace(self, reads=ceil(self.reads * share), writes=ceil(self.writes * share))
+
 
 Costs = dict[tuple[str, str], Cost]
 """(check, operation) -> cost; the check is `control` for controls, which are proven once."""
 
 
-def predict(instances: Iterable[Instance]) -> dict[str, Cost]:
-    """By operationId: the maximum cost of these instances, by the measurements."""
+def predict(instances: Iterable[Instance], *, quick: bool = False) -> dict[str, Cost]:
+    """By operationId: the maximum cost of these instances, by the measurements. `quick`: in quick depth."""
     instances = list(instances)
     counts = Counter((i.check.id, i.operation.id) for i in instances)
     exclusive = {i.operation.id for i in instances if i.check.exclusive}
@@ -66,6 +73,7 @@ def predict(instances: Iterable[Instance]) -> dict[str, Cost]:
     parts += [(_EXCLUSIVE, operation, 1) for operation in sorted(exclusive)]
     for check, operation, count in parts:
         cost = known.get((check, operation), Cost(1, 0, 0)).scale(count)
+        cost = cost.in_quick_depth() if quick else cost
         sum_ = total.setdefault(operation, Cost(0))
         sum_.instances += count if check not in (_CONTROL, _EXCLUSIVE) else 0
         sum_.reads += cost.reads

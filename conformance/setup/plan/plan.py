@@ -62,7 +62,7 @@ class Plan:
 
 def plan(profile: Profile, contract: Contract, instances: Sequence[Instance], concurrency: int) -> Plan:
     groups = group_by_applicability(profile, contract, instances)
-    costs = predict(groups.applicable)
+    costs = predict(groups.applicable, quick=profile.limits.depth == "quick")
     if profile.limits.read_only:
         costs = {name: Cost(cost.instances, cost.reads) for name, cost in costs.items()}
     return Plan(profile, costs, tuple(_needs(profile, costs)), groups, concurrency)

@@ -58,6 +58,17 @@ def test_a_run_sends_no_more_than_was_planned_and_half_at_least(desk: Desk) -> N
 
 
 @pytest.mark.slow(every=3)
+@pytest.mark.parametrize("name", ["", "D12", "D20", "D33"])
+def test_a_plan_of_quick_depth_counts_its_own_costs(desk: Desk, name: str) -> None:
+    """With fewer examples and more that is shared: a budget is set by it."""
+    target = desk.target(name) if name else desk.target()
+    planned = bound(desk.conformance("run", *target, "--depth", "quick", "--plan").out)
+    desk.conformance("run", *target, "--depth", "quick", "--report-dir", "out", "-q")
+    sent = run_json(desk.place / "out")["traffic"]["requests"]
+    assert sent <= planned <= 2 * sent
+
+
+@pytest.mark.slow(every=3)
 @pytest.mark.parametrize("name", ["D12", "D20", "D33"])
 def test_the_bound_holds_for_variants(desk: Desk, name: str) -> None:
     """Whole runs of readings that cost most."""
