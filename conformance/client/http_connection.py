@@ -50,13 +50,15 @@ class Response(NamedTuple):
 
 def serialize(method: str, target: str, host: str, headers: Headers, content: bytes | None) -> bytes:
     """The bytes of a request. A header of the caller replaces Host and Content-Length. Raises MalformedRequest."""
-    names = {name.lower() for name, _ in headers}
-    lines = [f"{method} {target} HTTP/1.1"]
-    if "host" not in names:
-        lines.append(f"Host: {host}")
-    lines += [f"{name}: {value}" for name, value in headers if name.lower() == "host"] if "host" in names else ()
-    lines += [f"{name}: {value}" for name, value in headers if name.lower() != "host"]
-    if "content-length" not in names and (content is not None or method not in _WITHOUT_LENGTH):
+    hosts: list[str] = []
+    lines: list[str] = []
+    has_length = False
+    for name, value in headers:
+        lower_name = name.lower()
+        has_length = has_length or lower_name == "content-length"
+        (hosts if lower_name == "host" else lines).append(f"{name}: {value}")
+    lines = [f"{method} {target} HTTP/1.1", *(hosts or [f"Host: {host}"]), *lines]
+    if not has_length and (content is not None or method not in _WITHOUT_LENGTH):
         lines.append(f"Content-Length: {len(content or b'')}")
     head = _encode("\r\n".join(lines)) + b"\r\n\r\n"
     if head.count(b"\r\n") != len(lines) + 1 or not _HEAD.fullmatch(head):

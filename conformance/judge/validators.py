@@ -22,19 +22,26 @@ class Validators:
         self._schemas: Mapping[str, Any] = schemas.by_name
         self._compiled: dict[str, Any] = {}
         self._names: dict[str, MemberNames] = {}
+        self._last: tuple[str, Any, str] = ("", None, "")
+        """Name, value and problem of the last call."""
 
     def knows(self, name: str) -> bool:
         return name in self._schemas
 
     def problem(self, name: str, value: Any) -> str:
         """Where and why a value does not match, in a line; empty where it does. Raises KeyError on an unknown name."""
+        last_name, last_value, problem = self._last
+        if name == last_name and value is last_value:  # two invariants ask for each answer
+            return problem
         if name not in self._compiled:
             self._compiled[name] = jsonschema_rs.validator_for(self._schemas[name])
         try:
-            return _first_problem(self._compiled[name], value)
+            problem = _first_problem(self._compiled[name], value)
         except UnicodeEncodeError:
             # a surrogate by itself in a body that the suite has made: the validator takes no such text
-            return _first_problem(self._compiled[name], strictjson.replace_surrogates(value))
+            problem = _first_problem(self._compiled[name], strictjson.replace_surrogates(value))
+        self._last = name, value, problem
+        return problem
 
     def unnamed_member(self, name: str, value: Any) -> str:
         """The place of a member that the schema does not name; empty without one. Raises KeyError."""

@@ -311,7 +311,7 @@ class Secrets:
         found = {spelling for spelling in self._unindexed if spelling.form in text}
         found.update(self._long_forms.find_by(blocks_of(text) if blocks is None else blocks, text))
         found.update(self._short_forms.find(text))
-        return sorted(found, key=lambda item: len(item.form), reverse=True)
+        return sorted(found, key=lambda item: len(item.form), reverse=True) if found else []
 
     def redact_json(self, value: Any) -> Any:
         """`clean` on every string of a JSON value."""
