@@ -9,7 +9,8 @@ from conformance.core.model import Exchange, Result, Run
 from conformance.core.outcomes import Outcome
 from conformance.core.paths import display_command
 from conformance.reports.shaping import transcript
-from conformance.reports.shaping.grouping import clauses, evidence, identity, waiver_of
+from conformance.reports.shaping.bounded_run import identity
+from conformance.reports.shaping.grouping import clauses, evidence, waiver_of
 from conformance.reports.shaping.marks import marks
 from conformance.reports.shaping.text import clean, one_line
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from conformance.core.errors import ConformanceError, ReportDirError, UsageError
 from conformance.core.model import Run
-from conformance.reports.shaping.grouping import bound_texts
+from conformance.reports.shaping.bounded_run import bound_texts
 
 __all__ = ["FORMATS", "Writer", "html", "runjson", "shaping", "summary", "terminal", "write_reports"]
 

@@ -21,6 +21,7 @@ from allure_commons.model2 import Attachment, Label, Parameter, Status, StatusDe
 from conformance.core.model import Exchange, RequirementRow, Result, Run
 from conformance.core.outcomes import Level, Outcome
 from conformance.reports.shaping import grouping
+from conformance.reports.shaping.bounded_run import BoundRun, bound_texts
 from conformance.reports.shaping.curl import curl
 from conformance.reports.shaping.text import clean, compact_json, cut, dumps, one_line, write
 
@@ -75,7 +76,7 @@ def _to_json(case: TestResult) -> str:
 
 
 def write_file(run: Run, directory: Path) -> Path:
-    run = grouping.bound_texts(run)
+    run = bound_texts(run)
     titles = {(cause.id, cause.waived_by): cause.title for cause in run.causes}
     folder = directory / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
@@ -131,9 +132,7 @@ def _never_ran(run: Run, result: Result) -> bool:
     return bool(run.interrupted) and result.outcome is Outcome.UNTESTED and not result.exchanges
 
 
-def _case(
-    run: grouping.BoundRun, result: Result, name: str, start_ms: int, attachments: list[Attachment]
-) -> TestResult:
+def _case(run: BoundRun, result: Result, name: str, start_ms: int, attachments: list[Attachment]) -> TestResult:
     place = " ".join(part for part in (result.operation, result.case) if part)
     waiver = grouping.waiver_of(run, result)
     message = f"{_outcome(result)}: {result.message}" if result.outcome is not Outcome.PASSED else ""
@@ -184,7 +183,7 @@ def _description(row: RequirementRow) -> str:
     return clean(f"`{row.statement.replace('`', chr(39))}`\n\n{row.id}, {row.level}, section: {row.section}")
 
 
-def _labels(run: grouping.BoundRun, result: Result) -> list[tuple[str, str]]:
+def _labels(run: BoundRun, result: Result) -> list[tuple[str, str]]:
     tier = run.tier_of(result.operation) or "no tier"
     operation = result.operation or "no single operation"
     found = [

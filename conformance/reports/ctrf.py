@@ -16,6 +16,7 @@ from uuid import NAMESPACE_URL, uuid5
 from conformance.core.model import Result, Run, Tier
 from conformance.core.outcomes import Outcome, Verdict
 from conformance.reports.shaping import counts, grouping
+from conformance.reports.shaping.bounded_run import BoundRun, bound_texts
 from conformance.reports.shaping.text import clean, dumps, map_strings, write
 
 FILE = "ctrf-report.json"
@@ -37,7 +38,7 @@ def write_file(run: Run, directory: Path) -> Path:
 
 def to_json(run: Run) -> dict[str, Any]:
     """The report as a JSON value."""
-    run = grouping.bound_texts(run)
+    run = bound_texts(run)
     evidence_of = grouping.evidence_by(run)
     named_results = zip(run.names, run.results, strict=True)
     tests = [_verdict(run, name, tier) for name, tier in run.tiers.items()]
@@ -83,7 +84,7 @@ def _verdict(run: Run, name: str, tier: Tier) -> dict[str, Any]:
     }
 
 
-def _test(run: grouping.BoundRun, name: str, result: Result, exchanges: str) -> dict[str, Any]:
+def _test(run: BoundRun, name: str, result: Result, exchanges: str) -> dict[str, Any]:
     waiver = grouping.waiver_of(run, result)
     place = " ".join(part for part in (result.operation, result.case) if part)
     extra = {

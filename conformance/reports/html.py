@@ -23,6 +23,7 @@ from conformance.core.model import Run
 from conformance.core.package import cache_directory
 from conformance.reports.page import evidence, view
 from conformance.reports.shaping import counts, grouping, text, traffic
+from conformance.reports.shaping.bounded_run import bound_texts
 
 FILE = "report.html"
 LIMIT = 1_500_000
@@ -37,7 +38,7 @@ def write_file(run: Run, directory: Path) -> Path:
 
 def render(run: Run) -> str:
     """The page, with texts and evidence shortened until it is at most `LIMIT` bytes."""
-    run = grouping.bound_texts(run)
+    run = bound_texts(run)
     for share in SHARES:
         page = _render(run, share)
         if text.size(page) <= LIMIT:

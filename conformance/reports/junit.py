@@ -18,10 +18,9 @@ from xml.etree import ElementTree as ET
 
 from conformance.core.model import Gap, RequirementRow, Result, Run, Waiver
 from conformance.core.outcomes import OPEN_OUTCOMES, Outcome, Verdict
+from conformance.reports.shaping.bounded_run import BoundRun, bound_texts
 from conformance.reports.shaping.counts import headline
 from conformance.reports.shaping.grouping import (
-    BoundRun,
-    bound_texts,
     clauses,
     evidence_by,
     waiver_of,

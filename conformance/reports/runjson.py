@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from conformance.core.errors import JournalError
 from conformance.core.files import open_regular
 from conformance.core.model import SCHEMA_VERSION, Run
-from conformance.reports.shaping.grouping import bound_texts
+from conformance.reports.shaping.bounded_run import bound_texts
 from conformance.reports.shaping.text import dumps, write
 
 FILE = "run.json"

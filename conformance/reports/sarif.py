@@ -14,7 +14,8 @@ from typing import Any
 from conformance.core.model import Cause, ProfilePlace, RequirementRow, Run
 from conformance.core.outcomes import Level, Outcome
 from conformance.core.paths import display_path
-from conformance.reports.shaping.grouping import Group, bound_texts, failures, warnings
+from conformance.reports.shaping.bounded_run import bound_texts
+from conformance.reports.shaping.grouping import Group, failures, warnings
 from conformance.reports.shaping.text import cut, dumps, map_strings, one_line, plural, utf8, visible, write
 
 FILE = "report.sarif"

@@ -14,6 +14,7 @@ from conformance.core.model import Exchange, MissingFact, Result, Run
 from conformance.core.outcomes import Outcome
 from conformance.core.paths import display_command
 from conformance.reports.shaping import counts, grouping, traffic, transcript
+from conformance.reports.shaping.bounded_run import bound_texts
 from conformance.reports.shaping.grouping import (
     OUTCOMES,
     SYMBOLS,
@@ -65,7 +66,7 @@ def write_file(run: Run, directory: Path) -> Path:
 
 
 def render(run: Run) -> str:
-    run = grouping.bound_texts(run)
+    run = bound_texts(run)
     for extent in EXTENTS:
         text = _render(run, extent)
         if size(text) <= LIMIT:

@@ -13,6 +13,7 @@ from conformance.core.model import MissingFact, Result, Run
 from conformance.core.outcomes import OPEN_OUTCOMES, WAIVED, Outcome, Verdict
 from conformance.core.paths import display_command
 from conformance.reports.shaping import counts, grouping, traffic, transcript
+from conformance.reports.shaping.bounded_run import bound_texts
 from conformance.reports.shaping.grouping import SYMBOLS, VERDICT_SYMBOLS, Group, Shortfall
 from conformance.reports.shaping.text import clean, console_text, one_line, plural
 
@@ -80,7 +81,7 @@ def print_summary(console: Console, run: Run, *, verbose: bool = False) -> None:
 
 
 def _wrapped_lines(run: Run, width: int | None, *, verbose: bool) -> Iterator[tuple[str, str]]:
-    for line in _sections(grouping.bound_texts(run), verbose=verbose):
+    for line in _sections(bound_texts(run), verbose=verbose):
         text = console_text(line.text)
         if width is None or line.is_command:
             yield text, line.style

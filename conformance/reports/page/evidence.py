@@ -16,6 +16,7 @@ from conformance.core.model import Exchange, Result, Run
 from conformance.core.outcomes import BAD_OUTCOMES, Outcome
 from conformance.reports.page.exchanges import comparison, exchange_view
 from conformance.reports.shaping import grouping
+from conformance.reports.shaping.bounded_run import TEXT_LIMIT
 from conformance.reports.shaping.marks import marks
 from conformance.reports.shaping.text import cut, encode_json, milliseconds, one_line, visible
 
@@ -83,7 +84,7 @@ def _others(results: Iterable[tuple[str, Result]], share: float) -> dict[str, An
 def _results(results: Iterable[tuple[str, Result]], share: float, exchanges_by_id: Mapping[str, Exchange]) -> str:
     """The results as JSON text, complete within the budget and shortened after it."""
     remaining, parts = RESULT_BUDGET * share, []
-    longest, shortest = int(grouping.TEXT_LIMIT * share), 20 + int(40 * share)
+    longest, shortest = int(TEXT_LIMIT * share), 20 + int(40 * share)
     for name, result in results:
         text = _inert(_result_view(result, longest if remaining > 0 else shortest, exchanges_by_id))
         remaining -= len(text)

@@ -14,6 +14,7 @@ from conformance.reports.page.evidence import MAX_EXCHANGES
 from conformance.reports.page.evidence import is_served as is_served
 from conformance.reports.page.exchanges import comparison, exchange_view
 from conformance.reports.shaping import grouping
+from conformance.reports.shaping.bounded_run import bound_texts
 from conformance.reports.shaping.grouping import OUTCOMES, Group
 from conformance.reports.shaping.marks import marks
 from conformance.reports.shaping.text import milliseconds
@@ -56,7 +57,7 @@ class Cell:
 
 def rows(run: Run) -> list[Row]:
     """All results, the most severe first."""
-    named_results = zip(grouping.bound_texts(run).names, run.results, strict=True)
+    named_results = zip(bound_texts(run).names, run.results, strict=True)
     unsorted = [Row(name, result, grouping.waiver_of(run, result) is not None) for name, result in named_results]
     return sorted(unsorted, key=lambda row: OUTCOMES.index(row.result.counted_as))
 

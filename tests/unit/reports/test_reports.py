@@ -18,7 +18,7 @@ from conformance.core.errors import ConformanceError, ReportDirError, UsageError
 from conformance.core.model import Run, Waiver
 from conformance.core.outcomes import Outcome, Verdict
 from conformance.reports import FORMATS, allure, ctrf, har, junit, summary, write_reports
-from conformance.reports.shaping.grouping import bound_texts
+from conformance.reports.shaping.bounded_run import bound_texts
 from conformance.reports.terminal import summary as rich_summary
 from conformance.reports.terminal import summary_lines
 from tests.support.runs import OPERATIONS, PAYLOADS, exchange, result, run_of

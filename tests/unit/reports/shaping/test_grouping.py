@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance.core.model import Run, Waiver
 from conformance.core.outcomes import BAD_OUTCOMES, Outcome
 from conformance.reports.shaping import grouping
+from conformance.reports.shaping.bounded_run import identities, identity
 from tests.support.runs import OPERATIONS, result, run_of
 from tests.support.values import replace
 
@@ -103,10 +104,8 @@ def test_a_filtered_run_blames_no_profile_for_what_was_deselected() -> None:
 def test_identities_are_stable_and_distinct() -> None:
     """The same result has the same name in every run; twins are numbered."""
     one = result("ERR-1", IDENTITY, Outcome.FAILED)
-    assert grouping.identity(one) == grouping.identity(
-        replace(one, outcome=Outcome.PASSED, message="else", duration_ms=1)
-    )
-    names = grouping.identities([one, one, replace(one, operation=OPERATIONS[0].id)])
+    assert identity(one) == identity(replace(one, outcome=Outcome.PASSED, message="else", duration_ms=1))
+    names = identities([one, one, replace(one, operation=OPERATIONS[0].id)])
     assert len(set(names)) == 3
     assert names[1] == names[0] + "-2"
 
