@@ -43,7 +43,7 @@ def render() -> str:
 
 def render_facts() -> str:
     """The text of `FACTS_FILE`."""
-    return json.dumps(derive_facts_schema(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(derive_facts_schema(), ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

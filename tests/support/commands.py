@@ -173,9 +173,13 @@ def checks(run: Mapping[str, Any]) -> dict[tuple[str, str, str], str]:
 
 
 @contextmanager
-def listening(answer: bytes) -> Iterator[str]:
-    """A port that answers every connection with these bytes, whatever is asked; its URL."""
+def listening(answer: bytes, *, leave_open: bool = False) -> Iterator[str]:
+    """A port that answers every connection with these bytes, whatever is asked; its URL.
+
+    `leave_open`: connections are closed at the end, not after the answer.
+    """
     server = socket.create_server(("127.0.0.1", 0))
+    stack = ExitStack()
 
     def serve() -> None:
         while True:
@@ -183,9 +187,11 @@ def listening(answer: bytes) -> Iterator[str]:
                 connection, _ = server.accept()
             except OSError:
                 return
-            with connection:
-                connection.recv(65536)
-                connection.sendall(answer)
+            stack.enter_context(connection)
+            connection.recv(65536)
+            connection.sendall(answer)
+            if not leave_open:
+                connection.close()
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
@@ -195,3 +201,4 @@ def listening(answer: bytes) -> Iterator[str]:
         server.shutdown(socket.SHUT_RDWR)
         server.close()
         thread.join()
+        stack.close()
