@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from threading import Thread
 from typing import Final
 
@@ -57,20 +56,20 @@ def start_reach(profile: Profile, deadline_s: float | None = None) -> Callable[[
     return wait
 
 
-@dataclass
 class _Attempt:
-    profile: Profile
-    timeout_s: float
+    """`problem` and `hint` say why nothing answered."""
 
-    def __post_init__(self) -> None:
-        self._set_problem(f"connected, but no answer within {self.timeout_s:g} s", "is this an HTTP service?")
+    def __init__(self, profile: Profile, timeout_s: float) -> None:
+        self._profile = profile
+        self._timeout_s = timeout_s
+        self._set_problem(f"connected, but no answer within {timeout_s:g} s", "is this an HTTP service?")
 
     async def ask(self) -> bool:
-        """Whether anything answered; `problem` says why not."""
-        limits = self.profile.limits
+        """Whether anything answered."""
+        profile = self._profile
         try:
             transport = Transport(
-                self.profile.base_url, tls=self.profile.tls, timeout_s=self.timeout_s, proxy=limits.proxy
+                profile.base_url, tls=profile.tls, timeout_s=self._timeout_s, proxy=profile.limits.proxy
             )
             for _ in range(_ATTEMPTS):
                 if await self._ask_once(transport.pool, transport.prefix + _PATH):
@@ -84,17 +83,17 @@ class _Attempt:
     async def _ask_once(self, pool: HttpPool, target: str) -> bool:
         """Raises TimeoutError where the connection is there, and no answer."""
         try:
-            async with asyncio.timeout(self.timeout_s):
+            async with asyncio.timeout(self._timeout_s):
                 connection = await pool.connect()
         except TimeoutError:
-            problem = f"no connection within {self.timeout_s:g} s"
+            problem = f"no connection within {self._timeout_s:g} s"
             self._set_problem(problem, "is this its address, and reachable from here?")
             return False
         except OSError as error:
             self._set_problem(f"cannot connect: {_describe(error)}", "is the service running, and is this its address?")
             return False
         try:
-            return bool(await pool.get_status(connection, target, _HEADERS, self.timeout_s))
+            return bool(await pool.get_status(connection, target, _HEADERS, self._timeout_s))
         except (MalformedAnswer, ConnectionLost, ConnectionResetError) as error:
             self._set_problem(f"does not speak HTTP: {_describe(error)}", "is it the right port, and http or https?")
             return False
@@ -104,6 +103,7 @@ class _Attempt:
 
 
 def _describe(error: Exception) -> str:
-    number = error.errno if isinstance(error, OSError) else None
-    is_plain = number is not None and number > 0 and type(error).__module__ == "builtins"
-    return os.strerror(number or 0) if is_plain else str(error) or type(error).__name__
+    """The words of the operating system where the error is one of its own, without the addresses that were tried."""
+    if isinstance(error, OSError) and type(error).__module__ == "builtins" and (error.errno or 0) > 0:
+        return os.strerror(error.errno or 0)
+    return str(error) or type(error).__name__

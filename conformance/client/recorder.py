@@ -67,7 +67,7 @@ class Recorder:
             at=round(answer.at, 4),
             duration_ms=round(answer.duration_s * 1000, 3),
             credential=answer.request.credential,
-            trouble=self._trouble(answer.trouble) if answer.trouble else "",
+            trouble=self._secrets.excerpt(answer.trouble, HEADER_LIMIT, self._secrets.clean_truncated),
             check=current_check.get(),
             purpose=answer.purpose,
             judged=judged,
@@ -83,9 +83,6 @@ class Recorder:
         self._on_answer(answer)
         self._on_exchange(exchange)
         return exchange
-
-    def _trouble(self, text: str) -> str:
-        return self._secrets.excerpt(text, HEADER_LIMIT, self._secrets.clean_truncated)
 
     def _draft_message(
         self,

@@ -286,7 +286,7 @@ class Session:
         lanes = self.concurrency + len(chains) + (_FEW_SPARE_LANES if self.may_end_early else _SPARE_LANES)
         self._engine = Engine(open_runtime, workers=lanes, deadline_s=self.deadline_s, remaining_s=remaining_s)
         self._engine.start()
-        leading = [] if self.may_end_early else [instance for instance in chains if not instance.check.exclusive]
+        leading = [] if self.may_end_early else chains
         leading_ids = {instance.id for instance in leading}
 
         def is_later(instance: Instance) -> bool:

@@ -25,8 +25,8 @@ _PARTIAL_TOKEN: Final = re.compile(r"[^\s\",;{}\[\]]+\Z")
 
 
 def blocks_of(text: str) -> set[int]:
-    """The blocks of eight bytes that begin at every fourth byte of a text in UTF-8, as numbers: a set of them is built
-    and looked up three times as fast as one of strings."""
+    """The blocks of eight bytes that begin at every fourth byte of a text in UTF-8, as numbers: a set of them takes
+    half the time of one of strings."""
     raw = text.encode("utf-8", "surrogatepass")
     whole = memoryview(raw)
     blocks: set[int] = set()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from sys import intern
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -93,13 +93,12 @@ class _Index(Generic[_Piece]):
         self._pieces: dict[_Piece, _Spelling | list[_Spelling]] = {}
         """A list only where several forms share a piece: a long run has hundreds of thousands of pieces."""
         self._known: set[_Piece] = set()
-        """The same pieces: of two sets it is found four times as fast that they have nothing in common."""
+        """The same pieces: of two sets it is found sooner that they have nothing in common."""
         self._all_spellings: set[_Spelling] = set()
         """All forms, cached while there are few pieces."""
 
-    def add(self, spelling: _Spelling, pieces: Iterable[_Piece]) -> None:
+    def add(self, spelling: _Spelling, pieces: Collection[_Piece]) -> None:
         self._all_spellings = set()
-        pieces = tuple(pieces)
         self._known.update(pieces)
         for piece in pieces:
             known = self._pieces.setdefault(piece, spelling)
@@ -108,7 +107,7 @@ class _Index(Generic[_Piece]):
             elif known is not spelling:
                 self._pieces[piece] = [known, spelling]
 
-    def drop(self, spelling: _Spelling, pieces: Iterable[_Piece]) -> None:
+    def drop(self, spelling: _Spelling, pieces: Collection[_Piece]) -> None:
         self._all_spellings = set()
         for piece in pieces:
             remaining = list(self._at(piece))
@@ -202,19 +201,24 @@ class Secrets:
 
     def _forget(self, spellings: Iterable[_Spelling]) -> None:
         for spelling in spellings:
-            if len(spelling.form) >= MIN_COVERED:
-                self._long_forms.drop(spelling, covering_blocks(spelling.form))
-            elif piece := _short_piece(spelling.form):
-                self._short_forms.drop(spelling, (piece,))
+            index, pieces = self._index_of(spelling.form)
+            if index:
+                index.drop(spelling, pieces)
             else:
                 self._unindexed.remove(spelling)
 
+    def _index_of(self, form: str) -> tuple[_Index[Any] | None, Collection[Any]]:
+        """The index and the pieces by which a form is found; no index for a short form without a run."""
+        if len(form) >= MIN_COVERED:
+            return self._long_forms, covering_blocks(form)
+        runs = _RUNS.findall(form)
+        return (self._short_forms, (runs[-1][-MIN_LENGTH:],)) if runs else (None, ())
+
     def _keep(self, spelling: _Spelling) -> None:
         form = spelling.form
-        if len(form) >= MIN_COVERED:
-            self._long_forms.add(spelling, covering_blocks(form))
-        elif piece := _short_piece(form):
-            self._short_forms.add(spelling, (piece,))
+        index, pieces = self._index_of(form)
+        if index:
+            index.add(spelling, pieces)
         else:
             self._unindexed.append(spelling)
         self.longest = max(self.longest, len(form))
@@ -237,6 +241,8 @@ class Secrets:
 
     def excerpt(self, text: str, limit: int, clean: Callable[[str], str] | None = None) -> str:
         """The beginning of a text, cleaned before it is shortened. `clean` replaces this object's own function."""
+        if not text:
+            return text
         margin = self.margin
         excerpt, is_cut = text[: limit + margin], len(text) > limit + margin
         return without_tail((clean or self.clean)(excerpt), margin if is_cut else 0)[:limit]
@@ -311,7 +317,7 @@ class Secrets:
         found = {spelling for spelling in self._unindexed if spelling.form in text}
         found.update(self._long_forms.find_by(blocks_of(text) if blocks is None else blocks, text))
         found.update(self._short_forms.find(text))
-        return sorted(found, key=lambda item: len(item.form), reverse=True) if found else []
+        return sorted(found, key=lambda item: len(item.form), reverse=True)
 
     def redact_json(self, value: Any) -> Any:
         """`clean` on every string of a JSON value."""
@@ -322,12 +328,6 @@ class Secrets:
         if isinstance(value, list):
             return [self.redact_json(item) for item in value]
         return value
-
-
-def _short_piece(form: str) -> str:
-    """The piece by which a short form is found; empty where it has no run."""
-    runs = _RUNS.findall(form)
-    return runs[-1][-MIN_LENGTH:] if runs else ""
 
 
 def without_tail(text: str, length: int) -> str:
