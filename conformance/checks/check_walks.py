@@ -35,7 +35,7 @@ from conformance.checks.support.state_walk import (
 )
 from conformance.checks.support.stored_values import SEEDS
 from conformance.checks.support.transitions import States
-from conformance.checks.support.value_pools import SMALL_SIZE, Pool
+from conformance.checks.support.value_pools import Pool
 from conformance.core.gc_tuning import collect_cycles
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ async def _walk(case: Case, model: WalkModel) -> WalkResult:
     start_seed = zlib.crc32(f"{seed}:{model.kind}".encode())
     for offset, number in batches(exploration.max_examples):
         generated: Sequence[tuple[Action, ...]]
-        if exploration.max_examples <= SMALL_SIZE:
+        if exploration.max_examples <= BATCH:
             pool = _pool(model, seed, number)
             generated, search = await _load(pool, seed), (model, pool.start_seed(seed), number)
         else:

@@ -180,13 +180,14 @@ class _Batch:
 
 
 async def _generate(case: Case, source: Source, offset: int, number: int, examples: int) -> _Batch:
-    """`number` values of one batch of all the examples. A pool is used where it has that many values."""
+    """`number` values of one batch of all the examples. A pool is used where it has values for all of them."""
     seed, start_seed = case.runtime.settings.seed, seed_of(case)
     if not callable(source):
         return _Batch(list(source[offset : offset + number]))
-    if isinstance(source, Pool) and examples <= min(source.size, BATCH):
+    if isinstance(source, Pool) and examples <= source.size:
         pool = await load_pool(source, seed)
-        return _Batch(select(pool, number, start_seed), (source, source.start_seed(seed), source.size), pool)
+        values = select(pool, examples, start_seed)[offset : offset + number]
+        return _Batch(values, (source, source.start_seed(seed), source.size), pool)
     search = source, start_seed + offset, number
     return _Batch(await draw(partial(_draw, *search)), search)
 

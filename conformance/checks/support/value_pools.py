@@ -49,7 +49,8 @@ class Pool:
     def origin(self) -> dict[str, Any]:
         """The values follow from it and a seed."""
         arguments = msgspec.to_builtins(self.arguments)
-        return {"strategy": self.make.__qualname__, "arguments": arguments, "sources": _digests(self.make.__module__)}
+        sources = _digests(self.make.__module__)
+        return {"strategy": self.make.__qualname__, "arguments": arguments, "sources": sources, "size": self.size}
 
     def start_seed(self, seed: int) -> int:
         """The seed of hypothesis, for the seed of a run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,14 @@ def test_a_pool_is_drawn_once_in_a_process(folder: Path) -> None:
     assert pool.load(1 + stored_values.SEEDS) == first
     assert pool.load(2) is None
     assert len(calls) == 1
+
+
+def test_a_smaller_pool_does_not_replace_a_larger_one() -> None:
+    """A run with few examples must not leave fewer for those that follow it."""
+    small, large = replace(POOLS[0], size=4), replace(POOLS[0], size=30)
+    assert len(small.load_or_draw(1, _draw)) == 4
+    assert large.load(1) is None
+    assert len(large.load_or_draw(1, _draw)) == 30
 
 
 def test_another_version_of_the_strategies_has_other_values(monkeypatch: pytest.MonkeyPatch) -> None:
