@@ -252,6 +252,7 @@ class Sender:
         if not deliberate:
             self.limiter.note_answer(answer.status == 429)
             self.adaptive_pacer.note_answer(answer.status == 429)
+        await asyncio.sleep(0)  # the request that waited for this one's place goes out before this answer is judged
         if self._guard is not None:
             self._guard.note_answer(answer)
         self._recorder.record(answer, retry_of)

@@ -36,6 +36,28 @@ def test_as_many_in_flight_as_allowed(through: Any, answer: Any) -> None:
     assert len({exchange["id"] for exchange in exchanges}) == 40
 
 
+def test_a_waiting_request_goes_out_before_the_previous_answer_is_judged(through: Any, answer: Any) -> None:
+    """Judging takes longer than writing a request; meanwhile the target would have one request less."""
+    events: list[str] = []
+
+    async def work(flow: Sender) -> None:
+        send, record = flow._transport.send, flow._recorder.record
+
+        async def note_send(wire: Any) -> Any:
+            events.append("sent")
+            return await send(wire)
+
+        def note_record(*arguments: Any) -> Any:
+            events.append("judged")
+            return record(*arguments)
+
+        flow._transport.send, flow._recorder.record = note_send, note_record  # type: ignore[method-assign]
+        await asyncio.gather(*(flow.send(IDENTITY) for _ in range(3)))
+
+    through(lambda arrived: answer(), work, concurrency=1)
+    assert events == ["sent", "sent", "judged", "sent", "judged", "judged"]
+
+
 def test_a_429_is_waited_out(through: Any, answer: Any) -> None:
     """The answer that counts is the one after it; both are recorded, the second as the repeat of the first."""
     answers = iter([answer(429), answer(429), answer(200)])
