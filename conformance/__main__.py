@@ -3,10 +3,11 @@
 from conformance.core.gc_tuning import reduce_collections
 
 
-def main() -> None:
+def main(program: str | None = None) -> None:
+    """Runs the command of `sys.argv`. `program`: its name in messages, where `sys.argv[0]` is another one."""
     with reduce_collections():  # imports create many objects and no garbage: collections take a tenth of their time
         from conformance.cli import main as command
-    command()
+    command(prog_name=program)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ _LINE_EVERY_S: Final = 10.0
 _TEMPLATE: Final = "template.toml"
 _OUTPUT: Final = "output.txt"
 _POLL_S: Final = 0.05
-_CHILD_SOURCE: Final = "from conformance.cli import main; main(prog_name='conformance')"
+_CHILD_SOURCE: Final = "from conformance.__main__ import main; main('conformance')"
 _TARGET_OPTIONS: Final = ("profile", "base_url")
 """Options with a value for each target."""
 _STATE_BY_EXIT_CODE: Final = {2: "not run", 4: "unreachable", 5: "broken", EXIT_INTERRUPTED: "interrupted"}
