@@ -8,15 +8,16 @@ have missed, for each request that it costs (`costs.json`). A pure function: it 
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from heapq import heapify, heappop, heappush, heapreplace
 from operator import itemgetter, mul
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from conformance.checks.support.costs import Setup, expected_cost, setups
 from conformance.checks.support.registry import Instance
@@ -51,18 +52,32 @@ class Weights:
     """The share of the instances on this operation."""
 
 
-@dataclass(frozen=True)
-class Trace:
+class Trace(msgspec.Struct, frozen=True, omit_defaults=True):
     """Which instances of one check find one fault: shares from 0 to 1."""
 
     anywhere: float
-    operations: Mapping[str, float] = field(default_factory=dict)
+    operations: Mapping[str, float] = {}
 
     def likelihood(self, instance: Instance, weights: Weights) -> float:
         if self.anywhere == 1.0:
             return _CERTAINTY
         on_operation = self.operations.get(instance.operation.id, 0.0)
         return min(weights.anywhere * self.anywhere + weights.same_operation * on_operation, _CERTAINTY)
+
+
+class FaultEvidence(msgspec.Struct, frozen=True):
+    """What found one fault: the controls of these operations, and by check which of its instances."""
+
+    controls: Sequence[str]
+    checks: Mapping[str, Trace]
+
+
+class EvidenceFile(msgspec.Struct, frozen=True):
+    """The content of `evidence.json`."""
+
+    figures: Mapping[str, Mapping[str, float]]
+    """How soon the order shows the faults that it was fitted on, and others."""
+    faults: Mapping[str, FaultEvidence]
 
 
 @dataclass(frozen=True)
@@ -86,20 +101,20 @@ class Evidence:
         return operation if operation in self._operations.get(check, ()) else ""
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Evidence:
+    def from_file(cls, content: EvidenceFile) -> Evidence:
         traces: dict[str, dict[str, Trace]] = defaultdict(dict)
         controls: dict[str, set[str]] = defaultdict(set)
-        for fault, found in document["faults"].items():
-            for check, share in found["checks"].items():
-                traces[check][fault] = Trace(**share)
-            for operation in found["controls"]:
+        for fault, found in content.faults.items():
+            for check, trace in found.checks.items():
+                traces[check][fault] = trace
+            for operation in found.controls:
                 controls[operation].add(fault)
         return cls(traces, {operation: frozenset(faults) for operation, faults in controls.items()})
 
 
 @cache
 def known_evidence() -> Evidence:
-    return Evidence.from_json(json.loads(EVIDENCE_FILE.read_text(encoding="utf-8")))
+    return Evidence.from_file(msgspec.json.decode(EVIDENCE_FILE.read_bytes(), type=EvidenceFile))
 
 
 def sort_by_priority(

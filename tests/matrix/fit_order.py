@@ -15,12 +15,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from conformance.checks.support.costs import Setup, expected_cost, setups
 from conformance.checks.support.registry import Instance, all_checks, instances
 from conformance.contract import load_contract
 from conformance.profile.loader import load_profile
 from conformance.runner import embedded_reference as embedded
 from conformance.runner import kill_matrix, priority
+from conformance.runner.priority import EvidenceFile, FaultEvidence, Trace
 
 PROFILE = embedded.bundled_profiles() / "reference.toml"
 FOLDS = 5
@@ -41,7 +45,7 @@ def findings(rows: Iterable[Mapping[str, Any]], known: Collection[str]) -> dict[
     return {fault: names for fault, names in sorted(found.items()) if names}
 
 
-def evidence(found: Findings, everything: Sequence[Instance]) -> dict[str, Any]:
+def evidence(found: Findings, everything: Sequence[Instance]) -> EvidenceFile:
     """The content of `evidence.json`, without figures."""
     by_id = {instance.id: instance for instance in everything}
     by_check: dict[str, list[Instance]] = defaultdict(list)
@@ -54,25 +58,22 @@ def evidence(found: Findings, everything: Sequence[Instance]) -> dict[str, Any]:
         is_everywhere = sum(name.startswith(CONTROL) for name in names) > len(operations) / 2
         for name in () if is_everywhere else names & by_id.keys():  # some control shows it before any check does
             shown[by_id[name].check.id].append(by_id[name])
-        faults[fault] = {
-            "controls": sorted(name.removeprefix(CONTROL) for name in names if name.startswith(CONTROL)),
-            "checks": {check: _shares(shown[check], by_check[check]) for check in sorted(shown)},
-        }
-    return {"faults": faults}
+        faults[fault] = FaultEvidence(
+            controls=sorted(name.removeprefix(CONTROL) for name in names if name.startswith(CONTROL)),
+            checks={check: _trace(shown[check], by_check[check]) for check in sorted(shown)},
+        )
+    return EvidenceFile({}, faults)
 
 
-def _shares(shown: Sequence[Instance], everything: Sequence[Instance]) -> dict[str, Any]:
+def _trace(shown: Sequence[Instance], everything: Sequence[Instance]) -> Trace:
     def share(names: list[str], all_names: list[str]) -> dict[str, float]:
         totals = Counter(all_names)
         return {name: round(count / totals[name], 3) for name, count in sorted(Counter(names).items())}
 
     anywhere = round(len(shown) / len(everything), 3)
     if anywhere == 1:
-        return {"anywhere": 1.0}
-    return {
-        "anywhere": anywhere,
-        "operations": share([i.operation.id for i in shown], [i.operation.id for i in everything]),
-    }
+        return Trace(1.0)
+    return Trace(anywhere, share([i.operation.id for i in shown], [i.operation.id for i in everything]))
 
 
 def requests_until(order: Iterable[Instance], names: Collection[str]) -> float | None:
@@ -113,7 +114,7 @@ def _look_for(
     judged: Findings, fitted: Findings, everything: Sequence[Instance]
 ) -> dict[str, tuple[float | None, bool]]:
     """By fault: the requests until it shows, and whether quick depth shows it."""
-    known = priority.Evidence.from_json(evidence(fitted, everything))
+    known = priority.Evidence.from_file(evidence(fitted, everything))
     order = priority.sort_by_priority(everything, known, until_failure=True)
     quick = priority.select_quick(everything, known)
     controls = {f"{CONTROL}{instance.operation.id}" for instance in everything if instance.id in quick}
@@ -149,7 +150,7 @@ def main() -> None:
     found = findings(rows or judged_rows(options.jobs), {instance.id for instance in everything})
     figures = judge_order(found, everything)
     print(json.dumps(figures, indent=1))
-    document = {"figures": figures, **evidence(found, everything)}
+    document = msgspec.to_builtins(replace(evidence(found, everything), figures=figures))
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(fault)}" for name, fault in document["faults"].items())
     text = json.dumps({**document, "faults": 0}).replace('"faults": 0', f'"faults": {{\n{lines}\n}}')
     priority.EVIDENCE_FILE.write_text(text + "\n", encoding="utf-8")

@@ -9,9 +9,11 @@ import pkgutil
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 import conformance.checks
+import conformance.judge
 from conformance.contract import Contract, Operation
 from conformance.profile.model import Profile
 
@@ -38,7 +40,7 @@ class Check:
     shares: str = ""
     """The calls that it shares with other checks of the operation, `replays` or `duplicates`."""
 
-    @property
+    @cached_property
     def id(self) -> str:
         return f"{self.subject}::{self.name}"
 
@@ -135,8 +137,9 @@ def instances(checks: Iterable[Check], profile: Profile, contract: Contract) -> 
 def check_set_digest() -> str:
     """sha256 over the source of all checks and of the judge: equal digests judge alike."""
     digest = hashlib.sha256()
-    for package in ("conformance.checks", "conformance.judge"):
-        modules = pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
-        for name in sorted(module.name for module in modules if not module.ispkg):
-            digest.update(f"{name}\n{inspect.getsource(importlib.import_module(name))}\n".encode())
+    for package in (conformance.checks, conformance.judge):
+        folder = Path(package.__path__[0])
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(f"{package.__name__}/{file.relative_to(folder).as_posix()}\n".encode())
+            digest.update(file.read_bytes())
     return digest.hexdigest()

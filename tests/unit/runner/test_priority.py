@@ -106,7 +106,7 @@ def test_what_found_a_fault_comes_before_its_equals() -> None:
     same = [one for one in everything() if one.check.name == "a_defective_credential_is_answered_401"]
     finder = same[len(same) // 2]
     known, empty = (
-        ordering.Evidence.from_json(fit_order.evidence(found, same)) for found in ({"F1": frozenset({finder.id})}, {})
+        ordering.Evidence.from_file(fit_order.evidence(found, same)) for found in ({"F1": frozenset({finder.id})}, {})
     )
     assert ordering.sort_by_priority(same, known)[0].operation == finder.operation
     assert ordering.sort_by_priority(same, empty)[0].operation != finder.operation
@@ -224,7 +224,7 @@ def test_a_check_that_judges_nothing_promises_no_unknown_fault() -> None:
     requirements = load_contract().requirements
     observed = [one for one in everything() if requirements[one.check.requirement].level is Level.OBSERVED]
     judged = [one for one in everything() if one.check.requirement == "BODY-1"]
-    empty = ordering.Evidence.from_json(fit_order.evidence({}, ()))
+    empty = ordering.Evidence.from_file(fit_order.evidence({}, ()))
     budget = 3.5
     selected = ordering.select_within([observed[0], *judged], budget, empty)
     assert observed and observed[0].id in selected  # each requirement once
