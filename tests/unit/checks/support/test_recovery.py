@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 
@@ -33,7 +34,8 @@ class Limits:
             self.ends = {other: max(end, self.clock_s + 0.3) for other, end in self.ends.items()}
 
     def settle(self, monkeypatch: pytest.MonkeyPatch, wait: Wait) -> None:
-        monkeypatch.setattr(recovery.asyncio, "sleep", self.sleep)
+        """Only this module's pauses: a server on another thread of this process sleeps as long as it says."""
+        monkeypatch.setattr(recovery, "asyncio", SimpleNamespace(gather=asyncio.gather, sleep=self.sleep))
         asyncio.run(settle(list(self.ends), self.poll, lambda name: name not in self.answered, wait))
 
 
