@@ -123,19 +123,42 @@ async def a_signature_of_each_declared_algorithm_is_verified(case: Case, algorit
     await case.negative(request, bad, REFUSAL_STATUSES, "a wrong signature", any_refusal=True, control=control)
 
 
-@check("OA-8", cases={"hour-old": 3600.0, "hour-ahead": -3600.0})
-async def a_proof_from_another_hour_is_refused(case: Case, age_s: float) -> None:
-    """A proof with an iat one hour off is refused (RFC 9449 section 4.3, condition 11), unless nonces limit its age."""
+@check("OA-8", cases={"hour-old": (3600.0, 0), "hour-ahead": (-3600.0, 0), "hour-old-with-exp": (3600.0, 600)})
+async def a_proof_from_another_hour_is_refused(case: Case, times: tuple[float, int]) -> None:
+    """A proof with an iat one hour off is refused (RFC 9449 section 4.3, condition 11), unless nonces limit its age.
+
+    Its age is that of its iat, also where it has an `exp` that has not passed.
+    """
+    age_s, expires_in_s = times
     request = await case.arrange()
-    if case.runtime.sender.nonce:
-        case.require_applicable(False, "the target judges age by nonces")
+    case.require_applicable(not case.runtime.sender.nonce, "the target judges age by nonces")
     oauth = oauth_of(case)
     allowance = oauth.behind_s if age_s > 0 else oauth.ahead_s
     if allowance is not None and allowance >= abs(age_s):
         case.require_applicable(False, "the profile allows clocks to be an hour apart")
     least_s = (allowance or 0.0) + case.profile.limits.timeout_s + _ROUNDING_S  # the proof ages during transport
-    bad = request.with_proof(replace(proof_of(request), age_s=copysign(max(abs(age_s), least_s), age_s)))
+    age_s = copysign(max(abs(age_s), least_s), age_s)
+    claims = {"exp": int(time.time()) + expires_in_s} if expires_in_s else {}
+    bad = request.with_proof(replace(proof_of(request), age_s=age_s, claims=claims))
     await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a proof of another hour", any_refusal=True)
+
+
+_FAR: Final[dict[str, Callable[[float], object]]] = {
+    "milliseconds": lambda now: int(now * 1000),
+    "huge": lambda now: 10**30,
+    "negative": lambda now: -1,
+}
+"""The time in seconds -> an iat that no clock may be off."""
+
+
+@check("OA-8", cases=_FAR)
+async def an_iat_that_is_no_present_time_is_refused(case: Case, make: Callable[[float], object]) -> None:
+    """An iat in milliseconds, a huge or a negative one is refused as any proof that is not fresh."""
+    request = await case.arrange()
+    oauth_of(case)
+    case.require_applicable(not case.runtime.sender.nonce, "the target judges age by nonces")
+    bad = request.with_proof(replace(proof_of(request), claims={"iat": make(time.time())}))
+    await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "an iat that is no present time", any_refusal=True)
 
 
 class Edge(NamedTuple):

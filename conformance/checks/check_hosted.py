@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP
+from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, MADE_UP
 from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
@@ -79,7 +79,7 @@ def _require_ticket(case: Case) -> None:
     case.require_applicable(not is_without, "the body that the profile states names no ticket")
 
 
-@check("HO-3", on=_HOSTED, cases=MADE_UP)
+@check("HO-3", on=_HOSTED, cases=FORGED)
 async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable[[str], str]) -> None:
     """A forged ticket is refused, however similar to a valid one, which still works afterwards."""
     await case.shared_negative(partial(_with_forged_ticket, case, change), _REFUSAL_STATUSES, "a forged ticket")
@@ -95,7 +95,9 @@ def _with_forged_ticket(case: Case, change: Callable[[str], str], request: Reque
     ]
     tickets = [(at, leaf) for at, leaf in found if isinstance(leaf, str) and len(leaf) >= LEAST_MADE_UP]
     case.require_case(tickets, "the body names no ticket that could be forged")
-    return request.with_body(pointer.replace(request.body, tickets[0][0], change(tickets[0][1])))
+    where, ticket = tickets[0]
+    case.require_case(change(ticket) != ticket, "tickets are of a form whose last character may mean nothing")
+    return request.with_body(pointer.replace(request.body, where, change(ticket)))
 
 
 @check("HO-6", on=_HOSTED, cases={"of-another-session": None, **MADE_UP})

@@ -73,13 +73,18 @@ def _pause_s(case: Case) -> float:
 
 @check("IDEM-1", rests_on=PLAIN_REPLAY)
 async def a_conflict_does_not_replace_the_record(case: Case) -> None:
-    """After a conflicting payload under its key, the original call is still replayed."""
+    """After a conflicting payload under its key, that one still conflicts, and the original call is still replayed."""
     request = fix_proof_id(await case.arrange())
     leaves = _leaves_of(request)
     case.require_case(leaves, "the body has no member that may be changed")
     other = (await variations(case, request, leaves[0]))[0]
     first = await case.control(request)
-    await case.send(first.request.with_body(other), "another payload under the same key")
+    conflict, second = [
+        await case.send(first.request.with_body(other), f"another payload under the same key, {times}")
+        for times in ("once", "twice")
+    ]
+    if second.ok and not conflict.ok:
+        raise case.violation("a conflict replaced the record", first, conflict, second, expected="another conflict")
     expect_same(case, first, await replay(case, first.request))
 
 
@@ -174,6 +179,38 @@ async def a_key_on_another_operation_is_another_call(case: Case, sibling: str) -
         other = await case.control(send_separately, f"another control of {sibling}")
         separate = request.with_path(**send_separately.path).with_body(send_separately.body).with_fresh_key()
         return other, await case.send(separate, "a separate call")  # the first one may have made it impossible
+
+    await _expect_own_answer(case, (first, second), send_separately)
+
+
+_HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
+
+
+@check("IDEM-5", on=_HOSTED)
+async def a_key_of_the_other_hosted_operation_is_another_call(case: Case) -> None:
+    """A key used to consume a ticket, or to cancel, does not replay its answer on the other operation of that session.
+
+    The body has the members that both operations take.
+    """
+    other = case.contract.operations[_HOSTED[1 - _HOSTED.index(case.operation.id)]]
+    request, sent_before = await case.arrange(), await case.arrange(other)
+    case.require_case(
+        isinstance(sent_before.body, dict) and isinstance(request.body, dict), "the bodies are no objects"
+    )
+
+    def both(like: Request) -> dict[str, object]:
+        return {name: value for name, value in like.body.items() if name in request.body}
+
+    first = await case.send(sent_before.with_body(both(sent_before)), f"{other.id} with a body of both operations")
+    case.require_case(first.ok, "no body is known that both operations take")
+    again = request.with_path(**first.request.path).with_body(first.request.body)
+    second = await case.send(again.with_key(first.request.key), f"the key of {other.id}")
+
+    async def send_separately() -> tuple[Answer, Answer]:
+        separate = await case.arrange(other)
+        one = await case.control(separate.with_body(both(separate)), f"another control of {other.id}")
+        two = request.with_path(**separate.path).with_body(one.request.body).with_fresh_key()
+        return one, await case.send(two, "a separate call")
 
     await _expect_own_answer(case, (first, second), send_separately)
 

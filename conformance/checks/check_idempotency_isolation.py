@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.effects import read_change
+from conformance.checks.support.oauth_exchange import oauth_of, proof_of
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import are_alike
 from conformance.checks.support.sign_reader import fixtures_of
@@ -90,6 +92,28 @@ async def a_refusal_does_not_use_the_key_up(case: Case, refuse: Refuse) -> None:
     if good.status not in (401, 403, 409) or good.gateway_trouble:
         raise Inconclusive(f"the good credential was answered {good.summary}", refusal, good)
     raise case.violation("a refusal has used the key up", refusal, good, expected="200")
+
+
+@check("IDEM-8", on="exchangeOAuthToken", cases={"401-no-proof": True, "401-bad-proof": False})
+async def a_refused_proof_does_not_use_the_key_up(case: Case, is_absent: bool) -> None:
+    """After a 401 for a missing or forged proof, the same key with a good proof still executes.
+
+    A 400 may be stored under the key, and a failure may use the code up.
+    """
+    case.require_case(not oauth_of(case).failure_burns_code, "a failure may use the code up")
+    request = await case.arrange()
+    proof = None if is_absent else replace(proof_of(request), signing="other")
+    refusal = await case.send(request.with_proof(proof), "refused with the key")
+    if refusal.ok:
+        raise Inconclusive("the defective proof was not refused", refusal, cause="OA-6")
+    case.require_case(refusal.status == 401, f"a defective proof is answered {refusal.summary}")
+    good = await case.send(request, "the same key, good proof")
+    if good.ok:
+        return
+    fresh = await case.send(request.with_fresh_key(), "another key, good proof")
+    if not fresh.ok or good.status not in (400, 401, 403, 409):
+        raise Inconclusive(f"the good proof was answered {good.summary}", refusal, good, fresh)
+    raise case.violation("a refusal has used the key up", refusal, good, fresh, expected="200")
 
 
 _UNAUTHORIZED: Mapping[str, tuple[Refuse, int]] = {

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.oauth_exchange import REFUSAL_STATUSES, access_token, oauth_of, other_algorithms
+from conformance.checks.support.oauth_exchange import (
+    REFUSAL_STATUSES,
+    access_token,
+    oauth_of,
+    other_algorithms,
+    source_of_codes,
+    with_member,
+)
 from conformance.checks.support.races import ROUNDS, concurrent_calls, send_together
 from conformance.checks.support.registry import check
 from conformance.client.dpop import Proof, ProofKey, challenge_of
@@ -14,6 +22,10 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
+
+_OTHER_CODES = 12
+_USED_FOR_S = 1.5
+"""Seconds after which a used code must still be known as used."""
 
 
 @check("OA-1")
@@ -42,6 +54,29 @@ async def a_proof_of_each_declared_algorithm_is_accepted(case: Case, algorithm: 
         await case.control(await case.arrange())
         message = f"a proof of {algorithm}, which the profile declares, was refused"
         raise case.violation(message, answer, expected="200", level=Level.DECLARED)
+
+
+_VERIFIERS: dict[str, Callable[[], str]] = {
+    "shortest": lambda: secrets.token_urlsafe(40)[:43],
+    "longest": lambda: secrets.token_urlsafe(96),
+    "every-mark": lambda: f"-._~{secrets.token_urlsafe(40)}~_.-",
+}
+
+
+@check("OA-1", cases=_VERIFIERS)
+async def a_verifier_of_any_form_is_accepted(case: Case, make: Callable[[], str]) -> None:
+    """A verifier has 43 to 128 characters out of letters, digits, "-", ".", "_" and "~" (RFC 7636 section 4.1)."""
+    oauth_of(case)
+    takes_challenge = "{pkce.challenge}" in source_of_codes(case.profile)
+    case.require_case(takes_challenge, "the source of codes takes no challenge, so that the verifier is its own")
+    await case.runtime.controls.prove(case.operation)
+    verifier = make()
+    scope = {"pkce.verifier": verifier, "pkce.challenge": challenge_of(verifier)}
+    answer = await case.send(await case.runtime.arranger.arrange(case.operation, scope=scope), "another verifier")
+    if not answer.ok:
+        await case.control(await case.arrange())
+        message = f"a code was refused with its verifier of {len(verifier)} unreserved characters"
+        raise case.violation(message, answer, expected="200")
 
 
 _DEFECTIVE_VERIFIERS: dict[str, Callable[[str], str | None]] = {
@@ -74,30 +109,77 @@ async def a_defective_verifier_is_refused(case: Case, defect: Callable[[str], st
     await case.share_control(refuse, "a defective verifier")
 
 
+@check("OA-2")
+async def each_wrong_verifier_is_refused(case: Case) -> None:
+    """A failed exchange does not make its code good for another wrong verifier."""
+
+    async def refuse(control: Request) -> Answer:
+        request = await case.arrange()
+        for change in (lambda verifier: verifier[::-1], str.swapcase):
+            bad = with_member(case, request, "code_verifier", change).with_fresh_key()
+            purpose = "another wrong verifier of the same code" if case.answers else "a wrong verifier"
+            answer = await case.refusal(bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
+        return answer
+
+    await case.share_control(refuse, "wrong verifiers")
+
+
 @check("OA-4")
 async def a_code_is_exchanged_once(case: Case) -> None:
     """A used code with a new key and proof is refused; binding where the profile says single-use."""
-    declared = oauth_of(case).codes_single_use
-    case.require_applicable(declared is not False, "the profile says that codes may be used again")
+    _need_single_use(case)
 
     async def renew_key(request: Request) -> Request:
         return request.with_fresh_key()
 
-    first, second = await case.repeat_changed(renew_key, "the same code again", defect="code")
+    _judge_reuse(case, *await case.repeat_changed(renew_key, "the same code again", defect="code"))
+
+
+@check("OA-4")
+async def a_code_is_exchanged_once_by_all_keys(case: Case) -> None:
+    """A used code is refused from the holder of another proof key, too."""
+    _need_single_use(case)
+    key = await asyncio.to_thread(ProofKey.new, oauth_of(case).algorithms[0])
+
+    async def change_proof_key(request: Request) -> Request:
+        return request.with_fresh_key().with_proof(Proof(key))
+
+    purpose = "the same code again, another key's proof"
+    _judge_reuse(case, *await case.repeat_changed(change_proof_key, purpose, defect="code"))
+
+
+@check("OA-4", chain=True)
+async def a_used_code_is_refused_after_other_exchanges(case: Case) -> None:
+    """A used code is refused after a second and a dozen other exchanges, too."""
+    _need_single_use(case)
+    case.need_unlimited_fixtures()
+    first = await case.control(await case.arrange())
+    for _ in range(_OTHER_CODES):
+        await case.control(await case.arrange(), "another code")
+    await asyncio.sleep(max(0.0, first.at + _USED_FOR_S - case.runtime.sender.elapsed_s))
+    _judge_reuse(case, first, await case.send(first.request.with_fresh_key(), "the first code again"))
+
+
+def _need_single_use(case: Case) -> None:
+    declared = oauth_of(case).codes_single_use
+    case.require_applicable(declared is not False, "the profile says that codes may be used again")
+
+
+def _judge_reuse(case: Case, first: Answer, second: Answer) -> None:
+    """Binding where the profile says single-use."""
     if not second.is_refused:
-        level = Level.DECLARED if declared else Level.RECOMMENDED
+        level = Level.DECLARED if oauth_of(case).codes_single_use else Level.RECOMMENDED
         raise case.violation("a used code was exchanged again", first, second, expected="400 or 401", level=level)
 
 
 @check("OA-4", cases={str(number): number for number in range(1, ROUNDS + 1)})
 async def a_code_is_exchanged_once_of_several_times_at_once(case: Case, number: int) -> None:
     """Concurrent exchanges of one code, each with its own key and proof, give at most one token."""
-    declared = oauth_of(case).codes_single_use
-    case.require_applicable(declared is not False, "the profile says that codes may be used again")
+    _need_single_use(case)
     request = await case.arrange()
     rivals = [request.with_fresh_key() for _ in range(concurrent_calls(case))]
     answers = await send_together(case, rivals, "the same code concurrently")
     winners = [answer for answer in answers if answer.ok]
     if len(winners) > 1:
-        level = Level.DECLARED if declared else Level.RECOMMENDED
+        level = Level.DECLARED if oauth_of(case).codes_single_use else Level.RECOMMENDED
         raise case.violation("a code was exchanged more than once", *winners, expected="at most one 200", level=level)

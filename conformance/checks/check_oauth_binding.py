@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.forged_secrets import LEAST_MADE_UP, MADE_UP
+from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP
 from conformance.checks.support.oauth_exchange import (
     REFUSAL_STATUSES,
     access_token,
     oauth_of,
     proof_of,
+    source_of_codes,
     with_member,
 )
+from conformance.checks.support.plain_replays import plain_replays
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, fix_proof_id
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.dpop import Proof, ProofKey, new_verifier
 from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
 from conformance.core.outcomes import Level
@@ -35,10 +40,8 @@ async def a_plain_challenge_is_of_no_use(case: Case) -> None:
     """
     oauth_of(case)
     await case.runtime.controls.prove(case.operation)
-    source = next(iter(case.profile.fixtures.get("oauth", {}).values()), None)
-    case.need(
-        source and "{pkce.method}" in str(source), "fixtures.oauth", "a code source that takes {pkce.method} is needed"
-    )
+    takes_method = "{pkce.method}" in source_of_codes(case.profile)
+    case.need(takes_method, "fixtures.oauth", "a code source that takes {pkce.method} is needed")
     verifier = new_verifier()
     plain = {"pkce.method": "plain", "pkce.challenge": verifier, "pkce.verifier": verifier}
     request = await case.runtime.arranger.arrange(case.operation, scope=plain)
@@ -73,23 +76,35 @@ async def a_code_belongs_to_its_client_and_redirect_uri(case: Case, swap: Mappin
     await _expect_refusal(case, request, bad, " and ".join(swap.values()))
 
 
+def _with_other_path(uri: str, change: Callable[[str], str]) -> str:
+    """The same URI where it has no path: an empty one and "/" are equivalent (RFC 3986 section 6.2.3)."""
+    parts = urlsplit(uri)
+    return urlunsplit(parts._replace(path=change(parts.path))) if parts.path.strip("/") else uri
+
+
 def _with_query(uri: str) -> str:
     return f"{uri}{'&' if '?' in uri else '?'}more=1"
 
 
-_LONGER: Mapping[str, Callable[[str], str]] = {
+_ALMOST: Mapping[str, Callable[[str], str]] = {
     "path": lambda uri: f"{uri}/more",
     "query": _with_query,
     "host": lambda uri: uri.replace("://", "://other.", 1),
+    "final-slash": lambda uri: _with_other_path(uri, lambda path: f"{path}/"),
+    "case-of-the-path": lambda uri: _with_other_path(uri, str.swapcase),
 }
 
 
-@check("OA-5", cases=_LONGER)
+@check("OA-5", cases=_ALMOST)
 async def a_redirect_uri_is_compared_as_a_whole(case: Case, change: Callable[[str], str]) -> None:
-    """A code is refused with the client's own redirect URI and more behind it, or before its host."""
+    """A code is refused with almost the client's own redirect URI: longer, or with its path in the other case.
+
+    The two values must be identical (RFC 6749 section 4.1.3).
+    """
     request = await case.arrange()
     bad = with_member(case, request, "redirect_uri_member", change)
-    await _expect_refusal(case, request, bad, "a longer redirect URI")
+    case.require_case(bad.body != request.body, "the redirect URI has no path")
+    await _expect_refusal(case, request, bad, "almost the redirect URI")
 
 
 async def _expect_refusal(case: Case, request: Request, bad: Request, purpose: str) -> None:
@@ -103,7 +118,7 @@ async def the_other_client_exchanges_its_own_code(case: Case) -> None:
     oauth = oauth_of(case)
     case.need(oauth.other_client_id, "oauth.other_client_id", "another client is needed")
     case.need(oauth.other_client_redirect_uri, "oauth.other_client_redirect_uri", "its redirect URI is needed")
-    templates = (str(case.facts.body), str(next(iter(case.profile.fixtures.get("oauth", {}).values()), "")))
+    templates = (str(case.facts.body), source_of_codes(case.profile))
     takes_both = all(f"{{oauth.{name}}}" in text for name in ("client_id", "redirect_uri") for text in templates)
     case.require_case(takes_both, "the body and the source of codes do not take the client from [oauth]")
     await case.runtime.controls.prove(case.operation)
@@ -114,7 +129,7 @@ async def the_other_client_exchanges_its_own_code(case: Case) -> None:
         raise case.violation("the other client's own code was refused", answer, expected="200")
 
 
-@check("OA-5", cases=MADE_UP)
+@check("OA-5", cases=FORGED)
 async def a_code_that_nobody_issued_is_refused(case: Case, change: Callable[[str], str]) -> None:
     """A forged code is refused, however similar to a valid one (RFC 6749 section 5.2)."""
     where = oauth_of(case).code
@@ -123,6 +138,7 @@ async def a_code_that_nobody_issued_is_refused(case: Case, change: Callable[[str
     code = pointer.get(request.body, where) if pointer.has(request.body, where) else ""
     long_enough = isinstance(code, str) and len(code) >= LEAST_MADE_UP
     case.require_case(long_enough, "codes are so short that a forged one may be valid")
+    case.require_case(change(code) != code, "codes are of a form whose last character may mean nothing")
     bad = request.with_body(pointer.replace(request.body, where, change(code)))
     await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "a forged code", any_refusal=True)
 
@@ -162,8 +178,7 @@ async def the_token_is_bound_to_the_proof_key(case: Case) -> None:
             raise case.violation("the token is not of type DPoP", answer, expected="DPoP", observed=str(kind))
     claims = _claims(access_token(case, answer))
     if claims is not None:
-        thumbprint = claims.get("cnf", {}).get("jkt") if isinstance(claims.get("cnf"), dict) else None
-        if thumbprint != proof_of(answer.request).key.thumbprint:
+        if _thumbprint(claims) != proof_of(answer.request).key.thumbprint:
             raise case.violation(
                 "the token confirms another key", answer, expected="cnf.jkt of the proof's key", observed="another"
             )
@@ -171,10 +186,44 @@ async def the_token_is_bound_to_the_proof_key(case: Case) -> None:
         raise Inconclusive("the token is opaque, and its type is not stated", answer)
 
 
+@check("OA-9", cases={"another": {}, "described": {"kid": "the-key-of-this-proof", "use": "sig"}})
+async def the_token_is_bound_to_any_proof_key(case: Case, members: Mapping[str, str]) -> None:
+    """With another key than the other proofs have, its RFC 7638 thumbprint is confirmed, whatever describes the key."""
+    oauth = oauth_of(case)
+    await case.runtime.controls.prove(case.operation)
+    key = await asyncio.to_thread(ProofKey.new, oauth.algorithms[0])
+    request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
+    header = {"jwk": {**key.public, **members}} if members else {}
+    answer = await case.send(request.with_proof(Proof(key, header=header)), "another key")
+    case.require_case(answer.ok, f"an exchange with another key is answered {answer.summary}")
+    confirmed = [_thumbprint(answer.data), _thumbprint(_claims(access_token(case, answer)))]
+    case.require_case(any(confirmed), "neither the answer nor the token shows the key that it is bound to")
+    if {*filter(None, confirmed)} != {key.thumbprint}:
+        expected = "cnf.jkt of the proof's key"
+        raise case.violation("the token confirms another key", answer, expected=expected, observed="another")
+
+
+def _thumbprint(claims: Any) -> Any:
+    """The confirmation in claims, or beside a token (RFC 9449 section 6.1); None where there is none."""
+    confirmation = claims.get("cnf") if isinstance(claims, dict) else None
+    return confirmation.get("jkt") if isinstance(confirmation, dict) else None
+
+
 @check("OA-10")
 async def a_token_answer_is_not_cached(case: Case) -> None:
     """Cache-Control: no-store (RFC 6749 section 5.1)."""
-    answer = await case.good_answer()
+    _expect_no_store(case, await case.good_answer())
+
+
+@check("OA-10", shares="replays")
+async def a_replayed_token_answer_is_not_cached(case: Case) -> None:
+    """A replay that hands the token out again has Cache-Control: no-store, too."""
+    for repeat in (await plain_replays(case)).repeats:
+        if repeat.ok:
+            _expect_no_store(case, repeat)
+
+
+def _expect_no_store(case: Case, answer: Answer) -> None:
     cache_control = answer.header("Cache-Control") or ""
     if "no-store" not in cache_control.lower():
         raise case.violation(
@@ -202,6 +251,23 @@ async def nobody_gets_a_token_again_without_a_proof(case: Case) -> None:
     first, repeat = await case.repeat_changed(drop_proof, "the same call, without a proof", defect="proof")
     if (repeat.ok and access_token(case, repeat) == access_token(case, first)) or are_alike(case, first, repeat):
         raise case.violation("the token was returned without a proof", first, repeat, expected="a refusal")
+
+
+@check("OA-12")
+async def nobody_gets_a_token_again_without_the_key(case: Case) -> None:
+    """The same idempotency key and body with a proof that only shows the first key do not return the first token."""
+    request = await case.arrange()
+    forged = replace(Proof(proof_of(request).key), signing="other")
+    lone_answer = await case.send(request.with_proof(forged), "a proof of another signature, alone")
+    if lone_answer.ok:
+        raise Inconclusive("a proof of another signature is accepted anyway", lone_answer, cause="OA-6")
+
+    async def forge_proof(good: Request) -> Request:
+        return good.with_proof(replace(Proof(proof_of(good).key), signing="other"))
+
+    first, repeat = await case.repeat_changed(forge_proof, "the same call, another signature", defect="proof")
+    if repeat.ok:
+        raise case.violation("a forged proof was enough for a replay", first, repeat, expected="a refusal")
 
 
 @check("OA-12")

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from conformance.checks.support.authorization import ALLOWED, LACKS_SCOPE, cases, has_category
+from conformance.checks.support.authorization import (
+    ALLOWED,
+    LACKS_SCOPE,
+    cases,
+    credentials_without_scope,
+    has_category,
+)
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.registry import check
+from conformance.checks.support.sign_reader import fixtures_of
+from conformance.client.request import Request
 from conformance.client.response import Answer
 
 
@@ -17,6 +25,28 @@ async def a_key_without_the_scope_is_answered_403(case: Case, credential: str) -
     await case.shared_negative(
         lambda request: case.as_credential(request, credential), {403}, f"the key {credential!r}"
     )
+
+
+_READ = "quotePublicCartCheckout"
+"""The read that needs another scope than these operations on the same cart."""
+
+
+@check("SCO-1", on=("quotePublicCart", "checkoutPublicCart", "revokePublicCart"))
+async def a_scope_for_a_cart_is_none_for_its_other_operations(case: Case) -> None:
+    """A key that was just answered the quote of a cart is still answered 403 to what it lacks the scope of."""
+    read = case.contract.operations[_READ]
+    lacking = credentials_without_scope(case.profile, case.operation)
+    able = [name for name in lacking if read.scope in case.profile.credentials[name].scopes]
+    case.require_case(able, f"no key has the scope {read.scope} without {case.operation.scope}")
+
+    async def refuse(request: Request) -> Answer:
+        quote = await case.arrange(read, preset=fixtures_of(request), credential=able[0])
+        await case.control(quote, "what the key may do")
+        return await case.refusal(
+            case.as_credential(request, able[0]), {403}, f"the key {able[0]!r} after it", control=request
+        )
+
+    await case.share_control(refuse, f"the key {able[0]!r} after what it may do")
 
 
 @check("SCO-2", cases=cases(ALLOWED))

@@ -25,10 +25,14 @@ def oauth_of(case: Case) -> OAuth:
     return case.profile.oauth
 
 
+def source_of_codes(profile: Profile) -> str:
+    """What the profile states of it, as text: the placeholders in it are what it is told of each code."""
+    return str(next(iter(profile.fixtures.get("oauth", {}).values()), ""))
+
+
 def takes_code_age(profile: Profile) -> bool:
     """Whether the source of codes makes them as old as it is asked to."""
-    source = next(iter(profile.fixtures.get("oauth", {}).values()), None)
-    return f"{{{CODE_AGE}}}" in str(source)
+    return f"{{{CODE_AGE}}}" in source_of_codes(profile)
 
 
 def makes_codes_on_demand(profile: Profile) -> bool:

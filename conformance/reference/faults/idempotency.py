@@ -9,7 +9,7 @@ import secrets
 from sqlalchemy import Connection, update
 
 from conformance.reference.call import Answer, Call, JsonValue, Refusal, canonical, new_id
-from conformance.reference.idempotency import Record, digest, owner, perform
+from conformance.reference.idempotency import Record, address, digest, owner, perform
 from conformance.reference.policy import (
     Handler,
     Policy,
@@ -20,7 +20,7 @@ from conformance.reference.policy import (
     with_status,
 )
 from conformance.reference.registry import fault
-from conformance.reference.tables import objects
+from conformance.reference.tables import objects, records
 
 
 def _without_replay(call: Call, handler: Handler) -> Answer:
@@ -247,3 +247,24 @@ def read_needs_a_key(policy: Policy) -> Policy:
         return readiness
 
     return with_handler(policy, "getInstallationCredentialReadiness", wrap)
+
+
+@fault(
+    "F617",
+    requirement="IDEM-1",
+    title="a refused second payload takes the place of the first one",
+    source="an upsert by idempotency key, whose conflict is found by comparing with the row as it was",
+)
+def mismatch_replaces(policy: Policy) -> Policy:
+    def run(call: Call, handler: Handler) -> Answer:
+        try:
+            return policy.idempotency.run(call, handler)
+        except Refusal as refusal:
+            if refusal.kind == "mismatch":
+                with call.store.write() as db:
+                    fingerprint = policy.idempotency.fingerprint(call)
+                    place = records.c.address == address(call)
+                    db.execute(update(records).where(place).values(fingerprint=fingerprint))
+            raise
+
+    return with_idempotency(policy, run=run)

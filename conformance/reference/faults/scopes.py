@@ -73,3 +73,23 @@ def hidden_by_scope(policy: Policy) -> Policy:
 @fault("F049", requirement="SCO-4", title="403 sent after effect applied")
 def forbidden_too_late(policy: Policy) -> Policy:
     return evolve(policy, stages=(*(stage for stage in policy.stages if stage is not authorize), authorize))
+
+
+@fault(
+    "F616",
+    requirement="SCO-1",
+    title="a key that may read the quote of a cart may change it from then on",
+    operations=("quotePublicCart", "checkoutPublicCart", "revokePublicCart"),
+    source="decisions of a policy engine, cached by key and resource without the action",
+)
+def granted_for_the_cart(policy: Policy) -> Policy:
+    granted: set[tuple[str, str]] = set()
+
+    def permits(call: Call, caller: Caller) -> bool:
+        place = caller.name, call.resource
+        if policy.permits(call, caller):
+            granted.update({place} if "cartId" in call.path else ())
+            return True
+        return place in granted
+
+    return evolve(policy, permits=permits)

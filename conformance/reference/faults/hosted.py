@@ -1,0 +1,59 @@
+"""Faults of hosted checkout: HO-3, and keys that both operations share, IDEM-5."""
+
+from __future__ import annotations
+
+import string
+
+from sqlalchemy import Connection
+
+from conformance.reference import objects
+from conformance.reference.call import Answer, Call
+from conformance.reference.hosted import ticket_digest
+from conformance.reference.policy import Handler, Policy, with_handler, with_idempotency
+from conformance.reference.registry import fault
+
+_HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
+_CHARACTERS = string.ascii_letters + string.digits + "-_"
+
+
+@fault(
+    "F614",
+    requirement="HO-3",
+    title="the last character of a ticket does not count",
+    operations=_HOSTED,
+    source="a column that is one character too short, in a database that cuts what does not fit",
+)
+def ticket_without_its_end(policy: Policy) -> Policy:
+    """Only the digest of a ticket is stored, so every last character is tried."""
+
+    def wrap(original: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            sent, session = call.body, objects.get(db, call.resource)
+            if session is not None and session.kind == "session":
+                tickets = [sent["ticket"][:-1] + character for character in _CHARACTERS]
+                found = [ticket for ticket in tickets if ticket_digest(ticket) == session.data["ticket"]]
+                call.body = {**sent, "ticket": found[0]} if found else sent
+            try:
+                return original(call, db)
+            finally:
+                call.body = sent
+
+        return act
+
+    for operation in _HOSTED:
+        policy = with_handler(policy, operation, wrap)
+    return policy
+
+
+@fault(
+    "F615",
+    requirement="IDEM-5",
+    title="consume and cancel of one session share their keys",
+    operations=_HOSTED,
+    source="keys that are stored by session, since a browser has one session",
+)
+def keys_of_a_session(policy: Policy) -> Policy:
+    def namespace(call: Call) -> tuple[str, ...]:
+        return tuple("hosted" if part in _HOSTED else part for part in policy.idempotency.namespace(call))
+
+    return with_idempotency(policy, namespace=namespace)

@@ -1,0 +1,148 @@
+"""Faults of codes, verifiers and redirect URIs that show only in a second look: OA-1, OA-2, OA-4, OA-5."""
+
+from __future__ import annotations
+
+import hmac
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from conformance.reference.call import Answer, Call, JsonObject, Refusal
+from conformance.reference.oauth import bad_grant
+from conformance.reference.oauth import digest as code_digest
+from conformance.reference.policy import Handler, Policy, with_idempotency, with_oauth, with_reading
+from conformance.reference.registry import fault
+
+_EXCHANGE = "exchangeOAuthToken"
+_TOKEN = (_EXCHANGE,)
+_REMEMBERED = 12
+
+
+def _with_grant(policy: Policy, **conditions: Any) -> Policy:
+    return with_oauth(policy, grant={**policy.oauth.grant, **conditions})
+
+
+@fault(
+    "F600",
+    requirement="OA-2",
+    title="a wrong verifier clears the challenge of its code, and the next one passes",
+    operations=_TOKEN,
+    source="a session attribute that is taken out when it is read, and absent means that no PKCE was used",
+)
+def second_verifier_passes(policy: Policy) -> Policy:
+    cleared: set[str] = set()
+
+    def verifier(call: Call, code: Mapping[str, Any]) -> None:
+        if code["digest"] not in cleared:
+            policy.oauth.grant["verifier"](call, code)
+
+    def run(call: Call, handler: Handler) -> Answer:
+        try:
+            return policy.idempotency.run(call, handler)
+        except Refusal as refusal:
+            if call.operation == _EXCHANGE and "verifier" in refusal.message:
+                cleared.add(code_digest(call.body["code"]))
+            raise
+
+    return with_idempotency(_with_grant(policy, verifier=verifier), run=run)
+
+
+@fault(
+    "F601",
+    requirement="OA-1",
+    title="a verifier with a dot or a tilde is refused",
+    operations=_TOKEN,
+    source="the alphabet of base64url taken for that of RFC 7636 section 4.1",
+)
+def verifier_alphabet(policy: Policy) -> Policy:
+    schema = policy.reading.schemas[_EXCHANGE]
+    verifier = {**schema["properties"]["codeVerifier"], "pattern": "^[A-Za-z0-9_-]+$"}
+    changed = {**schema, "properties": {**schema["properties"], "codeVerifier": verifier}}
+    return with_reading(policy, schemas={**policy.reading.schemas, _EXCHANGE: changed})
+
+
+@fault(
+    "F602",
+    requirement="OA-1",
+    title="a verifier of 128 characters is refused",
+    operations=_TOKEN,
+    source="a column of 127 characters, or a bound that is compared with < instead of <=",
+)
+def verifier_bound(policy: Policy) -> Policy:
+    schema = policy.reading.schemas[_EXCHANGE]
+    verifier = {**schema["properties"]["codeVerifier"], "maxLength": 127}
+    changed = {**schema, "properties": {**schema["properties"], "codeVerifier": verifier}}
+    return with_reading(policy, schemas={**policy.reading.schemas, _EXCHANGE: changed})
+
+
+def _with_uses(
+    policy: Policy, name_of: Callable[[Call, Mapping[str, Any]], object], uses: set[object] | deque[object]
+) -> Policy:
+    """A code is used up where its use has this name, and stands among the uses."""
+
+    def unused(call: Call, code: Mapping[str, Any]) -> None:
+        if name_of(call, code) in uses:
+            raise Refusal("spent_grant", "The authorization code is not valid.")
+
+    def issue(call: Call, code: Mapping[str, Any]) -> JsonObject:
+        name = name_of(call, code)
+        uses.append(name) if isinstance(uses, deque) else uses.add(name)
+        return policy.oauth.issue(call, code)
+
+    return with_oauth(_with_grant(policy, unused=unused), issue=issue)
+
+
+@fault(
+    "F603",
+    requirement="OA-4",
+    title="a code is used once by each proof key",
+    operations=_TOKEN,
+    source="a unique index over the code and the thumbprint of the proof's key",
+)
+def once_for_each_key(policy: Policy) -> Policy:
+    def name_of(call: Call, code: Mapping[str, Any]) -> object:
+        return code["digest"], call.proof.jkt if call.proof else ""
+
+    return _with_uses(policy, name_of, set())
+
+
+@fault(
+    "F604",
+    requirement="OA-4",
+    title="only the last dozen used codes are known as used",
+    operations=_TOKEN,
+    source="used codes in a bounded cache, beside self-contained codes that nothing is stored of",
+)
+def few_used_codes(policy: Policy) -> Policy:
+    return _with_uses(policy, lambda _call, code: code["digest"], deque(maxlen=_REMEMBERED))
+
+
+def _with_compared_redirect(policy: Policy, normal: Callable[[str], str]) -> Policy:
+    def redirect_uri(call: Call, code: Mapping[str, Any]) -> None:
+        sent, kept = (normal(str(uri)) for uri in (call.body["redirectUri"], code["redirect_uri"]))
+        if not hmac.compare_digest(sent.encode(), kept.encode()):
+            raise bad_grant("The authorization code is not valid.")
+
+    return _with_grant(policy, redirect_uri=redirect_uri)
+
+
+@fault(
+    "F605",
+    requirement="OA-5",
+    title="redirect URIs are compared without a final slash",
+    operations=_TOKEN,
+    source="URIs normalised before they are compared; RFC 6749 section 4.1.3 demands identical values",
+)
+def redirect_without_slash(policy: Policy) -> Policy:
+    return _with_compared_redirect(policy, lambda uri: uri.rstrip("/"))
+
+
+@fault(
+    "F606",
+    requirement="OA-5",
+    title="redirect URIs are compared in lower case",
+    operations=_TOKEN,
+    source="a database collation that ignores case",
+)
+def redirect_in_lower_case(policy: Policy) -> Policy:
+    return _with_compared_redirect(policy, str.lower)

@@ -1,0 +1,164 @@
+"""Faults of proofs, and of what a proof protects: OA-8, OA-9, OA-10, OA-12, IDEM-8."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from conformance.reference.call import Answer, Call, JsonObject, Refusal, dumps
+from conformance.reference.dpop import Proof
+from conformance.reference.idempotency import Record, address, find, save
+from conformance.reference.pipeline import authenticate, read_body, read_key
+from conformance.reference.policy import Handler, Policy, Stage, evolve, with_idempotency, with_oauth
+from conformance.reference.registry import fault
+
+_EXCHANGE = "exchangeOAuthToken"
+_TOKEN = (_EXCHANGE,)
+
+
+@fault(
+    "F607",
+    requirement="OA-8",
+    title="a proof whose exp has not passed is not asked for its iat",
+    operations=_TOKEN,
+    source="a JWT library that validates exp where it stands, and iat only in its place",
+)
+def exp_in_place_of_iat(policy: Policy) -> Policy:
+    def fresh(call: Call, proof: Proof) -> None:
+        expires = proof.claims.get("exp")
+        if not isinstance(expires, (int, float)) or expires <= call.now:
+            policy.oauth.proof["fresh"](call, proof)
+
+    return with_oauth(policy, proof={**policy.oauth.proof, "fresh": fresh})
+
+
+@fault(
+    "F608",
+    requirement="OA-8",
+    title="an iat beyond the calendar ends in 500",
+    operations=_TOKEN,
+    source="datetime.fromtimestamp, which raises on a year after 9999, as milliseconds are",
+)
+def iat_beyond_the_calendar(policy: Policy) -> Policy:
+    def fresh(call: Call, proof: Proof) -> None:
+        datetime.fromtimestamp(proof.claims["iat"], UTC)
+        policy.oauth.proof["fresh"](call, proof)
+
+    return with_oauth(policy, proof={**policy.oauth.proof, "fresh": fresh})
+
+
+def _with_thumbprint(policy: Policy, name: Callable[[Call, Mapping[str, Any], str], str]) -> Policy:
+    """`name` gets the call, its code, and the right thumbprint."""
+
+    def issue(call: Call, code: Mapping[str, Any]) -> JsonObject:
+        token = policy.oauth.issue(call, code)
+        return {**token, "cnf": {"jkt": name(call, code, token["cnf"]["jkt"])}}
+
+    return with_oauth(policy, issue=issue)
+
+
+@fault(
+    "F609",
+    requirement="OA-9",
+    title="a token is bound to the first key that its client used",
+    operations=_TOKEN,
+    source="a key that is registered for a client at its first exchange, and never replaced",
+)
+def bound_to_the_first_key(policy: Policy) -> Policy:
+    first: dict[str, str] = {}
+    return _with_thumbprint(policy, lambda _call, code, jkt: first.setdefault(str(code["client_id"]), jkt))
+
+
+@fault(
+    "F610",
+    requirement="OA-9",
+    title="the thumbprint is of every member of the JWK",
+    operations=_TOKEN,
+    source="a digest of the JWK as it was sent; RFC 7638 section 3.2 takes the required members only",
+)
+def thumbprint_of_all_members(policy: Policy) -> Policy:
+    def name(call: Call, _code: object, jkt: str) -> str:
+        if call.proof is None:
+            return jkt
+        members = dict(sorted(call.proof.header["jwk"].items()))
+        return urlsafe_b64encode(hashlib.sha256(dumps(members)).digest()).rstrip(b"=").decode()
+
+    return _with_thumbprint(policy, name)
+
+
+@fault(
+    "F611",
+    requirement="OA-10",
+    title="a replayed token may be cached",
+    operations=_TOKEN,
+    source="a store of answers that keeps status and body, and no headers",
+)
+def cacheable_replay(policy: Policy) -> Policy:
+    def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+        return evolve(policy.idempotency.replay(call, record, db, handler), headers=())
+
+    return with_idempotency(policy, replay=replay)
+
+
+def _with_authentication(policy: Policy, check: Stage) -> Policy:
+    return evolve(policy, stages=tuple(check if stage is authenticate else stage for stage in policy.stages))
+
+
+def _read_call(call: Call, refusal: Refusal) -> None:
+    """Reads key and body before they are due. Raises the refusal where they cannot be read."""
+    try:
+        read_key(call)
+        read_body(call)
+    except Refusal:
+        raise refusal from None
+
+
+@fault(
+    "F612",
+    requirement="OA-12",
+    title="a known key is replayed to a proof that nobody signed with its key",
+    operations=_TOKEN,
+    source="a cache of answers before the verification, which compares the thumbprint only",
+)
+def replay_before_verification(policy: Policy) -> Policy:
+    def check(call: Call) -> None:
+        try:
+            authenticate(call)
+        except Refusal as refusal:
+            if call.operation != _EXCHANGE or refusal.kind != "bad_proof":
+                raise
+            proof = policy.oauth.read_proof(call)
+            _read_call(call, refusal)
+            call.proof = proof
+            with call.store.read() as db:
+                if find(db, address(call)) is None:
+                    raise
+
+    return _with_authentication(policy, check)
+
+
+@fault(
+    "F613",
+    requirement="IDEM-8",
+    title="a refused proof is stored under the key of its exchange",
+    operations=_TOKEN,
+    source="idempotency in a middleware around the verification of proofs",
+)
+def refused_proof_stored(policy: Policy) -> Policy:
+    def check(call: Call) -> None:
+        try:
+            authenticate(call)
+        except Refusal as refusal:
+            if call.operation == _EXCHANGE:
+                _read_call(call, refusal)
+                with call.store.write() as db:
+                    if find(db, address(call)) is None:
+                        save(db, call, address(call), policy.error(call, refusal))
+            raise
+
+    return _with_authentication(policy, check)
