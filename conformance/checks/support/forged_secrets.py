@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -30,7 +31,7 @@ def _at_its_end(secret: str) -> str:
     Of base64 the highest bit changes, since the lowest ones may be padding, which a lenient decoder drops.
     """
     end = len(secret.rstrip("=")) - 1
-    if set(secret) <= set(string.hexdigits):
+    if _HEXADECIMAL.search(secret):
         return neighbour_of(secret, end)
     alphabet = _BASE64 + ("+/" if {*"+/"} & set(secret) else "-_")
     if secret.upper() == secret or secret.lower() == secret or secret[end] not in alphabet:
@@ -42,6 +43,8 @@ def _cut(secret: str) -> str:
     return secret.rstrip("=")[:-1]
 
 
+_HEXADECIMAL: Final = re.compile(r"(^|[^0-9A-Za-z])([0-9a-f]{16,}|[0-9A-F]{16,})$")
+"""Also behind a prefix, as in `tkt_0123456789abcdef`."""
 _BASE64: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits
 MADE_UP: Final[Mapping[str, Callable[[str], str]]] = {"made-up": _of_nobody, "near-its-end": _near_its_end}
 FORGED: Final[Mapping[str, Callable[[str], str]]] = {**MADE_UP, "at-its-end": _at_its_end, "cut": _cut}
