@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import part_by_schema
-from conformance.checks.support.invalid_bodies import refusals
+from conformance.checks.support.invalid_bodies import fixed_places, refusals
 from conformance.checks.support.properties import draw, explore, seed_of
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import KEY_ENDS, PLAIN_REPLAY, expect_same, fix_proof_id, replay
@@ -36,15 +36,6 @@ _BASE64 = re.compile("[A-Za-z0-9+/]+")
 _TO_BASE64 = str.maketrans("-_", "+/")
 _FIXTURE_SHARE = 3
 """Properties whose examples consume fixtures have this share of the examples."""
-
-
-def _fixed_places(case: Case) -> frozenset[str]:
-    """The places of a body that must not be changed, or that other checks cover: key, code, verifier, client."""
-    oauth, idempotency = case.profile.oauth, case.profile.idempotency
-    fixed = {idempotency.place} if idempotency and idempotency.place else set()
-    if oauth and case.operation.auth == "oauth":
-        fixed |= {oauth.code_verifier, oauth.code, oauth.client_id_member, oauth.redirect_uri_member}
-    return frozenset(fixed)
 
 
 def _schema(case: Case) -> Any:
@@ -79,7 +70,7 @@ async def no_generated_body_breaks_the_answer(case: Case) -> None:
     from conformance.checks.support.strategies import hostile_edits, places
 
     request = await case.arrange()
-    fixed = _fixed_places(case)
+    fixed = fixed_places(case)
     free = tuple(where for where in places(request.document) if where not in fixed)
 
     async def law(edit: Edit) -> None:
@@ -100,7 +91,7 @@ async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) ->
     case.require_applicable(isinstance(request.body, dict), "the profile's body is no JSON object")
     _expect_fit(case, name, request)
 
-    places = PlaceSchemas(request.body, schema, _fixed_places(case), closed=_refuses_unknown_members(case))
+    places = PlaceSchemas(request.body, schema, fixed_places(case), closed=_refuses_unknown_members(case))
     edits = await _breaking_edits(case, request, places)
     case.require_case(edits, f"no change of a good body breaks {name}")
 
@@ -144,7 +135,7 @@ async def nothing_beyond_a_bound_is_accepted(case: Case) -> None:
     schema, name = _schema(case), case.operation.request_schema
     case.need(schema is not None, f"schemas.{name}", "a schema of the body is needed")
     request = await case.arrange()
-    violations = values_beyond_bounds(request.body, schema, _fixed_places(case), request.scope.values())
+    violations = values_beyond_bounds(request.body, schema, fixed_places(case), request.scope.values())
     bounds = [example for example in violations if _is_violation(case, request, example)][:_MAX_BOUNDS]
     _expect_fit(case, name, request)
     case.require_case(bounds, f"{name} has no bound that a good body keeps")
@@ -174,7 +165,7 @@ def _refuses_unknown_members(case: Case) -> bool:
 async def a_generated_call_is_repeated_alike(case: Case) -> None:
     """For any valid body the same call again gets the same answer."""
     case.need_unlimited_fixtures()
-    sample = SampleBody(await case.arrange(), _schema(case), _fixed_places(case))
+    sample = SampleBody(await case.arrange(), _schema(case), fixed_places(case))
 
     async def law(body: Any) -> None:
         request = fix_proof_id(await case.arrange())
@@ -192,7 +183,7 @@ async def a_generated_call_is_repeated_alike(case: Case) -> None:
 async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> None:
     """A payload that is valid alone and differs in a meaningful leaf conflicts with the key's first payload."""
     case.need_unlimited_fixtures()
-    sample = SampleBody(await case.arrange(), _schema(case), _fixed_places(case))
+    sample = SampleBody(await case.arrange(), _schema(case), fixed_places(case))
 
     async def law(body: Any) -> None:
         lone_answer = await case.send(

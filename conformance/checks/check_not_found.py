@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
+from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.survival import expect_survival
 from conformance.checks.support.unknown_ids import unknown_id_like
+from conformance.client.fixtures import NotSent
+from conformance.client.request_builder import MissingFact
+from conformance.core.errors import FixtureError
 
 _OPERATIONS_WITH_ID = (
     "updateInstallationWebhook",
@@ -41,6 +48,29 @@ async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
     await case.shared_negative(
         lambda good: good.with_path(**longer), _allowed_statuses(case, False), "an id with a suffix"
     )
+
+
+@check("STA-1", on="api-key path")
+async def an_id_of_another_kind_is_survived(case: Case) -> None:
+    """The id of a resource of another kind gets a declared status: a cart's id names no order, or the order's cart."""
+    request = await case.arrange()
+    ids = await _ids_of_other_kinds(case)
+    case.require_case(ids, "no operation on a resource of another kind was answered 200")
+    for name, value in ids.items():
+        other = request.with_path(**{case.operation.path_parameters[0]: value}).with_fresh_key()
+        answer = await case.send_with_retry(other, f"a value of {name}", request)
+        expect_survival(case, f"a value of {name} as {case.operation.path_parameters[0]}", answer, oversize=False)
+
+
+async def _ids_of_other_kinds(case: Case) -> dict[str, str]:
+    """A value of each path parameter of other API-key operations, out of their controls."""
+    found: dict[str, str] = {}
+    for operation in case.contract.select("api-key path"):
+        name = operation.path_parameters[0]
+        if name not in {*found, case.operation.path_parameters[0]}:
+            with suppress(Inconclusive, MissingFact, NotSent, FixtureError):  # then its own checks say so
+                found[name] = (await case.runtime.controls.prove(operation)).request.path[name]
+    return found
 
 
 def _allowed_statuses(case: Case, declared: bool) -> set[int]:

@@ -12,6 +12,7 @@ from conformance.checks.support.context import control_failed
 from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
+from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
@@ -70,7 +71,18 @@ async def an_unknown_merchant_is_answered_404(case: Case) -> None:
     request = await case.arrange()
     unknown = dict.fromkeys(case.operation.path_parameters, "no-such-merchant-7f3a")
     unknown |= await case.runtime.arranger.unknown_path_values(request)
-    answer = await case.send_with_retry(request.with_path(**unknown), "unknown slug", request)
+    _expect_404(case, await case.send_with_retry(request.with_path(**unknown), "unknown slug", request))
+
+
+@check("PUB-3", on=("listPublicMerchantCategories", "listPublicMerchantProducts"))
+async def a_slug_with_more_behind_it_is_answered_404(case: Case) -> None:
+    """A known slug with a suffix is another one. An empty list is a warning."""
+    request = await case.arrange()
+    longer = {name: f"{value}-no-such-7f3a" for name, value in request.path.items()}
+    _expect_404(case, await case.send_with_retry(request.with_path(**longer), "a slug with a suffix", request))
+
+
+def _expect_404(case: Case, answer: Answer) -> None:
     if answer.ok and answer.data == []:
         case.warn("an unknown slug is answered with an empty list", answer, expected="404")
     elif answer.status != 404:

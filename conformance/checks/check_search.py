@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import combinations, product
 
+from msgspec import structs
+
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.registry import check
@@ -12,6 +14,7 @@ from conformance.checks.support.search_pages import first_page, item_ids, items_
 from conformance.checks.support.signals import Inconclusive
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
+from conformance.core.messages import join_values
 from conformance.profile.model import Profile
 
 _PAGES = 4
@@ -22,6 +25,20 @@ _REQUIRED = ("q", "locale", "market", "sort", "page", "pageSize")
 async def a_required_parameter_may_not_be_missing(case: Case, name: str) -> None:
     """A request without any one of the six required query parameters is answered 400."""
     await case.shared_negative(lambda request: request.without_query(name), {400}, f"no {name}", any_refusal=True)
+
+
+@check("SRCH-1", cases={name: name for name in _REQUIRED})
+async def a_filter_replaces_no_required_parameter(case: Case, name: str) -> None:
+    """With category and merchant a request without any one of the required parameters is answered 400, too."""
+    search = case.profile.search
+    filters = {n: v for n, v in {"category": search.category, "merchant": search.merchant}.items() if v}
+    case.require_case(filters, "the profile states no value to filter by")
+    await case.shared_negative(
+        lambda request: request.with_query(**filters).without_query(name),
+        {400},
+        f"filters, and no {name}",
+        any_refusal=True,
+    )
 
 
 @check("SRCH-2", cases={"category": ("category",), "merchant": ("merchant",), "both": ("category", "merchant")})
@@ -45,7 +62,7 @@ async def an_optional_parameter_may_be_missing(case: Case, names: tuple[str, ...
 
 
 def _not_integers(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str]]:
-    values = {"word": "abc", "fraction": "1.5", "nan": "NaN", "trailing-letter": "9x"}
+    values = {"word": "abc", "fraction": "1.5", "nan": "NaN", "trailing-letter": "9x", "infinity": "Infinity"}
     return {f"{name}-{case}": (name, value) for name in ("page", "pageSize") for case, value in values.items()}
 
 
@@ -144,3 +161,15 @@ async def odd_values_are_recorded(case: Case, odd: tuple[str, str]) -> None:
     request = await case.arrange()
     answer = await case.send_with_retry(request.with_query(**{odd[0]: odd[1]}), f"{odd[0]}={odd[1]}", request)
     case.note(f"{odd[0]}={odd[1][:12]} is answered {answer.summary}")
+
+
+@check("SRCH-7")
+async def a_repeated_parameter_is_survived(case: Case) -> None:
+    """A parameter that is sent twice, with different values, has any declared status; only a 5xx fails."""
+    request = await case.arrange()
+    statuses = {}
+    for name in (*_REQUIRED, "category", "merchant"):
+        query = (*request.without_query(name).query, (name, "1"), (name, "2"))
+        answer = await case.send_with_retry(structs.replace(request, query=query), f"{name} twice", request)
+        statuses[name] = answer.summary
+    case.note("sent twice: " + join_values(f"{name} {status}" for name, status in statuses.items()))

@@ -75,6 +75,11 @@ async def _expect_treatment(case: Case, request: Request, unusual: UnusualValue)
     message = f"{text} was not treated as search.{unusual.fact} = {unusual.treatment!r} states"
     if status := _REFUSALS.get(unusual.treatment):
         await case.shared_negative(lambda good: good.with_query(**query), {status}, text, message=message)
+        category = case.profile.search.category
+        if unusual.parameter == "pageSize" and category:  # a filter has a code path of its own
+            filtered = {**query, "category": category}
+            text = f"{text} with a category"
+            await case.shared_negative(lambda good: good.with_query(**filtered), {status}, text, message=message)
         return
     answer = await case.send_with_retry(changed, text, request)
     if not answer.ok:
@@ -119,6 +124,17 @@ async def _expect_same(case: Case, request: Request, unusual: UnusualValue, answ
         raise case.violation(
             message, usual, answer, expected=f"{len(expected)} items", observed=f"{len(observed)} items or others"
         )
+
+
+@check("SRCH-8", cases={"largest": "page_size_max", "smallest": "page_size_min"})
+async def a_page_size_at_its_bound_is_accepted(case: Case, fact: str) -> None:
+    """A search with the largest pageSize, and with the smallest one, is answered 200."""
+    bound = getattr(case.profile.search, fact)
+    case.need(bound is not None, f"search.{fact}", "the bound of pageSize is needed")
+    request = await case.arrange()
+    answer = await case.send_with_retry(request.with_query(pageSize=str(bound)), f"pageSize={bound}", request)
+    if not answer.ok:
+        raise case.violation(f"pageSize={bound} is search.{fact}, and was refused", answer, expected="200")
 
 
 @check("SRCH-8", cases={"ascii": "a", "two-bytes": "é"})

@@ -39,13 +39,16 @@ def _other_key(case: Case, *operations: str) -> str:
 
 
 async def _endpoint_of(case: Case, key: str) -> list[str]:
-    """Texts that name a new endpoint of another installation: its id, and what of its body is unique."""
-    create = await case.arrange(case.contract.operations["createInstallationWebhook"], credential=key)
-    answer = await case.control(create, "an endpoint of another installation")
-    where = case.profile.webhooks.id
-    found = [str(pointer.get(answer.value, where))] if where and pointer.has(answer.value, where) else []
-    if (text := str(create.scope["unique"])) in str(create.body):
-        found.append(text)
+    """Texts that name new endpoints of another installation, one for each body: ids, and what of a body is unique."""
+    operation, where = case.contract.operations["createInstallationWebhook"], case.profile.webhooks.id
+    found = []
+    for template in (None, *case.runtime.arranger.facts(operation).bodies):
+        create = await case.arrange(operation, credential=key)
+        if template is not None:
+            create = create.with_body(await case.runtime.arranger.render_body(create, template))
+        answer = await case.control(create, "an endpoint of another installation")
+        found += [str(pointer.get(answer.value, where))] if where and pointer.has(answer.value, where) else []
+        found += [text] if (text := str(create.scope["unique"])) in str(create.body) else []
     # a number may be the id of another resource: kinds are often numbered separately
     found = [value for value in found if len(value) > 5 and not value.isdecimal()]
     case.need(found or not where, "webhooks.id", "the place of the new endpoint's id is needed")

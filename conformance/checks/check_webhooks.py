@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
@@ -27,6 +31,15 @@ async def _create_endpoint(case: Case) -> tuple[Answer, Request]:
     return create_answer, update.with_path(**{name: str(pointer.get(create_answer.value, where))})
 
 
+def _need_partial_update(case: Case) -> None:
+    case.need(case.profile.webhooks.patch, "webhooks.patch", "a partial update is needed")
+    case.need(case.profile.webhooks.kept, "webhooks.kept", "members that the update leaves alone are needed")
+
+
+async def _partial(case: Case, update: Request) -> Request:
+    return update.with_body(await case.runtime.arranger.render_body(update, case.profile.webhooks.patch))
+
+
 @check("WH-1", on="updateInstallationWebhook")
 async def a_created_endpoint_can_be_updated(case: Case) -> None:
     """The id in the answer to create is accepted by PATCH."""
@@ -41,16 +54,110 @@ async def a_created_endpoint_can_be_updated(case: Case) -> None:
 @check("WH-2", on="updateInstallationWebhook")
 async def patch_changes_only_what_it_names(case: Case) -> None:
     """Members that a PATCH does not name keep the values of the create answer."""
-    webhooks = case.profile.webhooks
-    case.need(webhooks.patch, "webhooks.patch", "a partial update is needed")
-    case.need(webhooks.kept, "webhooks.kept", "members that the update leaves alone are needed")
+    _need_partial_update(case)
     create_answer, update = await _create_endpoint(case)
-    partial = update.with_body(await case.runtime.arranger.render_body(update, webhooks.patch))
-    answer = await case.control(partial, "partial update")
-    for where in webhooks.kept:
-        before, after = (
-            pointer.get(a.value, where) if pointer.has(a.value, where) else None for a in (create_answer, answer)
-        )
-        if not strictjson.is_equal(before, after):
+    answer = await case.control(await _partial(case, update), "partial update")
+    _expect_kept(case, create_answer, answer, case.profile.webhooks.kept)
+
+
+def _value(answer: Answer, where: str) -> Any:
+    """None where it is not there."""
+    return pointer.get(answer.value, where) if pointer.has(answer.value, where) else None
+
+
+def _expect_kept(case: Case, create_answer: Answer, answer: Answer, places: Iterable[str]) -> None:
+    for where in places:
+        if not strictjson.is_equal(_value(create_answer, where), _value(answer, where)):
             message = f"PATCH changed {where}" if pointer.has(answer.value, where) else f"PATCH's answer has no {where}"
             raise case.violation(f"{message}, which it did not name", create_answer, answer, expected="unchanged")
+
+
+def _switches(case: Case, body: Any) -> dict[str, str]:
+    """Members of a body to create that are true or false and kept: their names and places in the answer."""
+    places = {pointer.tokens(where)[-1]: where for where in case.profile.webhooks.kept if where}
+    values = body.items() if isinstance(body, dict) else ()
+    return {name: places[name] for name, value in values if isinstance(value, bool) and name in places}
+
+
+@check("WH-2", on="updateInstallationWebhook")
+async def patch_keeps_a_switch_as_it_was_set(case: Case) -> None:
+    """Where true and false members are created the other way round, a PATCH that does not name them keeps them so."""
+    _need_partial_update(case)
+    create = await case.arrange(case.contract.operations["createInstallationWebhook"])
+    named = case.profile.webhooks.patch or {}
+    switches = {name: where for name, where in _switches(case, create.body).items() if name not in named}
+    case.require_case(switches, "no member that is true or false is created and kept")
+    other = {**create.body, **{name: not create.body[name] for name in switches}}
+    created = await case.send(create.with_body(other), "create with other switches")
+    case.require_case(created.ok, f"other switches are answered {created.summary}")
+    update = await case.arrange(prove_control=False)
+    where = case.profile.webhooks.id
+    case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
+    path = {update.operation.path_parameters[0]: str(_value(created, where))}
+    answer = await case.send(await _partial(case, update.with_path(**path)), "partial update")
+    if answer.status == 404:
+        raise case.violation("an endpoint with other switches is not found by PATCH", created, answer, expected="200")
+    case.require_case(answer.ok, f"a PATCH of an endpoint with other switches is answered {answer.summary}")
+    _expect_kept(case, created, answer, switches.values())
+
+
+@check("WH-2", on="updateInstallationWebhook")
+async def patch_changes_what_it_names(case: Case) -> None:
+    """What a PATCH named has another value afterwards, also in the answer to the next PATCH, which does not name it."""
+    _need_partial_update(case)
+    created, update = await _create_endpoint(case)
+    steps = await _steps(case, created, update)
+    changed: dict[str, Any] = {}
+    answer = created
+    for step in steps:
+        places = {name: _beside_kept(case, name) for name in step}
+        found = await case.send(update.with_body(step).with_fresh_key(), "partial update")
+        if not found.ok:
+            continue
+        answer = await _expect_changed(case, created, found, changed)
+        own = {
+            where: created.request.body.get(name) for name, where in places.items() if _is_shown(case, created, name)
+        }
+        unchanged = [where for where, value in own.items() if strictjson.is_equal(_value(answer, where), value)]
+        if unchanged:
+            case.warn(f"the answer to a PATCH shows the old {unchanged[0]}", created, answer, expected="the new one")
+        changed |= own
+    case.require_case(answer is not created, "no partial update of what is shown was answered 200")
+
+
+async def _steps(case: Case, created: Answer, update: Request) -> list[dict[str, Any]]:
+    """Bodies of PATCH that name different members, each with another value than was created."""
+    body = created.request.body
+    named = (await _partial(case, update)).body
+    steps: list[dict[str, Any]] = [{name: not body[name]} for name in _switches(case, body) if name not in named]
+    steps.append(named)
+    taken = {name for step in steps for name in step}
+    others = [await case.runtime.arranger.render_body(update, template) for template in case.facts.bodies]
+    steps += [other for other in others if isinstance(other, dict) and other and not taken & other.keys()][:1]
+    return [step for step in steps if not any(strictjson.is_equal(step[name], body.get(name)) for name in step)]
+
+
+def _beside_kept(case: Case, name: str) -> str:
+    """The place of a member in an answer: beside those that the profile states."""
+    return case.profile.webhooks.kept[0].rpartition("/")[0] + pointer.join(name)
+
+
+def _is_shown(case: Case, created: Answer, name: str) -> bool:
+    """Whether the answer to create shows a member as it was sent."""
+    where, body = _beside_kept(case, name), created.request.body
+    return (
+        name in body and pointer.has(created.value, where) and strictjson.is_equal(_value(created, where), body[name])
+    )
+
+
+async def _expect_changed(case: Case, created: Answer, answer: Answer, changed: Mapping[str, Any]) -> Answer:
+    """Violated where a member has the value again that an earlier PATCH changed; a slow copy is given a moment."""
+    for pause_s in (0.2, 0.4, 0.8, 0.0):
+        old = [where for where, value in changed.items() if strictjson.is_equal(_value(answer, where), value)]
+        if not old:
+            return answer
+        if pause_s:
+            await asyncio.sleep(pause_s)
+            answer = await case.control(answer.request.with_fresh_key(), "partial update again")
+    message = f"{old[0]} has the value that an earlier PATCH changed"
+    raise case.violation(message, created, answer, expected="the changed value")

@@ -25,6 +25,15 @@ def refusals(case: Case) -> set[int]:
     return {"api_key": {400}, "oauth": {400, 401}, "none": {400, 401, 403, 404}}[case.operation.auth]
 
 
+def fixed_places(case: Case) -> frozenset[str]:
+    """The places of a body that must not be changed, or that other checks cover: key, code, verifier, client."""
+    oauth, idempotency = case.profile.oauth, case.profile.idempotency
+    fixed = {idempotency.place} if idempotency and idempotency.place else set()
+    if oauth and case.operation.auth == "oauth":
+        fixed |= {oauth.code_verifier, oauth.code, oauth.client_id_member, oauth.redirect_uri_member}
+    return frozenset(fixed)
+
+
 def template_of(profile: Profile, operation: Operation) -> Any:
     body = profile.operations.get(operation.id, OperationFacts()).body
     schema = profile.schemas.by_name.get(operation.request_schema)

@@ -19,6 +19,8 @@ from conformance.profile.subschema import Root, Schema
 _LONGEST: Final = 16 * 1024
 """Maximum length of a generated text. Higher bounds are omitted: such a text may be refused for its size."""
 _MAX_ITEMS: Final = 1000
+_SYNTAX: Final = {"pattern", "format", "enum", "const"}
+"""Keywords that leave a text no free choice of its characters."""
 _FURTHER: Final = "furtherMember"
 _EXACT: Final = 2**53 - 1
 """Larger integers may be indistinguishable for a JSON parser (RFC 8259 section 6)."""
@@ -50,6 +52,54 @@ def values_beyond_bounds(
                     yield BoundViolation(where, bound, pointer.replace(body, where, other))
 
 
+def least_values(
+    body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]
+) -> Iterator[tuple[str, Any]]:
+    """What is least in a body that fits the schema, and such a body: for each list, all texts, all numbers.
+
+    First the required members alone. `keep` and `values` as in `values_beyond_bounds`.
+    """
+    root = Root(schema)
+    if isinstance(body, dict):
+        required = root.flatten(schema).get("required", ())
+        keep_names = {pointer.tokens(where)[0] for where in keep if where}
+        kept = {name: item for name, item in body.items() if name in required or name in keep_names or item in values}
+        if kept != body:
+            yield "the required members alone", kept
+    texts = numbers = body
+    for where in places(body):
+        value = pointer.get(body, where)
+        if where in keep or _is_later_item(where) or isinstance(value, dict) or value in values:
+            continue
+        parts = list(root.subschemas(schema, pointer.tokens(where)))
+        if isinstance(value, list):
+            yield f"the shortest list at {where}", pointer.replace(body, where, value[: _largest(parts, "minItems")])
+        elif isinstance(value, str) and not any(_SYNTAX & part.keys() for part in parts):
+            texts = pointer.replace(texts, where, value[: _largest(parts, "minLength")])
+        elif not isinstance(value, (bool, str)) and value is not None and any("minimum" in part for part in parts):
+            numbers = pointer.replace(numbers, where, _largest(parts, "minimum"))
+    yield from (("the shortest texts", texts), ("the smallest numbers", numbers))
+
+
+def _largest(parts: list[dict[str, Any]], name: str) -> Any:
+    return max((part[name] for part in parts if name in part), default=0)
+
+
+def longest_texts(
+    body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]
+) -> Iterator[tuple[str, int]]:
+    """The places of free texts, and their `maxLength`. `keep` and `values` as in `values_beyond_bounds`."""
+    root = Root(schema)
+    for where in places(body):
+        value = pointer.get(body, where)
+        if where in keep or not isinstance(value, str) or value in values or _is_later_item(where):
+            continue
+        parts = list(root.subschemas(schema, pointer.tokens(where)))
+        bounds = [part["maxLength"] for part in parts if "maxLength" in part]
+        if bounds and not any(_SYNTAX & part.keys() for part in parts):
+            yield where, min(bounds)
+
+
 def _is_later_item(where: str) -> bool:
     """Whether it is in an array item other than the first, which has the same bounds."""
     return any(name.isdigit() and name != "0" for name in pointer.tokens(where))
@@ -65,6 +115,8 @@ def _violations(part: Mapping[str, Any], value: Any) -> Iterator[tuple[str, Any]
         yield from _of_items(part, value)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         yield from _of_number(part)
+        if part.get("type") in ("integer", "number"):
+            yield "type-boolean", True
         if part.get("type") == "integer" and abs(value) < _EXACT:
             yield "type", int(value) + 0.5
 

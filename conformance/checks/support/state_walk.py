@@ -177,13 +177,18 @@ class Walker:
         self.has_side_calls = True
 
     async def end(self) -> None:
-        """Repeats the successful calls, the oldest last, and then all writes, to detect a changed state. Twice."""
+        """Repeats the successful calls, the oldest last, and then all writes, to detect a changed state. Twice.
+
+        Then it is read, so that the invariants judge what is shown of a resource after any order of calls.
+        """
         for _ in range(2):
             calls = range(len(self.calls))
             for index in sorted({*calls[:2], *calls[-1:]}, reverse=True):
                 await self.replay(index)
             for name in self.model.writes:
                 await self.write(name)
+        for name in self.model.reads:
+            await self.read(name)
 
     async def _judge(self, name: str, answer: Answer) -> None:
         earlier_calls = tuple(operation_id for operation_id, _ in self.calls)
