@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, or_, select
 
 from conformance.reference import objects, webhooks
 from conformance.reference.call import Answer, Call
 from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_status
 from conformance.reference.registry import fault
+from conformance.reference.tables import deliveries
 
 
 @fault(
@@ -123,3 +124,25 @@ def open_carts_are_shared(policy: Policy) -> Policy:
     for operation in ("quotePublicCart", "revokePublicCart", "quotePublicCartCheckout"):
         policy = with_handler(policy, operation, wrap)
     return policy
+
+
+@fault(
+    "F636",
+    requirement="TEN-2",
+    title="deliveries of after-sales requests are listed for every installation",
+    operations=("listInstallationWebhookDeliveries",),
+    source="a condition `tenant AND kind OR kind`, without parentheses",
+)
+def after_sales_for_all(policy: Policy) -> Policy:
+    def wrap(_inner: Handler) -> Handler:
+        def handler(call: Call, db: Connection) -> Answer:
+            condition = or_(
+                deliveries.c.installation == call.installation, deliveries.c.event == "after_sales.requested"
+            )
+            return webhooks.list_of(
+                db.execute(select(deliveries).where(condition).order_by(deliveries.c.created_at.desc()).limit(50))
+            )
+
+        return handler
+
+    return with_handler(policy, "listInstallationWebhookDeliveries", wrap)
