@@ -7,7 +7,13 @@ import time
 from typing import Any, Final
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.oauth_exchange import CODE_AGE, makes_codes_on_demand, oauth_of, takes_code_age
+from conformance.checks.support.oauth_exchange import (
+    CODE_AGE,
+    makes_codes_on_demand,
+    oauth_of,
+    seconds_of,
+    takes_code_age,
+)
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
@@ -68,10 +74,9 @@ async def the_answer_states_the_lifetime_of_the_token(case: Case) -> None:
     assert oauth.token_lifetime_s is not None
     answer = await case.good_answer()
     found = _member(answer, oauth.expires_in)
-    seconds = float(found) if str(found).isdecimal() else found
-    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    seconds = seconds_of(found)
     earliest_s = oauth.token_lifetime_s - answer.duration_s - _ROUNDING_S
-    if not is_number or not earliest_s <= seconds <= oauth.token_lifetime_s:
+    if seconds is None or not earliest_s <= seconds <= oauth.token_lifetime_s:
         message = f"the answer has another lifetime at {oauth.expires_in} than oauth.token_lifetime_s"
         raise case.violation(
             message, answer, expected=f"{oauth.token_lifetime_s:g} s", observed=f"{str(found)[:100]} s"

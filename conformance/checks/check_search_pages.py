@@ -9,6 +9,7 @@ from conformance.checks.support.registry import check
 from conformance.checks.support.search_pages import (
     cursor_of,
     cursor_sizes,
+    first_decrease,
     first_page,
     is_ordered,
     item_ids,
@@ -232,7 +233,10 @@ def _sorts(profile: Profile, _operation: Operation) -> Mapping[str, str]:
 
 @check("SRCH-9", cases=_sorts)
 async def items_come_in_the_stated_order(case: Case, sort: str) -> None:
-    """The values of the member that a sort means never go back, within a page and from page to page."""
+    """The values of the member that a sort means never go back, within a page and from page to page.
+
+    Where a service puts null, and in which language it sorts, is not stated.
+    """
     case.need(sort, "search.sorts.NAME.by", "the member that a value of sort orders by is needed")
     order = case.profile.search.sorts[sort]
     request = (await case.arrange()).with_query(sort=sort)
@@ -241,11 +245,13 @@ async def items_come_in_the_stated_order(case: Case, sort: str) -> None:
     values = [pointer.get(item, order.by) for page in filled for item in items_of(page) if pointer.has(item, order.by)]
     if len({str(value) for value in values}) < 2:
         raise Inconclusive(f"no two items differ at {order.by}", *filled[:1])
-    if order.order == "descending":
-        values.reverse()
-    if not is_ordered(values):
-        message = f"items sorted by {sort} are not {order.order} at {order.by}"
-        raise case.violation(message, *filled, expected=f"{order.order} values", observed=join_values(values))
+    is_descending = order.order == "descending"
+    if is_ordered(values[::-1] if is_descending else values):
+        return
+    pair = first_decrease(values[::-1] if is_descending else values)
+    observed = " before ".join(map(str, pair[::-1] if is_descending else pair)) if pair else join_values(values)
+    message = f"items sorted by {sort} are not {order.order} at {order.by}"
+    raise case.violation(message, *filled, expected=f"{order.order} values", observed=observed)
 
 
 _ORDERED_PAGES = 3

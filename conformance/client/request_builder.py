@@ -159,7 +159,7 @@ class Arranger:
             query=self._query(operation, facts, known),
             headers=tuple((name, str(value)) for name, value in render(dict(facts.headers), known).items()),
             body=body if body is NO_BODY else render(body, known),
-            key=new_key(self.profile.idempotency) if operation.idempotent else None,
+            key=new_key(self.profile.idempotency) if operation.idempotent and self.profile.idempotency else None,
             idempotency=self.profile.idempotency if operation.idempotent else None,
             proof=Proof(self.proof_key) if operation.auth == "oauth" and self.proof_key else None,
             scope=known,
@@ -245,7 +245,8 @@ class Arranger:
         for name in operation.path_parameters:
             if name not in facts.path:
                 raise MissingFact(f"operations.{operation.id}.path", f"{operation.id} needs a value for {{{name}}}")
-        if operation.idempotent and self.profile.idempotency is None:
+        takes_key = operation.idempotent and "idempotency" not in self.profile.exclusions
+        if takes_key and self.profile.idempotency is None:
             raise MissingFact("idempotency", f"{operation.id} must be called with an idempotency key")
         if operation.auth == "oauth" and self.profile.oauth is None:
             raise MissingFact("oauth", f"{operation.id} needs a client")

@@ -92,6 +92,8 @@ async def _run_once(instance: Instance, case: Case) -> Result:
         instance, settings.contract.requirements[instance.check.requirement].level, settings.rerun_command
     )
     try:
+        if instance.check.judges_keys and case.operation.idempotent and case.profile.idempotency is None:
+            raise MissingFact("idempotency", f"{instance.operation.id} must be called with an idempotency key")
         arguments = () if instance.check.cases is None else (instance.value,)
         await instance.check.function(case, *arguments)
     except Violation as signal:

@@ -248,9 +248,9 @@ def _value_of(body: bytes) -> Any:
 
 
 def _texts_of(body: bytes, value: Any) -> str:
-    """A body as sent, followed by each of its strings without JSON escapes."""
+    """The strings of a body without JSON escapes, which may look like a path; of one that is no JSON, all of it."""
     pending = [value]
-    texts = [body.decode("utf-8", "replace")]
+    texts = [] if isinstance(value, (dict, list, str)) else [body.decode("utf-8", "replace")]
     while pending:
         part = pending.pop()
         if isinstance(part, str):

@@ -157,8 +157,8 @@ class Idempotency:
         return self.pointer if self.carrier == "body" else ""
 
     def write(self, key: str) -> str:
-        """The text at the carrier. Between double quotes, a key is escaped as a string of RFC 8941."""
-        if '"{key}"' in self.written:
+        """The text at the carrier. Between double quotes in a header, a key is escaped as a string of RFC 8941."""
+        if self.carrier == "header" and '"{key}"' in self.written:
             key = key.replace("\\", r"\\").replace('"', r"\"")
         return self.written.replace("{key}", key)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import copysign, inf
 
 from conformance.checks.support.case import Case
 from conformance.client.dpop import Proof
@@ -67,6 +68,17 @@ def access_token(case: Case, answer: Answer) -> str:
     where = oauth_of(case).access_token
     found = pointer.get(answer.value, where) if where and pointer.has(answer.value, where) else ""
     return found if isinstance(found, str) else ""
+
+
+def seconds_of(value: object) -> float | None:
+    """A number of seconds, which may be a text of digits; infinity where it is too large; None for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number and not (isinstance(value, str) and value.isascii() and value.isdecimal()):
+        return None
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        return copysign(inf, -1 if isinstance(value, int) and value < 0 else 1)
 
 
 def other_algorithms(profile: Profile, _: Operation) -> Mapping[str, str]:

@@ -45,6 +45,11 @@ class Check:
         return f"{self.subject}::{self.name}"
 
     @property
+    def judges_keys(self) -> bool:
+        """Whether it asks about idempotency keys, so that there is nothing to ask where no call carries one."""
+        return self.requirement.startswith("IDEM-") or bool(self.rests_on) or self.shares == "replays"
+
+    @property
     def summary(self) -> str:
         return (inspect.getdoc(self.function) or "").split("\n")[0]
 

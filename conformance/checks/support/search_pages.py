@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.signals import Inconclusive
@@ -107,18 +109,39 @@ def _letters(value: Any) -> str:
     return "".join(character for character in str(value).casefold() if character.isalnum())
 
 
-_COLLATIONS: tuple[Callable[[Any], Any], ...] = (_number, str, lambda value: str(value).casefold(), _letters)
+def _naturally(value: Any) -> list[tuple[int, str]]:
+    """As people sort: letters without their accents, numbers within a text by their value."""
+    plain = unicodedata.normalize("NFKD", str(value)).casefold()
+    runs = re.findall(r"[0-9]+|[^\W\d_]+", "".join(c for c in plain if not unicodedata.combining(c)))
+    return [(int(run), "") if run.isdecimal() else (_BEFORE_LETTERS, run) for run in runs]
+
+
+_BEFORE_LETTERS: Final = 10**40
+_COLLATIONS: tuple[Callable[[Any], Any], ...] = (
+    *(_number, str, lambda value: str(value).casefold(), _letters, _naturally),
+)
 """The interface names no collation: an order is as stated if it is one of these."""
 
 
 def is_ordered(values: list[Any]) -> bool:
-    """Whether values are ascending by one of the collations."""
-    return any(_is_ascending(values, key) for key in _COLLATIONS)
+    """Whether values are ascending by one of the collations. Nulls may stand anywhere.
+
+    Of texts that are out of every order, those in ASCII alone count: languages place other letters differently.
+    """
+    present = [value for value in values if value is not None]
+    plain = [value for value in present if str(value).isascii()]
+    return any(_is_ascending(part, key) for part in (present, plain) for key in _COLLATIONS)
 
 
 def _is_ascending(values: list[Any], key: Callable[[Any], Any]) -> bool:
     try:
         keys = [key(value) for value in values]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return all(first <= second for first, second in pairwise(keys))
+
+
+def first_decrease(values: list[Any]) -> tuple[Any, Any] | None:
+    """The first two neighbours, nulls left out, that are not ascending by any collation themselves."""
+    present = [value for value in values if value is not None]
+    return next((pair for pair in pairwise(present) if not is_ordered(list(pair))), None)

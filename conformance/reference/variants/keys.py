@@ -116,3 +116,13 @@ def quoted_key(policy: Policy) -> Policy:
 )
 def slow_conflict(policy: Policy) -> Policy:
     return with_idempotency(policy, on_flight="conflict", work_s=0.1)
+
+
+@variant(
+    "V319",
+    requirement="IDEM-3",
+    title="calls carry no idempotency key",
+    profile={"idempotency": {"none": "a repeated call is another call, which its resource's state refuses"}},
+)
+def no_keys(policy: Policy) -> Policy:
+    return with_idempotency(policy, key=lambda _call: None)

@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from conformance.checks.support.context import Runtime
+from conformance.checks.support.identity import scopes_at
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
+from conformance.core import json_pointer as pointer
 from conformance.profile.model import Credential
 from conformance.setup.conventions import AUTHORIZATION_FORMATS
 from conformance.setup.doctor.facts import Fact, note, proven, unsure, wrong
@@ -53,7 +55,7 @@ async def credential_facts(runtime: Runtime) -> list[Fact]:
     if active and len(refused) == len(active):
         return [await _format_fact(runtime, active[0], answers[active[0]])]
     facts = [proven("authorization.format", f"accepted: {profile.authorization.format}")] if active else []
-    identities = {name: _KeyIdentity(answers[name]) for name in active if answers[name].ok}
+    identities = {name: _KeyIdentity(answers[name], profile.identity.scopes) for name in active if answers[name].ok}
     for name, credential in profile.credentials.items():
         facts += _acceptance_facts(credential, answers[name])
         if name in identities:
@@ -102,13 +104,18 @@ def _describe_source(credential: Credential) -> str:
 
 
 class _KeyIdentity:
-    """The scopes and the installation of a key, from any member of its identity answer."""
+    """The scopes and the installation of a key, from its identity answer.
 
-    def __init__(self, answer: Answer) -> None:
+    `place`: of the scopes; empty: in any member whose name speaks of them.
+    """
+
+    def __init__(self, answer: Answer, place: str) -> None:
         self.scopes: frozenset[str] | None = None
         self.installation = ""
         for path, value in _leaves(answer.value, ""):
             self._add_member(path.lower(), value)
+        if place:
+            self.scopes = frozenset(scopes_at(answer.value, place)) if pointer.has(answer.value, place) else None
 
     def _add_member(self, path: str, value: Any) -> None:
         if "scope" in path and isinstance(value, list | str):
@@ -149,9 +156,11 @@ async def _scope_facts(runtime: Runtime, credential: Credential, identity: _KeyI
 
 
 async def _is_forbidden(runtime: Runtime, credential: Credential, scope: str) -> bool:
-    """Whether a read that needs the scope is answered 403 with that key."""
+    """Whether a read that needs the scope is answered 403 with that key: of a foreign key one that names no resource,
+    since those of the profile are not its own."""
+    is_foreign = credential.installation != runtime.arranger.home
     for operation in runtime.settings.contract.all:
-        if operation.scope == scope and operation.method == "GET":
+        if operation.scope == scope and operation.method == "GET" and not (is_foreign and operation.path_parameters):
             try:
                 request = await runtime.arranger.arrange(operation, shared=True, credential=credential.name)
             except MissingFact:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import Runtime
-from conformance.checks.support.oauth_exchange import CODE_AGE, makes_codes_on_demand, takes_code_age
+from conformance.checks.support.oauth_exchange import CODE_AGE, makes_codes_on_demand, seconds_of, takes_code_age
 from conformance.checks.support.replays import are_alike, fix_proof_id
 from conformance.checks.support.signals import Signal
 from conformance.client.fixtures import NotSent
@@ -87,7 +87,7 @@ async def _token_fact(case: Case, oauth: OAuth) -> Fact:
     if not pointer.has(answer.value, oauth.expires_in):
         return wrong("oauth.expires_in", f"the answer has nothing at {oauth.expires_in}", "correct the pointer")
     found = pointer.get(answer.value, oauth.expires_in)
-    seconds = float(found) if str(found).isdecimal() else None
+    seconds = seconds_of(found)
     if seconds is None:
         return wrong(
             "oauth.expires_in", f"the value at {oauth.expires_in} is no number of seconds", "correct the pointer"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.checks.check_generated import nothing_beyond_a_bound_is_accepted
-from conformance.checks.support.schema_bounds import values_beyond_bounds
+from conformance.checks.support.schema_bounds import least_values, longest_texts, values_beyond_bounds
 from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Outcome
 from conformance.profile.model import Schemas
@@ -42,7 +42,7 @@ def test_each_bound_is_passed_once() -> None:
     """Also behind a reference, and of an array's items at the first; a bound that is too far away is left alone."""
     assert found(BODY) == {
         "/reason minLength", "/reason maxLength", "/count minimum", "/count exclusiveMaximum", "/count type",
-        "/kind enum", "/tags minItems", "/tags maxItems", "/tags/0 minLength", "/tags/0 maxLength",
+        "/count type-boolean", "/kind enum", "/tags minItems", "/tags maxItems", "/tags/0 minLength", "/tags/0 maxLength",
     }  # fmt: skip
 
 
@@ -59,7 +59,8 @@ def test_what_looks_almost_right_is_asked() -> None:
         },
     }
     body = {"code": "ab", "id": "6f1c1c5e-3c4b-4f0a-9d55-0a3e5b0c7a11", "link": "https://a", "count": 3, "any": 1}
-    assert found(body, schema) == {" additionalProperties", "/code pattern", "/id format", "/count type"}
+    numbers = {"/count type", "/count type-boolean", "/any type-boolean"}
+    assert found(body, schema) == {" additionalProperties", "/code pattern", "/id format"} | numbers
     strict = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
     assert not any(strict.is_valid(one.body) for one in values_beyond_bounds(body, schema, (), ()))
 
@@ -117,3 +118,32 @@ def test_a_bound_that_is_off_by_one_is_found(
     result, _ = judged(script, nothing_beyond_a_bound_is_accepted, on, schemas=schemas, operations={on.id: facts})
     assert result.outcome is (Outcome.FAILED if wrong else Outcome.PASSED), result
     assert not wrong or f"{bound} of {on.request_schema} at /{where}" in result.message
+
+
+def test_the_least_values_fit_their_schema() -> None:
+    """The required members alone, each list, all texts, all numbers: as little as the schema allows, and no less."""
+    valid = jsonschema_rs.Draft202012Validator(SCHEMA)
+    found = dict(least_values(BODY, SCHEMA, (), ()))
+    assert found == {
+        "the required members alone": {"reason": "late"},
+        "the shortest list at /tags": {**BODY, "tags": ["a"]},
+        "the shortest texts": {**BODY, "reason": "la", "tags": ["a", "b"], "huge": "", "free": ""},
+        "the smallest numbers": {**BODY, "count": 0},
+    }
+    assert all(valid.is_valid(body) for body in found.values())
+
+
+def test_of_the_least_values_fixtures_and_fixed_places_stay() -> None:
+    found = dict(least_values(BODY, SCHEMA, ("/free",), ("late", "x")))
+    assert found["the required members alone"] == {"reason": "late", "huge": "x", "free": "y"}
+    assert found["the shortest texts"] == {**BODY, "tags": ["a", "b"]}
+
+
+def test_the_longest_texts_are_the_free_ones() -> None:
+    """With their length; not those of an enum, and not those that must not change."""
+    assert list(longest_texts(BODY, SCHEMA, (), ())) == [("/reason", 30), ("/tags/0", 5), ("/huge", 5_000_000)]
+    assert list(longest_texts(BODY, SCHEMA, ("/reason",), ("a",))) == [("/huge", 5_000_000)]
+
+
+def test_true_is_no_number() -> None:
+    assert "/count type-boolean" in found(BODY)
