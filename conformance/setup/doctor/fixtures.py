@@ -32,7 +32,7 @@ async def _fixture_fact(runtime: Runtime, fixture: Fixture) -> Fact:
         members = await runtime.fixtures.get_shared(fixture, scope)
     except FixtureError as error:
         return wrong(error.where or name, error.message, error.hint or "check its provider")
-    except NotSent as reason:
+    except (NotSent, MissingFact) as reason:
         return note(name, f"not created: {reason}")
     used = set(_used_members(runtime, fixture))
     if absent := sorted(used - set(members)):

@@ -78,7 +78,7 @@ class OperationStages:
         """Whether an idempotency key in the stated place makes a call a replay."""
         facts = self.runtime.settings.profile.idempotency
         if facts is None:
-            return [note("idempotency", "not stated", "state the place of the key: 11 operations need one")]
+            return [note("idempotency", "not stated", "state the place of the key: 10 operations need one")]
         proven_names = [name for name in self.proven if self._operation(name).idempotent]
         if not proven_names:
             return await self._place_facts(facts)

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from conformance.checks.support.context import Runtime
 from conformance.checks.support.signs import sign_key
 from conformance.client.fixtures import Members, NotSent
+from conformance.client.request_builder import MissingFact
 from conformance.core.errors import FixtureError
 from conformance.profile.model import Profile
 from conformance.profile.render import ANSWER, parse, placeholders
@@ -77,7 +78,7 @@ async def _members_of_fixtures(runtime: Runtime) -> Mapping[str, Members]:
         for fixture in states.values():
             try:
                 found[fixture.name] = await runtime.fixtures.get_shared(fixture, runtime.arranger.constants())
-            except (FixtureError, NotSent):
+            except (FixtureError, NotSent, MissingFact):
                 continue  # a fact of its own
     return found
 

@@ -369,3 +369,19 @@ def test_listed_fixtures_are_not_used_up(desk: Desk) -> None:
 def test_what_would_be_inapplicable_names_its_key(desk: Desk) -> None:
     done = examined(desk, substituted(r"(\[\[effects\.quotePublicCart\]\].*?\n\n)+", ""))
     assert re.search(r"effects\.quotePublicCart +\d+ checks: .*IDEM", done.out), done.out
+
+
+def test_a_fixture_that_needs_an_unstated_fact_is_no_crash(desk: Desk) -> None:
+    """Its line says which fact is missing."""
+    without_keys = substituted(r"\n\[idempotency\]\n.*?(?=\n\[)", "\n")
+    own = 'call = "createInstallationWebhook"\nmembers = { id = "/data/id" }'
+    done = examined(desk, lambda text: fixture("webhook.active", own)(without_keys(text)))
+    assert "the suite erred" not in done.text
+    line = by_name(done)["fixtures.webhook.active"]
+    assert line.startswith("·") and "state idempotency" in line, done.out
+
+
+def test_scopes_are_read_where_the_profile_places_them(desk: Desk) -> None:
+    """A list of all scopes in the same answer is no list of the key's."""
+    done = examined(desk, replaced('[identity]\nscopes = "/data/scopes"', '[identity]\nscopes = "/data/nowhere"'))
+    assert by_name(done)["credentials.webhooks-write.scopes"].startswith("?"), done.out
