@@ -42,7 +42,8 @@ def test_each_bound_is_passed_once() -> None:
     """Also behind a reference, and of an array's items at the first; a bound that is too far away is left alone."""
     assert found(BODY) == {
         "/reason minLength", "/reason maxLength", "/count minimum", "/count exclusiveMaximum", "/count type",
-        "/count type-boolean", "/kind enum", "/tags minItems", "/tags maxItems", "/tags/0 minLength", "/tags/0 maxLength",
+        "/count type-boolean", "/kind enum", "/tags minItems", "/tags maxItems",
+        "/tags/0 minLength", "/tags/0 maxLength",
     }  # fmt: skip
 
 
