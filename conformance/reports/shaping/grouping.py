@@ -5,7 +5,7 @@ Every format uses these functions, so that all reports agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -276,12 +276,23 @@ def limits(run: Run) -> list[str]:
         found.append(f"Cut short: {one_line(clean(run.interrupted), 300)}. What did not run is not judged.")
     elif not run.complete:
         found.append("The run did not reach its end.")
-    elif (unjudged := _unjudged_operations(run)) and run.observed is None:
-        count = plural(len(unjudged), "operation")
-        found.append(
-            f"Nothing could be judged on {count}: the profile does not say how to call {_format_names(unjudged)}."
-        )
+    elif run.observed is None:
+        found += _unjudged(run)
     return found
+
+
+def _unjudged(run: Run) -> Iterator[str]:
+    """What could not be judged at all, and whether that is because the run was to change nothing."""
+    unsent = {result.operation for result in run.results if result.cause == "read-only"}
+    unjudged = _unjudged_operations(run)
+    reasons = {
+        "a read-only run does not call": [name for name in unjudged if name in unsent],
+        "the profile does not say how to call": [name for name in unjudged if name not in unsent],
+    }
+    for reason, names in reasons.items():
+        if names:
+            count = plural(len(names), "operation")
+            yield f"Nothing could be judged on {count}: {reason} {_format_names(names)}."
 
 
 def _unjudged_operations(run: Run) -> list[str]:

@@ -91,6 +91,17 @@ def test_operations_of_which_nothing_could_be_said_are_named() -> None:
     assert grouping.limits(replace(run_of(whole), complete=True, filtered=False)) == []
 
 
+def test_a_run_that_was_to_change_nothing_blames_no_profile_for_writes() -> None:
+    """What it did not call because it is a write is named apart from what the profile does not say."""
+    names = [operation.id for operation in OPERATIONS]
+    some = [result("STA-1", name, Outcome.PASSED) for name in names[:-2]]
+    write = result("STA-1", names[-2], Outcome.UNTESTED, cause="read-only")
+    unstated = result("STA-1", names[-1], Outcome.UNSTATED, fact="oauth")
+    lines = grouping.limits(replace(run_of([*some, write, unstated]), complete=True, filtered=False))
+    assert ["a read-only run does not call" in line and names[-2] in line for line in lines] == [True, False]
+    assert "the profile does not say" in lines[1] and names[-1] in lines[1]
+
+
 def test_a_filtered_run_blames_no_profile_for_what_was_deselected() -> None:
     """Of the operations that were selected alone it can be said that nothing could be judged."""
     names = [operation.id for operation in OPERATIONS]
