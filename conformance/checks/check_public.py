@@ -76,10 +76,12 @@ async def an_unknown_merchant_is_answered_404(case: Case) -> None:
 
 @check("PUB-3", on=("listPublicMerchantCategories", "listPublicMerchantProducts"))
 async def a_slug_with_more_behind_it_is_answered_404(case: Case) -> None:
-    """A known slug with a suffix is another one. An empty list is a warning."""
+    """A known slug with a suffix is another one. An empty list is a warning; 400 passes, since it may be too long."""
     request = await case.arrange()
     longer = {name: f"{value}-no-such-7f3a" for name, value in request.path.items()}
-    _expect_404(case, await case.send_with_retry(request.with_path(**longer), "a slug with a suffix", request))
+    answer = await case.send_with_retry(request.with_path(**longer), "a slug with a suffix", request)
+    if answer.status != 400:
+        _expect_404(case, answer)
 
 
 def _expect_404(case: Case, answer: Answer) -> None:

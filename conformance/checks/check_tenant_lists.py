@@ -46,7 +46,11 @@ async def _endpoint_of(case: Case, key: str) -> list[str]:
         create = await case.arrange(operation, credential=key)
         if template is not None:
             create = create.with_body(await case.runtime.arranger.render_body(create, template))
-        answer = await case.control(create, "an endpoint of another installation")
+        answer = await case.send(create, "an endpoint of another installation")
+        if not answer.ok:
+            if template is None:
+                raise control_failed(answer)
+            continue
         found += [str(pointer.get(answer.value, where))] if where and pointer.has(answer.value, where) else []
         found += [text] if (text := str(create.scope["unique"])) in str(create.body) else []
     # a number may be the id of another resource: kinds are often numbered separately
