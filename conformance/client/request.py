@@ -87,6 +87,8 @@ class Request(msgspec.Struct, frozen=True):
     proof: Proof | None = None
     scope: Mapping[str, Any] = field(default_factory=dict)
     fixtures: RequestFixtures = field(default_factory=RequestFixtures)
+    arranged_at: float | None = None
+    """When its fixtures were asked for, by the monotonic clock; None where it has none of its own."""
     method: str = ""
     """A method other than the operation's, for a check of methods."""
 

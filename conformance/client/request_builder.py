@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
 from typing import Any
@@ -148,6 +149,7 @@ class Arranger:
         names = in_body | self._placeholder_names(operation, facts)
         known = {**self.constants(), **(scope or {})}
         self._guard_verifier(operation, names, known)
+        arranged_at = time.monotonic()
         fixtures = RequestFixtures(preset or {}, use or {})
         known |= await self._fixture_values(names, known, fixtures, shared)
         self._guard(operation, facts, in_body, known)
@@ -164,6 +166,7 @@ class Arranger:
             proof=Proof(self.proof_key) if operation.auth == "oauth" and self.proof_key else None,
             scope=known,
             fixtures=fixtures,
+            arranged_at=arranged_at,
         )
         return self.as_credential(request, credential) if operation.auth == "api_key" else request
 

@@ -34,6 +34,8 @@ _MAX_EXCHANGES = 12
 _START_NUMBERS = count(1)
 _MAX_ATTEMPTS = 9
 """At most this many attempts of one check, while lost answers make its result uncertain."""
+_MAX_OLD_CODES = 3
+"""The same, while authorization codes may have expired that waited for the target's pace."""
 _UNCERTAIN_OUTCOMES = (Outcome.FAILED, Outcome.WARNED, Outcome.INCONCLUSIVE)
 _REDACTED_FIELDS = ("message", "expected", "observed", "reproduce", "cause", "fact", "exclusion")
 """Members of a result that may hold text of the target or of the profile."""
@@ -57,13 +59,21 @@ async def run(instance: Instance, runtime: Runtime) -> Result:
 
 
 async def _run_until_certain(instance: Instance, runtime: Runtime) -> tuple[Result, Case]:
-    """Runs the check, each time with new fixtures, until no lost answer makes its result uncertain."""
-    for _ in range(_MAX_ATTEMPTS):
+    """Runs the check, each time with new fixtures, until no lost answer and no old code makes its result uncertain."""
+    for attempt in range(1, _MAX_ATTEMPTS + 1):
         case = Case(runtime, instance.operation)
         result = await _run_once(instance, case)
-        if result.outcome not in _UNCERTAIN_OUTCOMES or not any(answer.possibly_applied for answer in case.answers):
+        is_lost = any(answer.possibly_applied for answer in case.answers)
+        if result.outcome not in _UNCERTAIN_OUTCOMES or not (is_lost or case.expired_code_s):
             return result, case
-    message = f"answers were lost, so that a request may have taken effect twice: {result.message}"
+        if not is_lost and attempt == _MAX_OLD_CODES:
+            break
+    reason = (
+        "answers were lost, so that a request may have taken effect twice"
+        if is_lost
+        else f"a code was {case.expired_code_s:.0f} s old before the pace of the target let it through"
+    )
+    message = f"{reason}: {result.message}"
     return replace(result, outcome=Outcome.INCONCLUSIVE, message=message, signature=""), case
 
 

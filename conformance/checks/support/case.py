@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ from conformance.profile.resources import OperationFacts
 
 _MAX_KEY_AGE_S: Final = 5.0
 """Where no retention is stated."""
+_LEAST_LIFETIME_S: Final = 10.0
+"""Of an authorization code, where none is stated."""
+_ROUNDING_S: Final = 1.0
 
 
 class Case:
@@ -30,6 +34,8 @@ class Case:
         self.answers: list[AnswerRef] = []
         self.notes: list[str] = []
         self.warnings: list[Violation] = []
+        self.expired_code_s = 0.0
+        """The age at which an authorization code was refused that may have expired; 0: none was."""
 
     @property
     def profile(self) -> Profile:
@@ -146,7 +152,7 @@ class Case:
         answer = await self.runtime.sender.send(request, purpose, accept_statuses=statuses)
         self.runtime.signs.note_write(answer)
         self.runtime.calls_with_key[request.operation.id] += request.key is not None
-        self.answers.append(answer.ref)
+        self._note_answer(answer)
         if answer.status in statuses:
             return answer
         if answer.status == 429:
@@ -154,6 +160,15 @@ class Case:
         if answer.gateway_trouble:
             raise Inconclusive(f"no answer of the target: {answer.summary}", answer, cause="no answer")
         return answer
+
+    def _note_answer(self, answer: Answer) -> None:
+        self.answers.append(answer.ref)
+        arranged_at, oauth = answer.request.arranged_at, self.profile.oauth
+        if arranged_at is None or oauth is None or answer.ok or answer.request.operation.auth != "oauth":
+            return
+        age_s = time.monotonic() - arranged_at
+        if age_s > (oauth.code_lifetime_s or _LEAST_LIFETIME_S) - _ROUNDING_S:
+            self.expired_code_s = age_s
 
     def rate_limit_message(self, answer: Answer) -> str:
         """The message for a 429 that was not waited out."""
@@ -210,7 +225,7 @@ class Case:
         """
         for _ in range(2):
             answer = await self.runtime.sender.send(request, purpose)
-            self.answers.append(answer.ref)
+            self._note_answer(answer)
             if answer.status == 429 or not answer.gateway_trouble:
                 break
             if not (await self.runtime.sender.send(control or await self.arrange(), "control")).ok:
