@@ -40,8 +40,17 @@ def declared_schema(key: str) -> Mapping[str, Any]:
 
 
 def fact_documentation(key: str) -> FactDocumentation:
-    """Of the fact at a dotted key, as in profiles and messages. Raises UsageError where there is none."""
-    declared, parent = _declared_with_parent(key)
+    """Of the fact at a dotted key, as in profiles and messages; `KEY.none` is the same fact, excluded.
+
+    Raises UsageError where there is none.
+    """
+    try:
+        declared, parent = _declared_with_parent(key)
+    except UsageError:
+        excluded = key.removesuffix(".none")
+        if excluded != key and _declared_with_parent(excluded)[0].get("x-excludable"):
+            return fact_documentation(excluded)
+        raise
     return _documentation(key, key.rpartition(".")[2], declared, parent)
 
 

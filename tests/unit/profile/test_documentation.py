@@ -50,6 +50,7 @@ def test_a_fact_is_documented_at_a_key_as_a_profile_has_it() -> None:
     assert (rate.type, rate.limit, rate.excludable) == ("a number, more than 0", "--limit rate=VALUE", False)
     assert fact_documentation("oauth.algorithms").default == ["ES256"]
     assert fact_documentation("search.item_id").excludable
+    assert fact_documentation("search.item_id.none") == fact_documentation("search.item_id")
 
 
 def test_the_default_that_is_documented_is_the_default_of_the_model() -> None:
