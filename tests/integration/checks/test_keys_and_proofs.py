@@ -26,6 +26,7 @@ from conformance.checks.check_oauth import _DEFECTIVE_VERIFIERS
 from conformance.checks.check_oauth_binding import a_plain_challenge_is_of_no_use
 from conformance.checks.check_oauth_lifetimes import a_code_ends_when_stated
 from conformance.checks.check_proof_reuse import a_used_proof_is_treated_as_stated
+from conformance.checks.support import case as case_module
 from conformance.checks.support.case import Case
 from conformance.client.dpop import new_verifier
 from conformance.client.request import is_well_formed, malformed_key, new_key
@@ -142,6 +143,41 @@ def test_a_fixture_that_fails_is_not_the_target_s_refusal(judged: Any, answer: A
     assert how != "not issued" or result.cause == "fixture:fixtures.oauth.code"
 
 
+class AgingCodes:
+    """A target that refuses so many exchanges after the first one."""
+
+    def __init__(self, answer: Any, refused: int) -> None:
+        self._answer, self._refused = answer, refused
+        self.exchanges = 0
+
+    def __call__(self, arrived: Any) -> bytes:
+        if arrived.target == "/codes":
+            return bytes(self._answer(200, {"code": f"code-{time.perf_counter_ns()}"}))
+        self.exchanges += 1
+        good = self.exchanges == 1 or self.exchanges > 1 + self._refused
+        return bytes(self._answer(200 if good else 400, {"data": {}} if good else {"error": "no"}))
+
+
+@pytest.mark.parametrize("refused", [1, 9], ids=["once", "always"])
+@pytest.mark.parametrize("is_old", [True, False], ids=["old", "new"])
+def test_a_code_that_waited_for_the_pace_is_no_failure(
+    judged: Any, answer: Any, monkeypatch: pytest.MonkeyPatch, *, refused: int, is_old: bool
+) -> None:
+    """It may have expired: the check runs again with another code, and is inconclusive where that waits as long."""
+    monkeypatch.setattr(case_module, "_LEAST_LIFETIME_S", 0.0 if is_old else 60.0)
+
+    async def law(case: Case) -> None:
+        await case.runtime.controls.prove(case.operation)
+        refusal = await case.send(await case.arrange(), "a good exchange")
+        if not refusal.ok:
+            raise case.violation("a good exchange was refused", refusal)
+
+    result, _ = _exchanging(judged, AgingCodes(answer, refused), law)
+    late = Outcome.PASSED if refused == 1 else Outcome.INCONCLUSIVE
+    assert result.outcome is (late if is_old else Outcome.FAILED), result
+    assert result.outcome is not Outcome.INCONCLUSIVE or "s old before the pace" in result.message
+
+
 # Proofs
 
 
@@ -161,7 +197,7 @@ def test_an_allowance_of_nearly_an_hour_is_kept_to(judged: Any, answer: Any, age
         return bytes(answer(200 if good else 401, {"data": {}} if good else {"error": "iat"}))
 
     async def law(case: Case) -> None:
-        await a_proof_from_another_hour_is_refused(case, age_s)
+        await a_proof_from_another_hour_is_refused(case, (age_s, 0))
 
     result, _ = _exchanging(judged, script, law, clock_allowance_s=3599.9)
     assert result.outcome is Outcome.PASSED, result
