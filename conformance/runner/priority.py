@@ -27,14 +27,12 @@ from conformance.core.outcomes import Level
 from conformance.engine.session import Session
 
 EVIDENCE_FILE: Final = Path(__file__).with_name("evidence.json")
-_PLANNED_SHARE: Final = 1.04
+_PLANNED_SHARE: Final = 1.07
 """Of the requests of quick depth: a run on the reference has fewer than are planned, since checks share more of them
 where those of an operation are run together."""
-_SPREAD: Final = 0.1
-"""How much less an instance is worth for each requirement that was covered on its operation before."""
 _CERTAINTY: Final = 0.95
 """The greatest likelihood: a fault like a known one may show on another operation or in another case."""
-_WEIGHTS: Final = {"?everywhere": 0.2, "?once": 5.0}
+_WEIGHTS: Final = {"?everywhere": 0.3, "?once": 3.0}
 """The weights of two unknown faults of each check: one that all its instances find, and one that a single one finds. A
 known fault has 1. Greater weights find more of the faults that the order was not fitted on, and fewer of the others.
 A check that judges nothing has none."""
@@ -225,8 +223,6 @@ class _Search:
         """The weight of each fault, times the likelihood that no instance so far has found it."""
         self._prepared: set[Setup] = set()
         """What was paid for: the control of an operation, its limit, its replays."""
-        self._uses: Counter[str] = Counter()
-        """By operation: the requirements that are covered on it first, so that they are spread over all operations."""
         self._worths: dict[int, float] = {}
         """By identity of a kind: its worth since the last choice."""
         self._kinds = self._kinds_of(evidence, weights or Weights())
@@ -281,9 +277,8 @@ class _Search:
                 if (cost := self._cost(kind)) <= remaining:
                     remaining -= cost
                     covered |= {_requirement(instance), _operation(instance)}
-                    self._note(kind, is_first=group_of is _requirement)
+                    self._note(kind)
                     yield instance
-            self._uses.clear()
 
     def _queue(self, indices: Iterable[int]) -> list[tuple[float, int]]:
         """A heap of (negative worth, index)."""
@@ -332,14 +327,12 @@ class _Search:
             found = sum(map(mul, kind.doubts_of(self._doubts), kind.shares))
             if kind.setups[0][0] not in self._prepared:
                 found += sum(self._doubts[fault] for fault in self._shown_by_control(kind))
-            spread = 1 if kind.exclusive else 1 + _SPREAD * self._uses[kind.operation]
-            worth = self._worths[id(kind)] = found / self._cost(kind) / spread
+            worth = self._worths[id(kind)] = found / self._cost(kind)
         return worth
 
-    def _note(self, kind: _Kind, *, is_first: bool) -> None:
-        """Notes the choice of an instance. `is_first`: of its requirement; those are spread over all operations."""
+    def _note(self, kind: _Kind) -> None:
+        """Notes the choice of an instance."""
         self._worths.clear()
-        self._uses[kind.operation] += is_first
         for fault, share in zip(kind.faults, kind.shares, strict=True):
             self._doubts[fault] *= 1 - share
         if kind.setups[0][0] not in self._prepared:
