@@ -203,14 +203,14 @@ async def a_key_of_the_other_hosted_operation_is_another_call(case: Case) -> Non
 
     first = await case.send(sent_before.with_body(both(sent_before)), f"{other.id} with a body of both operations")
     case.require_case(first.ok, "no body is known that both operations take")
-    again = request.with_path(**first.request.path).with_body(first.request.body)
-    second = await case.send(again.with_key(first.request.key), f"the key of {other.id}")
+    same_call = request.with_path(**first.request.path).with_body(first.request.body)
+    second = await case.send(same_call.with_key(first.request.key), f"the key of {other.id}")
 
     async def send_separately() -> tuple[Answer, Answer]:
         separate = await case.arrange(other)
-        one = await case.control(separate.with_body(both(separate)), f"another control of {other.id}")
-        two = request.with_path(**separate.path).with_body(one.request.body).with_fresh_key()
-        return one, await case.send(two, "a separate call")
+        answer = await case.control(separate.with_body(both(separate)), f"another control of {other.id}")
+        own_call = request.with_path(**separate.path).with_body(answer.request.body).with_fresh_key()
+        return answer, await case.send(own_call, "a separate call")
 
     await _expect_own_answer(case, (first, second), send_separately)
 

@@ -28,10 +28,11 @@ async def the_least_body_is_survived(case: Case) -> None:
         found = list(least_values(request.body, schema or {}, fixed_places(case), request.scope.values()))
         if number == len(found):
             break
-        what, body = found[number]
+        description, body = found[number]
         number += 1
         if not strictjson.is_equal(body, request.body):
-            expect_survival(case, what, await case.send_with_retry(request.with_body(body), what), oversize=False)
+            answer = await case.send_with_retry(request.with_body(body), description)
+            expect_survival(case, description, answer, oversize=False)
     case.require_case(case.answers, "the good body has nothing that could be less")
 
 

@@ -84,8 +84,8 @@ async def patch_keeps_a_switch_as_it_was_set(case: Case) -> None:
     """Where true and false members are created the other way round, a PATCH that does not name them keeps them so."""
     _need_partial_update(case)
     create = await case.arrange(case.contract.operations["createInstallationWebhook"])
-    named = case.profile.webhooks.patch or {}
-    switches = {name: where for name, where in _switches(case, create.body).items() if name not in named}
+    patch = case.profile.webhooks.patch or {}
+    switches = {name: where for name, where in _switches(case, create.body).items() if name not in patch}
     case.require_case(switches, "no member that is true or false is created and kept")
     other = {**create.body, **{name: not create.body[name] for name in switches}}
     created = await case.send(create.with_body(other), "create with other switches")
@@ -93,6 +93,7 @@ async def patch_keeps_a_switch_as_it_was_set(case: Case) -> None:
     update = await case.arrange(prove_control=False)
     where = case.profile.webhooks.id
     case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
+    case.require_case(pointer.has(created.value, where), f"the answer to create has no {where}")
     path = {update.operation.path_parameters[0]: str(_value(created, where))}
     answer = await case.send(await _partial(case, update.with_path(**path)), "partial update")
     if answer.status == 404:
@@ -107,33 +108,35 @@ async def patch_changes_what_it_names(case: Case) -> None:
     _need_partial_update(case)
     created, update = await _create_endpoint(case)
     steps = await _steps(case, created, update)
-    changed: dict[str, Any] = {}
+    changed_values: dict[str, Any] = {}
     answer = created
     for step in steps:
         places = {name: _beside_kept(case, name) for name in step}
         found = await case.send(update.with_body(step).with_fresh_key(), "partial update")
         if not found.ok:
             continue
-        answer = await _expect_changed(case, created, found, changed)
-        own = {
+        answer = await _expect_changed(case, created, found, changed_values)
+        old_values = {
             where: created.request.body.get(name) for name, where in places.items() if _is_shown(case, created, name)
         }
-        unchanged = [where for where, value in own.items() if strictjson.is_equal(_value(answer, where), value)]
-        if unchanged:
-            case.warn(f"the answer to a PATCH shows the old {unchanged[0]}", created, answer, expected="the new one")
-        changed |= own
+        stale_places = [
+            where for where, value in old_values.items() if strictjson.is_equal(_value(answer, where), value)
+        ]
+        if stale_places:
+            case.warn(f"the answer to a PATCH shows the old {stale_places[0]}", created, answer, expected="the new one")
+        changed_values |= old_values
     case.require_case(answer is not created, "no partial update of what is shown was answered 200")
 
 
 async def _steps(case: Case, created: Answer, update: Request) -> list[dict[str, Any]]:
     """Bodies of PATCH that name different members, each with another value than was created."""
     body = created.request.body
-    named = (await _partial(case, update)).body
-    steps: list[dict[str, Any]] = [{name: not body[name]} for name in _switches(case, body) if name not in named]
-    steps.append(named)
-    taken = {name for step in steps for name in step}
+    partial_body = (await _partial(case, update)).body
+    steps: list[dict[str, Any]] = [{name: not body[name]} for name in _switches(case, body) if name not in partial_body]
+    steps.append(partial_body)
+    member_names = {name for step in steps for name in step}
     others = [await case.runtime.arranger.render_body(update, template) for template in case.facts.bodies]
-    steps += [other for other in others if isinstance(other, dict) and other and not taken & other.keys()][:1]
+    steps += [other for other in others if isinstance(other, dict) and other and not member_names & other.keys()][:1]
     return [step for step in steps if not any(strictjson.is_equal(step[name], body.get(name)) for name in step)]
 
 
@@ -143,17 +146,17 @@ def _beside_kept(case: Case, name: str) -> str:
 
 
 def _is_shown(case: Case, created: Answer, name: str) -> bool:
-    """Whether the answer to create shows a member as it was sent."""
+    """Whether the answer to create shows a member with the value that create sent."""
     where, body = _beside_kept(case, name), created.request.body
     return (
         name in body and pointer.has(created.value, where) and strictjson.is_equal(_value(created, where), body[name])
     )
 
 
-async def _expect_changed(case: Case, created: Answer, answer: Answer, changed: Mapping[str, Any]) -> Answer:
+async def _expect_changed(case: Case, created: Answer, answer: Answer, changed_values: Mapping[str, Any]) -> Answer:
     """Violated where a member has the value again that an earlier PATCH changed; a slow copy is given a moment."""
     for pause_s in (0.2, 0.4, 0.8, 0.0):
-        old = [where for where, value in changed.items() if strictjson.is_equal(_value(answer, where), value)]
+        old = [where for where, value in changed_values.items() if strictjson.is_equal(_value(answer, where), value)]
         if not old:
             return answer
         if pause_s:

@@ -27,7 +27,7 @@ def oauth_of(case: Case) -> OAuth:
 
 
 def source_of_codes(profile: Profile) -> str:
-    """What the profile states of it, as text: the placeholders in it are what it is told of each code."""
+    """What the profile states of the source, as text. Its placeholders are what the source knows of each code."""
     return str(next(iter(profile.fixtures.get("oauth", {}).values()), ""))
 
 

@@ -63,9 +63,9 @@ def least_values(
     if isinstance(body, dict):
         required = root.flatten(schema).get("required", ())
         keep_names = {pointer.tokens(where)[0] for where in keep if where}
-        kept = {name: item for name, item in body.items() if name in required or name in keep_names or item in values}
-        if kept != body:
-            yield "the required members alone", kept
+        least = {name: item for name, item in body.items() if name in required or name in keep_names or item in values}
+        if least != body:
+            yield "the required members alone", least
     texts = numbers = body
     for where in places(body):
         value = pointer.get(body, where)

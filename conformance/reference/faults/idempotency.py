@@ -253,7 +253,7 @@ def read_needs_a_key(policy: Policy) -> Policy:
     "F617",
     requirement="IDEM-1",
     title="a refused second payload takes the place of the first one",
-    source="an upsert by idempotency key, whose conflict is found by comparing with the row as it was",
+    source="an upsert by idempotency key, whose conflict is found by comparing with the row before it",
 )
 def mismatch_replaces(policy: Policy) -> Policy:
     def run(call: Call, handler: Handler) -> Answer:

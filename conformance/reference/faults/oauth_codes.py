@@ -80,7 +80,7 @@ def _with_uses(
 ) -> Policy:
     """A code is used up where its use has this name, and stands among the uses."""
 
-    def unused(call: Call, code: Mapping[str, Any]) -> None:
+    def expect_unused(call: Call, code: Mapping[str, Any]) -> None:
         if name_of(call, code) in uses:
             raise Refusal("spent_grant", "The authorization code is not valid.")
 
@@ -89,7 +89,7 @@ def _with_uses(
         uses.append(name) if isinstance(uses, deque) else uses.add(name)
         return policy.oauth.issue(call, code)
 
-    return with_oauth(_with_grant(policy, unused=unused), issue=issue)
+    return with_oauth(_with_grant(policy, unused=expect_unused), issue=issue)
 
 
 @fault(
@@ -119,8 +119,8 @@ def few_used_codes(policy: Policy) -> Policy:
 
 def _with_compared_redirect(policy: Policy, normal: Callable[[str], str]) -> Policy:
     def redirect_uri(call: Call, code: Mapping[str, Any]) -> None:
-        sent, kept = (normal(str(uri)) for uri in (call.body["redirectUri"], code["redirect_uri"]))
-        if not hmac.compare_digest(sent.encode(), kept.encode()):
+        sent, stored = (normal(str(uri)) for uri in (call.body["redirectUri"], code["redirect_uri"]))
+        if not hmac.compare_digest(sent.encode(), stored.encode()):
             raise bad_grant("The authorization code is not valid.")
 
     return _with_grant(policy, redirect_uri=redirect_uri)

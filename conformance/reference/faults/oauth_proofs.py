@@ -79,7 +79,7 @@ def bound_to_the_first_key(policy: Policy) -> Policy:
     requirement="OA-9",
     title="the thumbprint is of every member of the JWK",
     operations=_TOKEN,
-    source="a digest of the JWK as it was sent; RFC 7638 section 3.2 takes the required members only",
+    source="a digest of the whole JWK in the header; RFC 7638 section 3.2 takes the required members only",
 )
 def thumbprint_of_all_members(policy: Policy) -> Policy:
     def name(call: Call, _code: object, jkt: str) -> str:
@@ -121,7 +121,7 @@ def _read_call(call: Call, refusal: Refusal) -> None:
 @fault(
     "F612",
     requirement="OA-12",
-    title="a known key is replayed to a proof that nobody signed with its key",
+    title="a known key is replayed to a proof with another signature",
     operations=_TOKEN,
     source="a cache of answers before the verification, which compares the thumbprint only",
 )

@@ -16,7 +16,7 @@ _FILTERS = frozenset({"category", "merchant"})
 
 
 def _names(call: Call) -> list[str]:
-    """The names of the query's parameters, each as often as it was sent."""
+    """The names of the query's parameters, with repetitions."""
     return [part.partition("=")[0] for part in call.request.query.decode("latin-1").split("&")]
 
 
@@ -120,12 +120,12 @@ def repeated_parameter(policy: Policy) -> Policy:
 )
 def slug_by_its_start(policy: Policy) -> Policy:
     def wrap(inner: Handler) -> Handler:
-        def listed(call: Call, db: Connection) -> Answer:
+        def list_merchant(call: Call, db: Connection) -> Answer:
             slug = call.path["slug"]
             known = next((name for name in policy.search.stock.merchants if slug.startswith(name)), slug)
             return inner(evolve(call, path={"slug": known}), db)
 
-        return listed
+        return list_merchant
 
     for operation in _LISTS:
         policy = with_handler(policy, operation, wrap)

@@ -33,7 +33,7 @@ def active_by_default(policy: Policy) -> Policy:
 @fault(
     "F619",
     requirement="WH-2",
-    title="a second update starts from the endpoint as it was before the first one",
+    title="a second update starts from the state before the first one",
     operations=(_UPDATE,),
     source="a cache of rows that a write does not invalidate: the lost update",
 )

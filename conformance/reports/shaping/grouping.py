@@ -277,11 +277,11 @@ def limits(run: Run) -> list[str]:
     elif not run.complete:
         found.append("The run did not reach its end.")
     elif run.observed is None:
-        found += _unjudged(run)
+        found += _reasons_of_unjudged_operations(run)
     return found
 
 
-def _unjudged(run: Run) -> Iterator[str]:
+def _reasons_of_unjudged_operations(run: Run) -> Iterator[str]:
     """What could not be judged at all, and whether that is because the run was to change nothing."""
     unsent = {result.operation for result in run.results if result.cause == "read-only"}
     unjudged = _unjudged_operations(run)
