@@ -22,6 +22,14 @@ def _with_grant(policy: Policy, **conditions: Any) -> Policy:
     return with_oauth(policy, grant={**policy.oauth.grant, **conditions})
 
 
+def _with_verifier(policy: Policy, **bounds: Any) -> Policy:
+    """With further bounds of the verifier in the request's schema."""
+    schema = policy.reading.schemas[_EXCHANGE]
+    verifier = {**schema["properties"]["codeVerifier"], **bounds}
+    changed = {**schema, "properties": {**schema["properties"], "codeVerifier": verifier}}
+    return with_reading(policy, schemas={**policy.reading.schemas, _EXCHANGE: changed})
+
+
 @fault(
     "F600",
     requirement="OA-2",
@@ -55,10 +63,7 @@ def second_verifier_passes(policy: Policy) -> Policy:
     source="the alphabet of base64url taken for that of RFC 7636 section 4.1",
 )
 def verifier_alphabet(policy: Policy) -> Policy:
-    schema = policy.reading.schemas[_EXCHANGE]
-    verifier = {**schema["properties"]["codeVerifier"], "pattern": "^[A-Za-z0-9_-]+$"}
-    changed = {**schema, "properties": {**schema["properties"], "codeVerifier": verifier}}
-    return with_reading(policy, schemas={**policy.reading.schemas, _EXCHANGE: changed})
+    return _with_verifier(policy, pattern="^[A-Za-z0-9_-]+$")
 
 
 @fault(
@@ -69,10 +74,7 @@ def verifier_alphabet(policy: Policy) -> Policy:
     source="a column of 127 characters, or a bound that is compared with < instead of <=",
 )
 def verifier_bound(policy: Policy) -> Policy:
-    schema = policy.reading.schemas[_EXCHANGE]
-    verifier = {**schema["properties"]["codeVerifier"], "maxLength": 127}
-    changed = {**schema, "properties": {**schema["properties"], "codeVerifier": verifier}}
-    return with_reading(policy, schemas={**policy.reading.schemas, _EXCHANGE: changed})
+    return _with_verifier(policy, maxLength=127)
 
 
 def _with_uses(
