@@ -97,6 +97,10 @@ async def patch_keeps_a_switch_as_it_was_set(case: Case) -> None:
     path = {update.operation.path_parameters[0]: str(_value(created, where))}
     answer = await case.send(await _partial(case, update.with_path(**path)), "partial update")
     if answer.status == 404:
+        plain_answer, plain_update = await _create_endpoint(case)
+        plain = await case.send(await _partial(case, plain_update), "partial update of an endpoint of the usual body")
+        if plain.status == 404:
+            raise Inconclusive("no new endpoint is found by PATCH", plain_answer, plain, cause="WH-1")
         raise case.violation("an endpoint with other switches is not found by PATCH", created, answer, expected="200")
     case.require_case(answer.ok, f"a PATCH of an endpoint with other switches is answered {answer.summary}")
     _expect_kept(case, created, answer, switches.values())
@@ -163,4 +167,5 @@ async def _expect_changed(case: Case, created: Answer, answer: Answer, changed_v
             await asyncio.sleep(pause_s)
             answer = await case.control(answer.request.with_fresh_key(), "partial update again")
     message = f"{old[0]} has the value that an earlier PATCH changed"
-    raise case.violation(message, created, answer, expected="the changed value")
+    observed = str(changed_values[old[0]])
+    raise case.violation(message, created, answer, expected="the changed value", observed=observed)

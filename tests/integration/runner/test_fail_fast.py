@@ -22,7 +22,7 @@ LANES = 60
     ("fault", "check"),
     [
         ("F037", "check_authentication::a_revoked_or_expired_key_is_answered_401"),  # in the third of the files
-        ("F169", "check_webhooks::patch_changes_only_what_it_names"),  # in the last one
+        ("F620", "check_webhooks::patch_keeps_a_switch_as_it_was_set"),  # in the last one
     ],
 )
 def test_a_fail_fast_run_ends_at_the_first_failure_wherever_it_stands(desk: Desk, fault: str, check: str) -> None:
@@ -42,9 +42,9 @@ def test_a_fail_fast_run_ends_at_the_first_failure_wherever_it_stands(desk: Desk
 @pytest.mark.slow
 def test_the_item_that_failed_is_the_one_that_pytest_reports(desk: Desk) -> None:
     """It stands behind a thousand others in pytest's order."""
-    done = desk.pytest("-x", "--conformance-report-dir", "out", prefix="F169")
+    done = desk.pytest("-x", "--conformance-report-dir", "out", prefix="F620")
     assert done.code == 1
-    assert "check_webhooks.py::patch_changes_only_what_it_names[updateInstallationWebhook]" in done.out
+    assert "check_webhooks.py::patch_keeps_a_switch_as_it_was_set[updateInstallationWebhook]" in done.out
     assert "WH-2: " in done.out
     assert "stopping after 1 failures" in done.out
     assert "1 failed" in done.out.splitlines()[-1]
