@@ -1,13 +1,16 @@
 """Sharp: each seeded fault turns the requirement red that it violates. Sound: no legitimate variant fails.
 
 A fault is shown here to the checks of its own requirement, and a fault of an invariant to the checks that bring about
-every status; the whole matrix, every fault and variant against every check, is a command of its own.
+every status, or to the few that have found it; the whole matrix, every fault and variant against every check, is a
+command of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from conformance.checks.support.registry import Instance
@@ -16,6 +19,7 @@ from conformance.engine.in_process import judge, patched_profile, reference_opti
 from conformance.judge.invariant_results import INVARIANTS
 from conformance.reference.registry import Fault, Variant, faults, variants
 from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles
+from conformance.runner.priority import EVIDENCE_FILE, EvidenceFile
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -27,14 +31,23 @@ EVERY_STATUS = {
 }  # fmt: skip
 """Requirement -> the cases that show every status of every operation to the invariants; () for all."""
 EVERY_SCRIPT = "a_text_of_any_script_is_replayed"
+EVIDENCE = msgspec.json.decode(EVIDENCE_FILE.read_bytes(), type=EvidenceFile)
 VARIANTS = ("D01", "D04", "D11", "D17")
 """Those that differ most; `conformance faults --all` takes all of them, and `.ci/run` runs it."""
+
+
+def _few_finders(fault: Fault) -> Collection[str]:
+    """The checks that found the fault when the order was fitted, where they are so few that no other would do."""
+    found = EVIDENCE.faults.get(fault.id)
+    return found.checks.keys() if found is not None and not found.controls and len(found.checks) <= 2 else ()
 
 
 def _shown(fault: Fault, instance: Instance) -> bool:
     requirement = instance.check.requirement
     if fault.requirement not in INVARIANTS:
         return requirement == fault.requirement
+    if instance.check.id in _few_finders(fault):
+        return True
     if fault.operations and instance.operation.id not in fault.operations:
         return False
     if instance.check.name == EVERY_SCRIPT or requirement == fault.requirement:
