@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import part_by_schema
-from conformance.checks.support.invalid_bodies import fixed_places, refusals
+from conformance.checks.support.invalid_bodies import fixed_places, refusals, schema_of
 from conformance.checks.support.properties import draw, explore, seed_of
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import KEY_ENDS, PLAIN_REPLAY, expect_same, fix_proof_id, replay
@@ -36,10 +36,6 @@ _BASE64 = re.compile("[A-Za-z0-9+/]+")
 _TO_BASE64 = str.maketrans("-_", "+/")
 _FIXTURE_SHARE = 3
 """Properties whose examples consume fixtures have this share of the examples."""
-
-
-def _schema(case: Case) -> Any:
-    return case.profile.schemas.by_name.get(case.operation.request_schema)
 
 
 @check("STA-1")
@@ -85,7 +81,7 @@ async def no_generated_body_breaks_the_answer(case: Case) -> None:
 @check("BODY-4")
 async def a_generated_body_that_breaks_its_schema_is_answered_400(case: Case) -> None:
     """A body that violates the profile's schema at any place is refused."""
-    schema, name = _schema(case), case.operation.request_schema
+    schema, name = schema_of(case), case.operation.request_schema
     case.need(schema is not None, f"schemas.{name}", "a schema of the body is needed")
     request = await case.arrange()
     case.require_applicable(isinstance(request.body, dict), "the profile's body is no JSON object")
@@ -132,7 +128,7 @@ def _expect_fit(case: Case, name: str, request: Request) -> None:
 @check("BODY-4")
 async def nothing_beyond_a_bound_is_accepted(case: Case) -> None:
     """Values just beyond each bound of the schema (length, number, count) are refused."""
-    schema, name = _schema(case), case.operation.request_schema
+    schema, name = schema_of(case), case.operation.request_schema
     case.need(schema is not None, f"schemas.{name}", "a schema of the body is needed")
     request = await case.arrange()
     violations = values_beyond_bounds(request.body, schema, fixed_places(case), request.scope.values())
@@ -165,7 +161,7 @@ def _refuses_unknown_members(case: Case) -> bool:
 async def a_generated_call_is_repeated_alike(case: Case) -> None:
     """For any valid body the same call again gets the same answer."""
     case.need_unlimited_fixtures()
-    sample = SampleBody(await case.arrange(), _schema(case), fixed_places(case))
+    sample = SampleBody(await case.arrange(), schema_of(case), fixed_places(case))
 
     async def law(body: Any) -> None:
         request = fix_proof_id(await case.arrange())
@@ -183,7 +179,7 @@ async def a_generated_call_is_repeated_alike(case: Case) -> None:
 async def a_generated_change_under_the_same_key_is_answered_409(case: Case) -> None:
     """A payload that is valid alone and differs in a meaningful leaf conflicts with the key's first payload."""
     case.need_unlimited_fixtures()
-    sample = SampleBody(await case.arrange(), _schema(case), fixed_places(case))
+    sample = SampleBody(await case.arrange(), schema_of(case), fixed_places(case))
 
     async def law(body: Any) -> None:
         lone_answer = await case.send(

@@ -115,9 +115,8 @@ async def each_wrong_verifier_is_refused(case: Case) -> None:
 
     async def refuse(control: Request) -> Answer:
         request = await case.arrange()
-        for change in (lambda verifier: verifier[::-1], str.swapcase):
-            bad = with_member(case, request, "code_verifier", change).with_fresh_key()
-            purpose = "another wrong verifier of the same code" if case.answers else "a wrong verifier"
+        for purpose, defect in (("a wrong verifier", "wrong"), ("another one of the same code", "case-folded")):
+            bad = with_member(case, request, "code_verifier", _DEFECTIVE_VERIFIERS[defect]).with_fresh_key()
             answer = await case.refusal(bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
         return answer
 
@@ -166,10 +165,14 @@ def _need_single_use(case: Case) -> None:
 
 
 def _judge_reuse(case: Case, first: Answer, second: Answer) -> None:
-    """Binding where the profile says single-use."""
     if not second.is_refused:
-        level = Level.DECLARED if oauth_of(case).codes_single_use else Level.RECOMMENDED
-        raise case.violation("a used code was exchanged again", first, second, expected="400 or 401", level=level)
+        message = "a used code was exchanged again"
+        raise case.violation(message, first, second, expected="400 or 401", level=_level_of_single_use(case))
+
+
+def _level_of_single_use(case: Case) -> Level:
+    """Binding where the profile says single-use."""
+    return Level.DECLARED if oauth_of(case).codes_single_use else Level.RECOMMENDED
 
 
 @check("OA-4", cases={str(number): number for number in range(1, ROUNDS + 1)})
@@ -181,5 +184,5 @@ async def a_code_is_exchanged_once_of_several_times_at_once(case: Case, number: 
     answers = await send_together(case, rivals, "the same code concurrently")
     winners = [answer for answer in answers if answer.ok]
     if len(winners) > 1:
-        level = Level.DECLARED if oauth_of(case).codes_single_use else Level.RECOMMENDED
-        raise case.violation("a code was exchanged more than once", *winners, expected="at most one 200", level=level)
+        message = "a code was exchanged more than once"
+        raise case.violation(message, *winners, expected="at most one 200", level=_level_of_single_use(case))

@@ -27,11 +27,16 @@ async def a_required_parameter_may_not_be_missing(case: Case, name: str) -> None
     await case.shared_negative(lambda request: request.without_query(name), {400}, f"no {name}", any_refusal=True)
 
 
+def _filters(profile: Profile) -> dict[str, str]:
+    """The stated values to filter by."""
+    stated = {"category": profile.search.category, "merchant": profile.search.merchant}
+    return {name: value for name, value in stated.items() if value}
+
+
 @check("SRCH-1", cases={name: name for name in _REQUIRED})
 async def a_filter_replaces_no_required_parameter(case: Case, name: str) -> None:
     """With category and merchant a request without any one of the required parameters is answered 400, too."""
-    search = case.profile.search
-    filters = {n: v for n, v in {"category": search.category, "merchant": search.merchant}.items() if v}
+    filters = _filters(case.profile)
     case.require_case(filters, "the profile states no value to filter by")
     await case.shared_negative(
         lambda request: request.with_query(**filters).without_query(name),
@@ -45,10 +50,8 @@ async def a_filter_replaces_no_required_parameter(case: Case, name: str) -> None
 async def an_optional_parameter_may_be_missing(case: Case, names: tuple[str, ...]) -> None:
     """A query that is accepted with category and merchant is accepted without them."""
     request = await case.arrange(prove_control=False)
-    search = case.profile.search
-    full = {n: v for n, v in {"category": search.category, "merchant": search.merchant}.items() if v}
     full_request = request.with_query(
-        **{name: value for name, value in full.items() if name not in dict(request.query)}
+        **{name: value for name, value in _filters(case.profile).items() if name not in dict(request.query)}
     )
     without = await case.send(full_request.without_query(*names), f"no {' or '.join(names)}")
     if without.ok:

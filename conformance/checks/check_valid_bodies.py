@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.invalid_bodies import fixed_places
+from conformance.checks.support.invalid_bodies import fixed_places, schema_of
 from conformance.checks.support.registry import check
 from conformance.checks.support.schema_bounds import least_values, longest_texts
 from conformance.checks.support.survival import expect_survival
@@ -19,31 +19,28 @@ _LONG = 4096
 @check("STA-1", on="body")
 async def the_least_body_is_survived(case: Case) -> None:
     """The required members alone, empty lists, empty texts and the smallest numbers get a declared status."""
-    schema = case.profile.schemas.by_name.get(case.operation.request_schema)
+    schema = schema_of(case)
     case.require_case(schema is not None, f"the profile has no schema {case.operation.request_schema}")
     case.need_unlimited_fixtures()
-    number = 0
-    while True:
-        request = await case.arrange()
-        found = list(least_values(request.body, schema or {}, fixed_places(case), request.scope.values()))
-        if number == len(found):
-            break
+    request, number = await case.arrange(), 0
+    while number < len(found := list(least_values(request.body, schema, fixed_places(case), request.scope.values()))):
         description, body = found[number]
         number += 1
         if not strictjson.is_equal(body, request.body):
             answer = await case.send_with_retry(request.with_body(body), description)
             expect_survival(case, description, answer, oversize=False)
+            request = await case.arrange()
     case.require_case(case.answers, "the good body has nothing that could be less")
 
 
 @check("BODY-4", on="body")
 async def a_text_is_measured_in_characters(case: Case) -> None:
     """A text of the longest stated length is accepted in characters of two bytes where ASCII of that length is."""
-    schema = case.profile.schemas.by_name.get(case.operation.request_schema)
+    schema = schema_of(case)
     case.need(schema is not None, f"schemas.{case.operation.request_schema}", "a schema of the body is needed")
     case.need_unlimited_fixtures()
     request = await case.arrange()
-    texts = longest_texts(request.body, schema or {}, fixed_places(case), request.scope.values())
+    texts = longest_texts(request.body, schema, fixed_places(case), request.scope.values())
     where, longest = next(((at, length) for at, length in texts if _SHORT < length <= _LONG), ("", 0))
     case.require_case(where, "no member of the body is a free text of a stated length")
 

@@ -26,9 +26,14 @@ async def _create_endpoint(case: Case) -> tuple[Answer, Request]:
         raise Inconclusive(
             f"the answer to create has no {where}", create_answer, cause="control:createInstallationWebhook"
         )
+    return create_answer, await _update_of(case, create_answer)
+
+
+async def _update_of(case: Case, create_answer: Answer) -> Request:
+    """A good PATCH of the endpoint that was created."""
     update = await case.arrange(case.contract.operations["updateInstallationWebhook"], prove_control=False)
     name = update.operation.path_parameters[0]
-    return create_answer, update.with_path(**{name: str(pointer.get(create_answer.value, where))})
+    return update.with_path(**{name: str(pointer.get(create_answer.value, case.profile.webhooks.id))})
 
 
 def _need_partial_update(case: Case) -> None:
@@ -90,12 +95,10 @@ async def patch_keeps_a_switch_as_it_was_set(case: Case) -> None:
     other = {**create.body, **{name: not create.body[name] for name in switches}}
     created = await case.send(create.with_body(other), "create with other switches")
     case.require_case(created.ok, f"other switches are answered {created.summary}")
-    update = await case.arrange(prove_control=False)
     where = case.profile.webhooks.id
     case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
     case.require_case(pointer.has(created.value, where), f"the answer to create has no {where}")
-    path = {update.operation.path_parameters[0]: str(_value(created, where))}
-    answer = await case.send(await _partial(case, update.with_path(**path)), "partial update")
+    answer = await case.send(await _partial(case, await _update_of(case, created)), "partial update")
     if answer.status == 404:
         plain_answer, plain_update = await _create_endpoint(case)
         plain = await case.send(await _partial(case, plain_update), "partial update of an endpoint of the usual body")
@@ -111,17 +114,17 @@ async def patch_changes_what_it_names(case: Case) -> None:
     """What a PATCH named has another value afterwards, also in the answer to the next PATCH, which does not name it."""
     _need_partial_update(case)
     created, update = await _create_endpoint(case)
+    case.require_case(isinstance(created.request.body, dict), "the body that creates an endpoint is no object")
     steps = await _steps(case, created, update)
     changed_values: dict[str, Any] = {}
     answer = created
     for step in steps:
-        places = {name: _beside_kept(case, name) for name in step}
         found = await case.send(update.with_body(step).with_fresh_key(), "partial update")
         if not found.ok:
             continue
         answer = await _expect_changed(case, created, found, changed_values)
         old_values = {
-            where: created.request.body.get(name) for name, where in places.items() if _is_shown(case, created, name)
+            _beside_kept(case, name): created.request.body[name] for name in step if _is_shown(case, created, name)
         }
         stale_places = [
             where for where, value in old_values.items() if strictjson.is_equal(_value(answer, where), value)

@@ -7,7 +7,7 @@ replaces some members, mostly through the helpers at the end.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -278,6 +278,13 @@ def with_status(policy: Policy, kind: str, status: int) -> Policy:
 
 def with_handler(policy: Policy, operation: str, wrap: Callable[[Handler], Handler]) -> Policy:
     return evolve(policy, handlers={**policy.handlers, operation: wrap(policy.handlers[operation])})
+
+
+def with_handlers(policy: Policy, operations: Iterable[str], wrap: Callable[[Handler], Handler]) -> Policy:
+    """As `with_handler`, for several operations."""
+    for operation in operations:
+        policy = with_handler(policy, operation, wrap)
+    return policy
 
 
 def with_shape(policy: Policy, shaper: Shaper, *operations: str) -> Policy:

@@ -25,6 +25,11 @@ def refusals(case: Case) -> set[int]:
     return {"api_key": {400}, "oauth": {400, 401}, "none": {400, 401, 403, 404}}[case.operation.auth]
 
 
+def schema_of(case: Case) -> Any:
+    """The profile's schema of the operation's request bodies; None where it has none."""
+    return case.profile.schemas.by_name.get(case.operation.request_schema)
+
+
 def fixed_places(case: Case) -> frozenset[str]:
     """The places of a body that must not be changed, or that other checks cover: key, code, verifier, client."""
     oauth, idempotency = case.profile.oauth, case.profile.idempotency

@@ -117,9 +117,7 @@ def _naturally(value: Any) -> list[tuple[int, str]]:
 
 
 _BEFORE_LETTERS: Final = 10**40
-_COLLATIONS: tuple[Callable[[Any], Any], ...] = (
-    *(_number, str, lambda value: str(value).casefold(), _letters, _naturally),
-)
+_COLLATIONS: tuple[Callable[[Any], Any], ...] = (_number, str, lambda text: str(text).casefold(), _letters, _naturally)
 """The interface names no collation: an order is as stated if it is one of these."""
 
 

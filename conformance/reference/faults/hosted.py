@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from conformance.reference import objects
 from conformance.reference.call import Answer, Call
 from conformance.reference.hosted import ticket_digest
-from conformance.reference.policy import Handler, Policy, with_handler, with_idempotency
+from conformance.reference.policy import Handler, Policy, with_handlers, with_idempotency
 from conformance.reference.registry import fault
 
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
@@ -40,9 +40,7 @@ def ticket_without_its_end(policy: Policy) -> Policy:
 
         return act
 
-    for operation in _HOSTED:
-        policy = with_handler(policy, operation, wrap)
-    return policy
+    return with_handlers(policy, _HOSTED, wrap)
 
 
 @fault(

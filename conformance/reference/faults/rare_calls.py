@@ -9,7 +9,7 @@ from sqlalchemy import Connection, update
 
 from conformance.reference import objects
 from conformance.reference.call import Answer, Call, JsonObject, JsonValue, Refusal, canonical
-from conformance.reference.policy import Handler, Policy, with_handler, with_reading
+from conformance.reference.policy import Handler, Policy, with_handler, with_handlers, with_reading
 from conformance.reference.registry import fault
 from conformance.reference.tables import objects as resources
 
@@ -34,9 +34,7 @@ def _before(policy: Policy, look: Callable[[Call, Connection], None], *operation
 
         return act
 
-    for operation in operations:
-        policy = with_handler(policy, operation, wrap)
-    return policy
+    return with_handlers(policy, operations, wrap)
 
 
 @fault(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from conformance.reference.call import Answer, Call
-from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_search
+from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_handlers, with_search
 from conformance.reference.registry import fault
 
 _SEARCH = ("searchPublicProducts",)
@@ -127,6 +127,4 @@ def slug_by_its_start(policy: Policy) -> Policy:
 
         return list_merchant
 
-    for operation in _LISTS:
-        policy = with_handler(policy, operation, wrap)
-    return policy
+    return with_handlers(policy, _LISTS, wrap)

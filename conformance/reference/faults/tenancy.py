@@ -6,7 +6,7 @@ from sqlalchemy import Connection, or_, select
 
 from conformance.reference import objects, webhooks
 from conformance.reference.call import Answer, Call
-from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_status
+from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_handlers, with_status
 from conformance.reference.registry import fault
 from conformance.reference.tables import deliveries
 
@@ -99,9 +99,8 @@ def state_before_owner(policy: Policy) -> Policy:
 
         return handler
 
-    for operation in ("quotePublicCart", "revokePublicCart", "checkoutPublicCart", "removePublicCartPromotion"):
-        policy = with_handler(policy, operation, wrap)
-    return policy
+    operations = ("quotePublicCart", "revokePublicCart", "checkoutPublicCart", "removePublicCartPromotion")
+    return with_handlers(policy, operations, wrap)
 
 
 @fault(
@@ -121,9 +120,8 @@ def open_carts_are_shared(policy: Policy) -> Policy:
 
         return handler
 
-    for operation in ("quotePublicCart", "revokePublicCart", "quotePublicCartCheckout"):
-        policy = with_handler(policy, operation, wrap)
-    return policy
+    operations = ("quotePublicCart", "revokePublicCart", "quotePublicCartCheckout")
+    return with_handlers(policy, operations, wrap)
 
 
 @fault(
