@@ -40,6 +40,7 @@ from conformance.client.recorder import current_check
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 from conformance.client.throttle import high_priority
+from conformance.profile.behavior import RateLimit
 
 _BURSTS = 6
 """Maximum number of bursts for one operation, until a valid request was limited."""
@@ -50,7 +51,7 @@ _RETRY_AFTER_WAITS = 2
 """Maximum number of operations whose Retry-After is examined separately."""
 _MEMORY = "limits"
 _SHORT_WINDOW_S = 1.0
-"""The other operations recover during a window as short as this. After a longer one, a limit that lasts too long would
+"""A window as short as this is waited for before the first poll. After a longer one, a limit that lasts too long would
 be polled too late."""
 WINDOW_OPERATION = "getApiKeyIdentity"
 """The operation whose limit is observed for a whole window: one is enough to see that it does not end too early."""
@@ -124,7 +125,9 @@ async def _limit_all(case: Case) -> _Outcomes:
     operation_ids = {*case.runtime.settings.exclusive_operations, case.operation.id}
     facts, fixtures = case.profile.rate_limit, case.runtime.fixtures
     operations = [operation for operation in case.contract.all if operation.id in operation_ids]
-    if facts.window_s and facts.window_s <= _SHORT_WINDOW_S:
+    if is_small(facts.limit):  # its window passes while the others are limited
+        operations.sort(key=lambda operation: operation.id != WINDOW_OPERATION)
+    elif has_short_window(facts):  # the others recover during its window
         operations.sort(key=lambda operation: operation.id == WINDOW_OPERATION)
     cases = [Case(case.runtime, operation) for operation in operations]
     outcomes: _Outcomes = {}
@@ -142,6 +145,8 @@ async def _limit_all(case: Case) -> _Outcomes:
         bursts = asyncio.Semaphore(bursts_at_once)
         concurrency = len(preparations) if is_small(facts.limit) else 1
         await _run_each(preparations, outcomes, partial(_overrun, bursts=bursts), concurrency=concurrency)
+        if has_short_window(facts):
+            await _wait_for_last_window(outcomes, facts.window_s or 0.0)
         await _settle(preparations, outcomes, partial(_poll, wait=wait), _is_limited, wait)
         await _check_late_recoveries(preparations, outcomes)
         if facts.restore:
@@ -154,6 +159,18 @@ async def _limit_all(case: Case) -> _Outcomes:
     if not facts.restore:
         await _separate_all(preparations, outcomes, bursts_at_once)
     return outcomes
+
+
+def has_short_window(facts: RateLimit) -> bool:
+    """Whether the stated limit is over soon after a burst, so that most polls before that would be wasted."""
+    return facts.window_s is not None and facts.window_s <= _SHORT_WINDOW_S
+
+
+async def _wait_for_last_window(outcomes: _Outcomes, window_s: float) -> None:
+    """Returns when the window of the operation that was limited last must be over."""
+    provocations = [outcome for outcome in outcomes.values() if isinstance(outcome, Provocation)]
+    ends = [p.limited_at + window_s for p in provocations if p.limited_answer and p.recovered_after_s is None]
+    await asyncio.sleep(max([0.0, *(end - time.monotonic() for end in ends)]))
 
 
 async def _separate_all(preparations: Sequence[Preparation], outcomes: _Outcomes, at_once: int) -> None:
@@ -258,8 +275,7 @@ async def _overrun(prep: Preparation, _: Provocation | None, *, bursts: asyncio.
         if was_separate:
             provocation = replace(provocation, separation=Separation(was_answered=True))
         if prep.case.operation.id == WINDOW_OPERATION and number == 0:
-            async with bursts:
-                burst = await continue_through_window(prep.case, prep.request, burst)
+            burst = await continue_through_window(prep.case, prep.request, burst)
             provocation = _with_window(provocation, burst)
         if answer is None or answer.status == 429:
             return replace(provocation, spare=answer)
