@@ -107,6 +107,10 @@ class Engine(Generic[R, T]):
         except CancelledError:
             raise EngineShutdown(self.stop_reason or "the job was cancelled, or the engine ended") from self._failure
 
+    def is_done(self, key: str) -> bool:
+        """Whether a queued job has ended, with or without a result."""
+        return self._futures[key].done()
+
     def wait(self, key: str, event: threading.Event, timeout_s: float | None = None) -> None:
         """Waits until a job ends, the event is set, or `timeout_s` seconds or the deadline have passed."""
         if key in self._futures:

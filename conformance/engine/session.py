@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -41,7 +41,7 @@ from conformance.journal.lines import (
 from conformance.journal.reader import read
 from conformance.journal.run_directory import claim_directory, remove_empty, worker_journals
 from conformance.journal.segments import PreviousSegments
-from conformance.judge.assemble import assemble, load
+from conformance.judge.assemble import Assembly, assemble
 from conformance.profile.loader import load_profile
 from conformance.profile.model import Profile
 from conformance.profile.overrides import override_limits
@@ -53,6 +53,9 @@ _SPARE_LANES: Final = 192
 """Lanes in addition to the concurrency, for checks that wait: for a fixture, a back-off, or their turn of a control."""
 _FEW_SPARE_LANES: Final = 16
 """The same, where the run may end early: what began and was not finished is evidence that was paid for and lost."""
+_LINES_AHEAD: Final = 40
+_PAUSE_AHEAD_S: Final = 0.002
+"""Lines that are read at a time, in about a millisecond, and the pause after them."""
 _CHECK_GRACE_S: Final = 0.3
 """Seconds that a check may take to fail by itself after its exchange violated an invariant; its row is then red."""
 
@@ -97,6 +100,7 @@ class Session:
         self._engine: Engine[Runtime, Result] | None = None
         self._journal = journal
         self._runtime: Runtime | None = None
+        self._assembly: Assembly | None = None
 
     @cached_property
     def instances(self) -> list[Instance]:
@@ -235,7 +239,7 @@ class Session:
     def assemble_run(self) -> Run:
         if isinstance(self._journal, MemoryJournal):
             return assemble(self._journal.lines)
-        return load(self.directory)
+        return (self._assembly or Assembly(self.directory)).run()
 
     # Called in the process that sends
 
@@ -312,13 +316,33 @@ class Session:
         """Sets what is passed to `start` by the first call of `result`."""
         self._scheduled = instances, order
 
-    def result(self, instance: Instance) -> Result:
-        """Waits for an instance. Raises EngineShutdown, or an exception that broke the suite."""
+    def result(self, instance: Instance, meanwhile: Callable[[], None] = lambda: None) -> Result:
+        """Waits for an instance. Raises EngineShutdown, or an exception that broke the suite.
+
+        `meanwhile` is called while an exclusive check runs, which mostly waits for a limit.
+        """
         if self._engine is None:
             self.start(*self._scheduled)
         assert self._engine is not None
         self._engine.submit([self._job(instance)])
+        if instance.check.exclusive and not self.part.worker:
+            self._read_ahead(self._engine, instance)
+            meanwhile()
         return self._engine.result(instance.id)
+
+    def _read_ahead(self, engine: Engine[Runtime, Result], instance: Instance) -> None:
+        """Reads the journal for `assemble_run`, in small parts with pauses: a burst must not be slowed down."""
+        if type(self.journal) is not Journal:
+            return
+        self._assembly = self._assembly or Assembly(self.directory)
+        try:
+            while self._assembly.line_count + _LINES_AHEAD <= self.journal.line_count and not engine.is_done(
+                instance.id
+            ):
+                self._assembly.read(_LINES_AHEAD)
+                time.sleep(_PAUSE_AHEAD_S)
+        except JournalError:  # raised again by `assemble_run`
+            self._assembly = None
 
     def wait(self, instance: Instance) -> None:
         """Waits until an instance has a result, anything failed (see `alarm`), or the engine stopped."""

@@ -36,6 +36,8 @@ class Journal:
         self.path = path
         self._lock = Lock()
         self._write_error = ""
+        self.line_count = 0
+        """The number of lines that were appended."""
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
@@ -57,6 +59,7 @@ class Journal:
                 raise JournalError(
                     self._write_error, where=str(self.path), hint="free some space and run again"
                 ) from None
+            self.line_count += 1
 
     def _remove_partial_line(self, written: int) -> None:
         """Removes a line that was written in part, so that the next line does not continue it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -36,15 +37,37 @@ from conformance.judge.verdict import (
 )
 
 
+class Assembly:
+    """The run of a report directory, whose journal may be read while it is written; or of a journal file.
+
+    Its methods raise JournalError where no journal can be read. It is of no use after that.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._fold = JournalFold(str(directory / NAME if directory.is_dir() else directory))
+        self._lines = read_lines(directory)
+        self.line_count = 0
+        """The number of lines that were read."""
+
+    def read(self, count: int) -> None:
+        """Reads `count` further lines, which must have been written."""
+        with reduce_collections():
+            self._fold.add_all(islice(self._lines, count))
+        self.line_count += count
+
+    def run(self) -> Run:
+        """Reads the other lines, and of a killed run the workers' journals. Call it once, at the end."""
+        with reduce_collections():
+            self._fold.add_all(self._lines)
+            return _run(self._fold)
+
+
 def load(directory: Path) -> Run:
     """The run of a report directory, including the workers' journals of a killed run; or of a journal file.
 
     Raises JournalError where no journal can be read.
     """
-    with reduce_collections():
-        fold = JournalFold(str(directory / NAME if directory.is_dir() else directory))
-        fold.add_all(read_lines(directory))
-        return _run(fold)
+    return Assembly(directory).run()
 
 
 def assemble(lines: Iterable[Line]) -> Run:

@@ -20,7 +20,7 @@ from conformance.core.forked_call import ForkedCall, can_fork
 from conformance.core.model import Run
 from conformance.reports.shaping.bounded_run import bound_texts
 
-__all__ = ["FORMATS", "Writer", "html", "runjson", "shaping", "summary", "terminal", "write_reports"]
+__all__ = ["FORMATS", "Writer", "html", "import_formats", "runjson", "shaping", "summary", "terminal", "write_reports"]
 
 Writer = Callable[[Run, Path], Path]
 
@@ -36,6 +36,12 @@ def _write(name: str, run: Run, directory: Path) -> Path:
     module = importlib.import_module(f"{__name__}.{name}")
     path: Path = module.write_file(run, directory)
     return path
+
+
+def import_formats() -> None:
+    """Imports all formats, so that `write_reports` need not."""
+    for name in FORMATS:
+        importlib.import_module(f"{__name__}.{name}")
 
 
 FORMATS: Mapping[str, Writer] = MappingProxyType(

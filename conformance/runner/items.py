@@ -22,6 +22,7 @@ from conformance.core.outcomes import OPEN_OUTCOMES, Outcome, Verdict
 from conformance.engine.scheduler import EngineShutdown
 from conformance.engine.session import Session
 from conformance.judge.invariant_results import SHOWN_BY
+from conformance.reports import import_formats
 from conformance.reports.shaping.text import console_text, one_line
 
 EXIT_BROKEN = EXIT_CODES[Verdict.BROKEN]
@@ -113,7 +114,7 @@ class CheckItem(pytest.Item):
 
     def runtest(self) -> None:
         try:
-            self.result = result = self.config.stash[session_key].result(self.instance)
+            self.result = result = self.config.stash[session_key].result(self.instance, import_formats)
         except EngineShutdown as stop:
             if not self.config.stash[session_key].part.worker:
                 # the other items would be skipped for the same reason, which takes seconds after a deadline

@@ -9,7 +9,7 @@ import pytest
 from conformance.core.errors import JournalError
 from conformance.core.outcomes import Outcome
 from conformance.journal.lines import Line, encode
-from conformance.judge.assemble import assemble, load
+from conformance.judge.assemble import Assembly, assemble, load
 from tests.support.journals import END, exchange, journal, result
 
 LINES = journal(
@@ -42,3 +42,24 @@ def test_a_wrong_line_is_named_with_its_number(tmp_path: Path) -> None:
     path.write_bytes(text(LINES[:3]) + b'{"kind": "result"}\n' + text(LINES[3:]))
     with pytest.raises(JournalError, match="line 4"):
         load(path)
+
+
+@pytest.mark.parametrize("ahead", range(len(LINES)))
+def test_a_journal_that_still_grows_is_read_in_parts(tmp_path: Path, ahead: int) -> None:
+    """However many lines were read before the others were written: the run is that of the whole file."""
+    path, assembly = tmp_path / "journal.ndjson", Assembly(tmp_path / "journal.ndjson")
+    path.write_bytes(text(LINES[:ahead]))
+    assembly.read(ahead)
+    assert assembly.line_count == ahead
+    with path.open("ab") as file:
+        file.write(text(LINES[ahead:]))
+    assert assembly.run() == load(path)
+
+
+def test_a_wrong_line_after_what_was_read_in_parts_is_an_error(tmp_path: Path) -> None:
+    """Of what was read before, no run is made."""
+    path, assembly = tmp_path / "journal.ndjson", Assembly(tmp_path / "journal.ndjson")
+    path.write_bytes(text(LINES[:2]) + b"no JSON\n" + text(LINES[2:]))
+    assembly.read(2)
+    with pytest.raises(JournalError, match="line 3 is no JSON"):
+        assembly.run()
