@@ -10,8 +10,17 @@ from msgspec import structs
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.registry import check
-from conformance.checks.support.search_pages import first_page, item_ids, items_of, page_sizes, read_page
+from conformance.checks.support.search_pages import (
+    first_page,
+    item_ids,
+    items_of,
+    largest_page_size,
+    page_sizes,
+    read_page,
+)
 from conformance.checks.support.signals import Inconclusive
+from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core.messages import join_values
@@ -120,7 +129,18 @@ async def a_filter_narrows_the_result(case: Case, names: tuple[str, ...]) -> Non
             message = f"an item of another {name} is listed"
             raise case.violation(message, answer, further, expected=str(values[name]), observed=str(found))
     if not answer.data and len(names) == 1:  # with two filters the result may be empty
-        raise Inconclusive(f"no item has the {names[0]} {values[names[0]]!r}", answer)
+        await _expect_nothing_to_find(case, request, answer, names[0])
+
+
+async def _expect_nothing_to_find(case: Case, request: Request, filtered: Answer, name: str) -> None:
+    """Violated where a search without the filter lists an item of its value; otherwise nothing is known."""
+    value, place = getattr(case.profile.search, name), getattr(case.profile.search, f"item_{name}")
+    whole = await read_page(case, request, first_page(case.profile), largest_page_size(case.profile))
+    for item in items_of(whole) if whole.ok else ():
+        if pointer.has(item, place) and pointer.get(item, place) == value:
+            message = f"a search with {name}={value} finds nothing, although one without it lists such an item"
+            raise case.violation(message, whole, filtered, expected="the items of that value", observed="none")
+    raise Inconclusive(f"no item has the {name} {value!r}", filtered)
 
 
 @check("SRCH-6")

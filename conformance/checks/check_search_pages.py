@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.registry import check
+from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.search_pages import (
     cursor_of,
     cursor_sizes,
@@ -14,6 +14,7 @@ from conformance.checks.support.search_pages import (
     is_ordered,
     item_ids,
     items_of,
+    largest_page_size,
     page_sizes,
     read_by_cursors,
     read_page,
@@ -81,12 +82,21 @@ def _two_sizes(profile: Profile, items: int) -> tuple[int, ...]:
     return tuple(n for n in (size, size + 1) if n <= largest)
 
 
+@check("SRCH-9")
+async def the_stated_query_finds_items(case: Case) -> None:
+    """The query of the profile, which is stated to have several pages, finds items."""
+    answer = await case.control(await case.arrange())
+    if not items_of(answer):
+        message = "search.query, a query with several pages as the profile states, finds nothing"
+        raise case.violation(message, answer, expected="items", observed="an empty list")
+
+
 @check("SRCH-9", chain=True)
 async def all_pages_together_hold_every_item_once(case: Case) -> None:
     """Over all pages of three page sizes no item is lost, and none comes twice."""
     _need_order(case)
     request = await case.arrange()
-    size = case.profile.search.page_size_max or 50
+    size = largest_page_size(case.profile)
     whole = await _read_all(case, request, size)
     ids = _ids(case, whole)
     if len(set(ids)) < 2:
@@ -117,7 +127,7 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, name: str) 
     value, place = getattr(search, name), getattr(search, f"item_{name}")
     case.need(value, f"search.{name}", "a value to filter by is needed")
     case.need(place, f"search.item_{name}", "the place of the value in an item is needed")
-    request, size = await case.arrange(), search.page_size_max or 50
+    request, size = await case.arrange(), largest_page_size(case.profile)
     whole = await _read_all(case, request, size)
     expected = {
         item_id
@@ -130,6 +140,9 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, name: str) 
     small = max(page_sizes(case.profile)[0], -(-len(expected) // _SMALL_PAGES))
     pages = await _read_all(case, filtered, min(small, size))
     missing_ids = expected - set(_ids(case, pages))
+    if expected and not pages:
+        message = f"a search with {name}={value} finds nothing"
+        raise Inconclusive(message, whole[0], cause=cause_of("SRCH-5"))
     if missing_ids:
         await _expect_unchanged(case, request, size, whole)
         raise case.violation(
@@ -167,7 +180,7 @@ async def cursors_lead_through_the_same_items(case: Case, kind: str) -> None:
     request = await case.arrange()
     if kind == "filtered":
         request = _with_filter(case, request)
-    most, largest = _PAGES_BY_CURSOR[kind], case.profile.search.page_size_max or 50
+    most, largest = _PAGES_BY_CURSOR[kind], largest_page_size(case.profile)
     numbered = await _read_pages(case, request, largest, most)
     ids, is_whole = _ids(case, numbered), len(numbered) < most
     size = cursor_sizes(case.profile, len(ids))[kind == "filtered"] if is_whole else largest

@@ -41,12 +41,17 @@ def page_sizes(profile: Profile) -> tuple[int, ...]:
     return tuple(size for size in (smallest, smallest + 1) if largest is None or size <= largest)
 
 
+def largest_page_size(profile: Profile) -> int:
+    """As declared, or one that holds most results."""
+    return profile.search.page_size_max or 50
+
+
 def cursor_sizes(profile: Profile, items: int) -> tuple[int, int]:
     """Two page sizes within the declared bounds: where they allow it, the last page is full, and is not full.
 
     With the first the items are on two or three pages, with the second on two.
     """
-    smallest, largest = profile.search.page_size_min or 1, profile.search.page_size_max or 50
+    smallest, largest = profile.search.page_size_min or 1, largest_page_size(profile)
     full = [items // pages for pages in (3, 2) if items % pages == 0]
     partly_filled = [size for size in range(items // 2 + 1, items) if items % size]
 

@@ -128,3 +128,30 @@ def slug_by_its_start(policy: Policy) -> Policy:
         return list_merchant
 
     return with_handlers(policy, _LISTS, wrap)
+
+
+@fault(
+    "F637",
+    requirement="SRCH-9",
+    title="a search finds nothing",
+    operations=_SEARCH,
+    source="an index that is built by a job which never ran here",
+)
+def empty_index(policy: Policy) -> Policy:
+    return with_search(policy, window=lambda _number, _size, _page: slice(0))
+
+
+@fault(
+    "F638",
+    requirement="SRCH-5",
+    title="a search with a filter finds nothing",
+    operations=_SEARCH,
+    source="a filter that compares an id with a slug",
+)
+def filter_finds_nothing(policy: Policy) -> Policy:
+    def change(call: Call) -> Call:
+        if _FILTERS.isdisjoint(_names(call)):
+            return call
+        return evolve(call, policy=with_search(call.policy, window=lambda _number, _size, _page: slice(0)))
+
+    return _with_search_of(policy, change)
