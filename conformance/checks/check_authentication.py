@@ -90,6 +90,21 @@ def _defect(case: Case, credential: str, defect: str) -> tuple[Callable[[Request
     return Request.with_authorization, _WITHOUT_KEY["absent"]
 
 
+@check("AUTH-1", on="getApiKeyIdentity")
+async def a_key_of_other_characters_is_refused(case: Case) -> None:
+    """A key with a byte that is not ASCII is answered 401, or 400 as a malformed header."""
+    key = case.runtime.arranger.key_of(case.runtime.arranger.credential_for(case.operation).name)
+    header = case.profile.authorization.header(f"{_random(key)[:-1]}\u00e9")
+    message = "a key with a byte that is not ASCII was not refused"
+    await case.shared_negative(
+        lambda request: request.with_made_up_authorization(header),
+        {400, 401},
+        "a key with a byte that is not ASCII",
+        message=message,
+        any_refusal=True,
+    )
+
+
 _GATEWAY_HEADERS = (
     ("X-Original-URL", "/api/v1/runtime-config"),
     ("X-Rewrite-URL", "/api/v1/runtime-config"),
@@ -172,6 +187,18 @@ async def a_key_outside_authorization_counts_for_nothing(case: Case, move: _Move
         return move(request.with_authorization(), key, request.credential)
 
     await case.shared_negative(without_header, {400, 401, 403}, "the key outside Authorization", any_refusal=True)
+
+
+@check("AUTH-2", on="api-key read")
+async def a_cookie_of_an_answer_counts_for_nothing(case: Case) -> None:
+    """Where a good answer sets a cookie, that one does not authenticate in place of the key."""
+    cookie = ((await case.good_answer()).header("Set-Cookie") or "").partition(";")[0].strip()
+    case.require_case(cookie, "no good answer sets a cookie")
+
+    def with_cookie(request: Request) -> Request:
+        return request.with_authorization().with_header("Cookie", cookie, evidence="the cookie of a good answer")
+
+    await case.shared_negative(with_cookie, {400, 401, 403}, "a cookie and no key", any_refusal=True)
 
 
 @check("AUTH-3", on="api-key")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from conformance.checks.support.authorization import INACTIVE, names
+from conformance.checks.support.authorization import INACTIVE, home_of, names
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
@@ -24,10 +25,15 @@ def _other_schemes(stated: Authorization) -> Mapping[str, str]:
     return {"no scheme": "{key}", "another scheme": common + form[len(scheme) :]}
 
 
-def _longer_schemes(stated: Authorization) -> Mapping[str, str]:
-    """A format whose scheme begins with the stated one."""
+def _rare_schemes(stated: Authorization) -> Mapping[str, str]:
+    """A format whose scheme begins with the stated one, and Basic credentials with the key as user or password.
+
+    `{user}` and `{password}` stand for them.
+    """
     scheme, form = stated.scheme_name, stated.format.lstrip()
-    return {"a longer scheme": f"{scheme}s{form[len(scheme) :]}"}
+    longer = {"a longer scheme": f"{scheme}s{form[len(scheme) :]}"}
+    basic = {f"the key as the {part} of Basic": f"Basic {{{part}}}" for part in ("user", "password")}
+    return longer if scheme.casefold() == "basic" else {**longer, **basic}
 
 
 def _other_cases(stated: Authorization) -> Mapping[str, str]:
@@ -39,8 +45,16 @@ def _other_cases(stated: Authorization) -> Mapping[str, str]:
 
 def _with_form(case: Case, request: Request, form: str) -> Request:
     key, name = case.runtime.arranger.key_of(request.credential), request.credential
-    value, evidence = (form.replace("{key}", text) for text in (key, f"«credential:{name}»"))
+    encoded = {part: base64.b64encode(text.encode()).decode() for part, text in _basic(key).items()}
+    value, evidence = form.replace("{key}", key), form.replace("{key}", f"«credential:{name}»")
+    for part, text in encoded.items():
+        value, evidence = value.replace(f"{{{part}}}", text), evidence.replace(f"{{{part}}}", f"«credential:{name}»")
     return request.with_authorization(value, credential=name, evidence=(evidence,))
+
+
+def _basic(key: str) -> Mapping[str, str]:
+    """Basic credentials (RFC 7617, section 2) with a key in either place."""
+    return {"user": f"{key}:", "password": f"api:{key}"}
 
 
 async def _expect_accepted(case: Case, forms: Mapping[str, str], fact: str) -> None:
@@ -82,7 +96,7 @@ async def another_scheme_is_treated_as_stated(case: Case) -> None:
     stated = case.profile.authorization
     case.require_case(stated.scheme_name, f"{stated.format!r} has no scheme")
     case.need(stated.scheme, "authorization.scheme", "whether the key needs its scheme is needed")
-    forms = {**_other_schemes(stated), **({} if case.operation.scope else _longer_schemes(stated))}
+    forms = {**_other_schemes(stated), **({} if case.operation.scope else _rare_schemes(stated))}
     if stated.scheme == "required":
         await _expect_refused(case, forms, "authorization.scheme = 'required'")
     else:
@@ -102,17 +116,37 @@ async def the_case_of_the_scheme_is_treated_as_stated(case: Case) -> None:
         await _expect_refused(case, forms, "authorization.scheme_case = 'exact'")
 
 
+@check("AUTH-4", on="getApiKeyIdentity")
+async def a_revoked_key_is_refused_in_every_spelling(case: Case) -> None:
+    """A revoked or expired key is answered 401 with the scheme in another case too, where a good one is accepted."""
+    stated, forms = case.profile.authorization, _other_cases(case.profile.authorization)
+    inactive = names(case.profile, case.operation, INACTIVE)
+    case.require_case(stated.scheme_case == "any" and forms and inactive, "one spelling, or no revoked key, is stated")
+
+    async def refuse(request: Request) -> Answer:
+        for name, form in forms.items():
+            revoked = case.as_credential(request, inactive[0])
+            purpose = f"the key {inactive[0]!r} with {name}"
+            answer = await case.refusal(_with_form(case, revoked, form), {401}, purpose, control=request)
+        return answer
+
+    await case.share_control(refuse, "another spelling of the scheme")
+
+
 def _ignored_headers(case: Case) -> Iterator[tuple[str, str]]:
     """Headers that a public operation has no reason to read: of unknown, inactive and good keys, and of no key."""
     stated, arranger = case.profile.authorization, case.runtime.arranger
     identity = case.contract.operations["getApiKeyIdentity"]
     yield "an unknown key", stated.header(_UNKNOWN_KEY)
+    yield "an empty value", ""
     yield "another scheme", "Basic bm8tdXNlcjpuby1wYXNzd29yZA=="
     for name in names(case.profile, identity, INACTIVE)[:1]:
         yield f"the key {name!r}", arranger.authorization(name)
     fewest = min((c for c in case.profile.credentials.values() if c.active), key=lambda c: len(c.scopes), default=None)
-    if fewest is not None:
-        yield f"the key {fewest.name!r}", arranger.authorization(fewest.name)
+    home = home_of(case.profile)
+    foreign = [c.name for c in case.profile.credentials.values() if c.active and c.installation != home]
+    for name in dict.fromkeys([*([fewest.name] if fewest else []), *foreign[:1]]):
+        yield f"the key {name!r}", arranger.authorization(name)
 
 
 @check("AUTH-5", on="public")

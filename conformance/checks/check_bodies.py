@@ -115,6 +115,7 @@ _MEDIA_TYPES = {
 async def other_media_types_are_recorded(case: Case, media_type: str | None) -> None:
     """The answer to valid JSON under another media type is recorded."""
     stated = {"text/plain": case.profile.bodies.media_types, None: case.profile.bodies.absent_media_type}
+    stated["Application/JSON"] = case.profile.bodies.media_types
     case.require_case(not stated.get(media_type), "the profile states it, and BODY-9 judges it")
     request = await case.arrange()
     as_sent = (

@@ -119,6 +119,15 @@ async def a_stated_media_type_is_accepted(case: Case) -> None:
         await _expect_accepted(case, media_type.replace("*", _SUBTYPE), "bodies.media_types")
 
 
+@check("BODY-9")
+async def the_case_of_a_media_type_does_not_count(case: Case) -> None:
+    """A stated media type in capitals is the same one (RFC 9110, section 8.3.1)."""
+    media_types = case.profile.bodies.media_types
+    case.need(media_types, "bodies.media_types", "the accepted media types are needed")
+    case.require_case("application/json" in media_types, "the profile does not name application/json")
+    await _expect_accepted(case, "Application/JSON", "bodies.media_types")
+
+
 def _other_media_types(media_types: tuple[str, ...]) -> list[str]:
     """Media types just outside the list: a longer name, and a name of another kind."""
     listed = {name.replace("*", _SUBTYPE).casefold() for name in media_types}

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import alternate_cases
 from conformance.checks.support.registry import check
-from conformance.checks.support.survival import expect_survival
+from conformance.checks.support.replays import free_leaves
+from conformance.checks.support.survival import MARKUP, expect_survival
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -77,6 +78,20 @@ async def a_hostile_body_is_survived(case: Case, make: Callable[[Request], bytes
     content = make(request)
     answer = await case.send_with_retry(request.with_raw_body(content).with_fresh_key(), "hostile body")
     expect_survival(case, "a hostile body", answer, oversize=len(content) > 10_000)
+
+
+@check("ERR-3", on="scoped body")
+async def markup_in_a_text_is_no_matter_of_authorization(case: Case) -> None:
+    """A text with markup and the like is stored or refused, but not answered 401 or 403 to a caller who may call."""
+    texts = [(where, leaf) for where, leaf in free_leaves(await case.arrange()) if isinstance(leaf, str)]
+    case.require_case(texts, "the body has no text that may be changed")
+    where, leaf = texts[-1]
+    request = await case.arrange()
+    changed = request.with_body(pointer.replace(request.body, where, f"{leaf} {MARKUP}"))
+    answer = await case.send(changed, f"markup in {where}")
+    if answer.status in (401, 403):
+        await case.control(await case.arrange())
+        raise case.violation(f"a text with markup was answered {answer.status}", answer, expected="200 or 400")
 
 
 PATHS: Mapping[str, Callable[[str], str]] = {

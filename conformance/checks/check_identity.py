@@ -6,6 +6,7 @@ from itertools import combinations
 
 from conformance.checks.support.authorization import ALLOWED, cases, has_category, names
 from conformance.checks.support.case import Case
+from conformance.checks.support.concurrent_keys import expect_own_answers
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.identity import SCOPES, candidates, extra_scopes, missing_scopes, scopes_at
 from conformance.checks.support.registry import check
@@ -69,3 +70,9 @@ async def identity_differs_from_key_to_key(case: Case) -> None:
         if strictjson.is_equal(*signs):
             message = f"identity answers the keys {first!r} and {second!r} alike"
             raise case.violation(message, answers[first], answers[second], expected="another identity for each key")
+
+
+@check("IDN-1")
+async def keys_at_once_get_their_own_identities(case: Case) -> None:
+    """Of keys that ask at the same time, none gets the identity of another one."""
+    await expect_own_answers(case)

@@ -12,6 +12,7 @@ from conformance.checks.support.context import control_failed
 from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.survival import MARKUP
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core.outcomes import Level
@@ -43,7 +44,13 @@ def _further_parameters(profile: Profile, operation: Operation) -> Mapping[str, 
             "locale": {"locale": "en-US", "market": "US"},
         }
     single = {name: {name: value} for name, value in filters.items()}
-    return {**single, "both-filters": filters, "second-page": paging, "filtered-page": {**filters, **paging}}
+    return {
+        **single,
+        "both-filters": filters,
+        "second-page": paging,
+        "filtered-page": {**filters, **paging},
+        "markup": {"q": MARKUP},
+    }
 
 
 @check("PUB-1", on=_CATALOG, cases=_further_parameters)

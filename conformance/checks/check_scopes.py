@@ -8,6 +8,7 @@ from conformance.checks.support.authorization import (
     cases,
     credentials_without_scope,
     has_category,
+    names,
 )
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
@@ -56,6 +57,21 @@ async def the_named_scope_suffices(case: Case, credential: str) -> None:
     _need_allowed(case, credential)
     request = await case.arrange(credential=credential, prove_control=False)
     _expect_permission(case, credential, await case.send(request, f"the key {credential!r}"))
+
+
+@check("SCO-2", on="scoped body")
+async def the_named_scope_suffices_for_every_body(case: Case) -> None:
+    """The key with the fewest scopes that suffice is not answered 403 to any other valid body of the profile."""
+    able = names(case.profile, case.operation, ALLOWED)
+    case.require_case(able and case.facts.bodies, "the profile states no key or no second valid body")
+    least = min(able, key=lambda name: len(case.profile.credentials[name].scopes))
+    for index, template in enumerate(case.facts.bodies):
+        request = await case.arrange(credential=least)
+        body = await case.runtime.arranger.render_body(request, template)
+        answer = await case.send(request.with_body(body), f"the key {least!r}, body {index + 2}")
+        if answer.status == 403:
+            message = f"the key {least!r} was answered 403 to another valid body"
+            raise case.violation(message, answer, expected="not 403")
 
 
 @check("SCO-3", cases=cases(ALLOWED))

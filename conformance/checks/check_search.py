@@ -175,7 +175,8 @@ _ODD = {"plus": ("page", "+1"), "zeros": ("page", "01"), "blank": ("page", ""), 
         "negative": ("page", "-1"), "huge": ("page", "9" * 40), "far": ("page", "2000000"),
         "size-huge": ("pageSize", "9" * 40),
         "sort": ("sort", "no-such-sort"), "locale": ("locale", "xx-XX"), "market": ("market", "ZZ"),
-        "unknown": ("xConformanceProbe", "1")}  # fmt: skip
+        "unknown": ("xConformanceProbe", "1"), "backslash": ("q", "gift\\"), "apostrophe": ("q", "o'neill"),
+        "operators": ("q", '"([+-!&|:*'), "wildcards": ("q", "%_*?~^"), "words": ("q", "AND OR NOT")}  # fmt: skip
 
 
 @check("SRCH-7", cases=_ODD)

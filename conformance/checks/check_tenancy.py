@@ -11,6 +11,7 @@ from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
+from conformance.core import json_pointer as pointer
 from conformance.profile.model import Profile
 from conformance.profile.render import placeholders
 from conformance.profile.resources import FOREIGN, OperationFacts, foreign_states
@@ -88,6 +89,25 @@ async def a_key_of_another_installation_reaches_nothing_here(case: Case, credent
         lambda request: case.as_credential(request, credential),
         _REFUSAL_STATUSES,
         "a key of another installation",
+        any_refusal=True,
+    )
+
+
+@check("TEN-1", on="updateInstallationWebhook")
+async def a_new_object_of_another_installation_is_out_of_reach(case: Case) -> None:
+    """An endpoint that another installation has created is refused for a valid key of this one."""
+    where = case.profile.webhooks.id
+    case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
+    create = await case.arrange(case.contract.operations["createInstallationWebhook"])
+    created = await case.send(case.as_credential(create, case.foreign_credential()), "created by another installation")
+    case.require_case(created.ok and pointer.has(created.value, where), f"that is answered {created.summary}")
+    new_id = str(pointer.get(created.value, where))
+    case.require_case(len(new_id) > 5 and not new_id.isdecimal(), "each installation may number its own endpoints")
+    path = {case.operation.path_parameters[0]: new_id}
+    await case.shared_negative(
+        lambda request: request.with_path(**path),
+        _REFUSAL_STATUSES,
+        "an endpoint that another installation has just created",
         any_refusal=True,
     )
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.concurrent_keys import expect_own_answers
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.signals import Inconclusive
@@ -150,3 +151,9 @@ async def the_installation_that_is_named_is_the_callers(case: Case) -> None:
     if len(names) > 2 and not strictjson.is_equal(names[0], names[2]):
         message = "two keys of one installation get two names"
         raise case.violation(message, answers[0], answers[2], expected=str(names[0]), observed=str(names[2]))
+
+
+@check("TEN-2", on="getInstallationCredentialReadiness")
+async def keys_at_once_get_the_readiness_of_their_own_installations(case: Case) -> None:
+    """Of keys that ask at the same time, none gets what another one is answered alone."""
+    await expect_own_answers(case)

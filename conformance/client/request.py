@@ -165,7 +165,8 @@ class Request(msgspec.Struct, frozen=True):
     def wire(self, prefix: str) -> Wire:
         """The bytes of this request below `prefix`, the path part of the base URL; the proof is added by the sender."""
         target = prefix + self._path()
-        headers = [("Accept", "application/json"), *self.headers]
+        has_accept = any(name == "Accept" for name, _ in self.headers)
+        headers = [*([] if has_accept else [("Accept", "application/json")]), *self.headers]
         headers += [("Authorization", value) for value in self.authorization]
         query = list(self.query)
         if self.key is not None and self.idempotency is not None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from conformance.checks.support.case import Case
 from conformance.client.response import Answer
 
+MARKUP: Final = "<script>alert(1)</script> ' UNION SELECT 1 -- ../../etc/passwd"
+"""A text that a firewall may take for an attack."""
 _OVERSIZE = (413, 414, 431)
 
 

@@ -1,0 +1,83 @@
+"""Headers and parameters that clients add by themselves change no outcome (STA-1, STA-2, ENV-1)."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.registry import check
+from conformance.checks.support.survival import expect_survival
+from conformance.client.request import Request
+
+_HEADERS: Final = {
+    "Accept": "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8",
+    "Accept-Language": "fr-FR,fr;q=0.9,de;q=0.5",
+    "Prefer": "return=minimal",
+}
+_PARAMETERS: Final = {
+    "limit": "abc",
+    "offset": "-1",
+    "cursor": "%00",
+    "since": "yesterday",
+    "fields": "a,,b[]",
+    "order": "'",
+    "filter[x]": "1",
+}
+"""None is declared by an operation of the interface."""
+
+
+def _as_browser(case: Case, request: Request) -> Request:
+    """With the headers of a browser, on a page of the target's own origin: another one may be refused."""
+    parts = urlsplit(case.profile.base_url)
+    headers = {**_HEADERS, "Origin": f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"}
+    kept = tuple(pair for pair in request.headers if pair[0] not in headers)
+    return replace(request, headers=(*kept, *headers.items()))
+
+
+@check("STA-2")
+async def the_headers_of_a_browser_prevent_no_success(case: Case) -> None:
+    """A good request that prefers HTML, another language and a minimal answer is answered 200 nevertheless."""
+    request = await case.arrange()
+    answer = await case.send_with_retry(_as_browser(case, request), "the headers of a browser", request)
+    if not answer.ok:
+        control = await case.control(await case.arrange())
+        message = "with the headers of a browser a good request was not answered 200"
+        raise case.violation(message, control, answer, expected="200")
+
+
+@check("ENV-1")
+async def a_refusal_to_a_browser_is_judged(case: Case) -> None:
+    """A defective request with the headers of a browser is sent, so that the invariants judge its refusal too."""
+    request = await case.arrange()
+    if case.operation.auth == "api_key":
+        defective, defect = request.with_authorization(), "no credential"
+    elif case.operation.has_body:
+        defective, defect = request.without_body(), "no body"
+    elif case.operation.path_parameters:
+        unknown = dict.fromkeys(case.operation.path_parameters, "no-such-resource-7f3a")
+        defective, defect = request.with_path(**unknown), "an unknown id"
+    else:
+        defective, defect = request.without_query("q"), "no search text"
+    browser = _as_browser(case, defective.with_fresh_key())
+    answer = await case.send_with_retry(browser, f"the headers of a browser, {defect}", request)
+    expect_survival(case, "such a request", answer, oversize=False)
+
+
+@check("STA-1", on=("getApiKeyIdentity", "searchPublicProducts", "consumeHostedCheckoutBrowserTicket"))
+async def a_cookie_of_another_service_is_survived(case: Case) -> None:
+    """A cookie that is no pair of a name and a value gets a declared status."""
+    request = await case.arrange()
+    odd = request.with_header("Cookie", "theme; =dark; a=b=c").with_fresh_key()
+    expect_survival(case, "an odd cookie", await case.send_with_retry(odd, "an odd cookie", request), oversize=False)
+
+
+@check("STA-1", on="read")
+async def parameters_of_other_interfaces_are_survived(case: Case) -> None:
+    """Parameters that the interface does not declare, with values that none would take, get a declared status."""
+    request = await case.arrange()
+    odd = request.with_query(**_PARAMETERS)
+    answer = await case.send_with_retry(odd, "undeclared parameters", request)
+    expect_survival(case, "undeclared parameters", answer, oversize=False)

@@ -1,0 +1,50 @@
+"""Reads of several keys at once: each must be answered for its own caller."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Final
+
+from conformance.checks.support.authorization import ALLOWED, names
+from conformance.checks.support.case import Case
+from conformance.checks.support.context import control_failed
+from conformance.checks.support.races import send_together
+from conformance.client.response import Answer
+from conformance.core import json_pointer as pointer
+from conformance.core import strict_json as strictjson
+
+_KEYS: Final = 4
+_CALLS: Final = 3
+"""For each key."""
+
+
+async def expect_own_answers(case: Case) -> None:
+    """Violated where a key is answered what another one gets when it asks alone."""
+    keys = case.profile.credentials
+    allowed = names(case.profile, case.operation, ALLOWED)
+    distinct = {(keys[name].scopes, keys[name].installation): name for name in reversed(allowed)}
+    chosen = sorted(distinct.values(), key=allowed.index)[:_KEYS]
+    need_text = "two active keys of different scopes or installations are needed"
+    case.need_credential(len(chosen) > 1, need_text, lambda first: first.active)
+    await case.runtime.controls.prove(case.operation)
+    alone = {name: await case.answer_to(name) for name in chosen}
+    if refused := next((answer for answer in alone.values() if not answer.ok), None):
+        raise control_failed(refused)
+    request = await case.arrange()
+    order = [name for _, name in product(range(_CALLS), chosen)]
+    answers = await send_together(case, [case.as_credential(request, name) for name in order], "several keys at once")
+    for name, answer in zip(order, answers, strict=True):
+        _expect_own(case, name, answer, alone)
+
+
+def _expect_own(case: Case, name: str, answer: Answer, alone: dict[str, Answer]) -> None:
+    if not answer.ok or _is_equal(case, answer, alone[name]):
+        return
+    for other, known in alone.items():
+        if other != name and _is_equal(case, answer, known) and not _is_equal(case, known, alone[name]):
+            message = f"at the same time as others, the key {name!r} was answered as the key {other!r} is"
+            raise case.violation(message, alone[name], known, answer, expected=f"the answer to {name!r}")
+
+
+def _is_equal(case: Case, first: Answer, second: Answer) -> bool:
+    return strictjson.is_equal(*(pointer.remove_matching(answer.value, case.volatile) for answer in (first, second)))

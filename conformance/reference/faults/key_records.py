@@ -1,0 +1,192 @@
+"""Faults of the record of a key, with rare calls: IDEM-1, IDEM-4, IDEM-5, IDEM-7."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+from sqlalchemy import Connection, delete
+
+from conformance.reference.call import Answer, Call, JsonValue, dumps
+from conformance.reference.faults.flight import WORK_S
+from conformance.reference.idempotency import (
+    POLL_S,
+    Record,
+    address,
+    find,
+    owner,
+    perform,
+    reserve,
+    resolve,
+    save,
+)
+from conformance.reference.policy import (
+    Handler,
+    Policy,
+    Waits,
+    evolve,
+    with_idempotency,
+)
+from conformance.reference.registry import fault
+from conformance.reference.tables import records
+
+_MAX_ANSWER = 4096
+
+
+def _mapped(value: JsonValue, change: Callable[[JsonValue], JsonValue]) -> JsonValue:
+    if isinstance(value, dict):
+        value = {name: _mapped(item, change) for name, item in value.items()}
+    elif isinstance(value, list):
+        value = [_mapped(item, change) for item in value]
+    return change(value)
+
+
+def _after_run(policy: Policy, done: Callable[[Call, Answer], None]) -> Policy:
+    def run(call: Call, handler: Handler) -> Answer:
+        answer = policy.idempotency.run(call, handler)
+        done(call, answer)
+        return answer
+
+    return with_idempotency(policy, run=run)
+
+
+def _forget(call: Call, key: str) -> None:
+    with call.store.write() as db:
+        db.execute(delete(records).where(records.c.address == key))
+
+
+def _is_part(part: JsonValue, whole: JsonValue) -> bool:
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(name in whole and _is_part(item, whole[name]) for name, item in part.items())
+    return bool(part == whole)
+
+
+def _noting_waits(policy: Policy, waited: set[str]) -> Policy:
+    """Effects that take time, and the request ids of the calls that waited for a duplicate."""
+
+    def reserve_noting(call: Call) -> Waits | None:
+        waits = reserve(call)
+        return None if waits is None else noted(call, waits)
+
+    def noted(call: Call, waits: Waits) -> Waits:
+        for wait_s in waits:
+            if wait_s == POLL_S:
+                waited.add(call.request_id)
+            yield wait_s
+
+    stages = tuple(reserve_noting if stage is reserve else stage for stage in policy.stages)
+    return with_idempotency(evolve(policy, stages=stages), work_s=WORK_S)
+
+
+@fault(
+    "F664",
+    requirement="IDEM-5",
+    title="a key used on a second path frees it on the first one",
+    source="an upsert of the key's row, whose path is a plain column: a row of another path is overwritten",
+)
+def one_row_for_each_key(policy: Policy) -> Policy:
+    rows: dict[tuple[str, ...], str] = {}
+
+    def done(call: Call, _answer: Answer) -> None:
+        row, key = (owner(call), call.operation, call.key or ""), address(call)
+        old = rows.get(row)
+        rows[row] = key
+        if old is not None and old != key:
+            _forget(call, old)
+
+    return _after_run(policy, done)
+
+
+@fault(
+    "F665",
+    requirement="IDEM-4",
+    title="members that the second payload leaves out do not count",
+    source="a loop over the members of the new request, which compares each with the stored one",
+)
+def left_out_members(policy: Policy) -> Policy:
+    bodies: dict[str, JsonValue] = {}
+
+    def mismatch(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+        if _is_part(call.body, bodies.get(record.address, [])):
+            return record.answer
+        return policy.idempotency.on_mismatch(call, record, db, handler)
+
+    changed = with_idempotency(policy, on_mismatch=mismatch)
+    return _after_run(changed, lambda call, _answer: bodies.setdefault(address(call), call.body) and None)
+
+
+@fault(
+    "F666",
+    requirement="IDEM-1",
+    title="an empty object of an answer is an empty list in its replay",
+    operations=("createInstallationWebhook", "updateInstallationWebhook"),
+    source="PHP, whose json_decode(..., true) and json_encode turn {} into []",
+)
+def empty_object_replayed(policy: Policy) -> Policy:
+    def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
+        answer = policy.idempotency.replay(call, record, db, handler)
+        return evolve(answer, value=_mapped(answer.value, lambda value: [] if value == {} else value))
+
+    return with_idempotency(policy, replay=replay)
+
+
+@fault(
+    "F667",
+    requirement="IDEM-1",
+    title="answers of more than 4 KiB are not kept",
+    operations=("createInstallationWebhook", "updateInstallationWebhook", "requestStorefrontOrderAfterSales"),
+    source="a store with a limit for one item, whose error is logged and ignored",
+)
+def long_answers_lost(policy: Policy) -> Policy:
+    def done(call: Call, answer: Answer) -> None:
+        if len(dumps(answer.value)) > _MAX_ANSWER:
+            _forget(call, address(call))
+
+    return _after_run(policy, done)
+
+
+@fault(
+    "F668",
+    requirement="IDEM-7",
+    title="a duplicate that waited for a call that was refused ends in 500",
+    source="the lock is awaited, and the record of the first call is then read without a test for none",
+)
+def no_record_after_the_wait(policy: Policy) -> Policy:
+    waited: set[str] = set()
+
+    def run(call: Call, handler: Handler) -> Answer:
+        if call.request_id in waited:
+            with call.store.read() as db:
+                record = find(db, address(call))
+            assert record is not None
+        return policy.idempotency.run(call, handler)
+
+    return with_idempotency(_noting_waits(policy, waited), run=run)
+
+
+@fault(
+    "F669",
+    requirement="IDEM-7",
+    title="parallel duplicates by two credentials of one installation both execute",
+    source="a lock named by credential and key, and records by installation and key",
+)
+def locked_by_credential(policy: Policy) -> Policy:
+    locks: dict[tuple[str, str], threading.Lock] = defaultdict(threading.Lock)
+
+    def run(call: Call, handler: Handler) -> Answer:
+        key = address(call)
+        with locks[call.caller.name if call.caller else "", key]:
+            with call.store.write() as db:
+                record = find(db, key)
+                if record is not None:
+                    return resolve(call, record, db, handler)
+            time.sleep(WORK_S)
+            with call.store.write() as db:
+                answer = perform(call, db, handler)
+                db.execute(delete(records).where(records.c.address == key))
+                save(db, call, key, answer)
+                return answer
+
+    return evolve(with_idempotency(policy, run=run), overlap=True)

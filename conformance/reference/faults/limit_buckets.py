@@ -1,0 +1,35 @@
+"""Faults of what a limit counts separately: RATE-6."""
+
+from __future__ import annotations
+
+from conformance.reference.call import Call
+from conformance.reference.policy import (
+    Policy,
+    with_limits,
+)
+from conformance.reference.registry import fault
+
+
+def _header(call: Call, name: bytes = b"authorization") -> str:
+    values = call.request.header_values(name)
+    return values[0] if values else ""
+
+
+@fault(
+    "F658",
+    requirement="RATE-6",
+    title="each X-Forwarded-For has a limit of its own",
+    source="a limiter by key and client address, which trusts the header of any client",
+)
+def limit_by_forwarded(policy: Policy) -> Policy:
+    return with_limits(policy, bucket=lambda call: f"{policy.limits.bucket(call)}:{_header(call, b'x-forwarded-for')}")
+
+
+@fault(
+    "F659",
+    requirement="RATE-6",
+    title="each spelling of the Authorization header has a limit of its own",
+    source="a limiter of a gateway, whose bucket is the header as it was sent",
+)
+def limit_by_header(policy: Policy) -> Policy:
+    return with_limits(policy, bucket=lambda call: f"{_header(call)}:{call.operation}")

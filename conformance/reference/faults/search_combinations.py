@@ -1,0 +1,99 @@
+"""Faults of search with one sign, one locale or one page size: STA-1, SRCH-9."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import parse_qsl
+
+from sqlalchemy import Connection
+
+from conformance.reference.call import Answer, Call
+from conformance.reference.policy import (
+    Handler,
+    Policy,
+    evolve,
+    with_handler,
+    with_search,
+)
+from conformance.reference.registry import fault
+
+_SEARCH = ("searchPublicProducts",)
+_INNER_PAGE = 25
+
+
+def _with_search(policy: Policy, change: Callable[[Call, dict[str, str]], Call]) -> Policy:
+    """Each search as if this call, made of it and its parameters, had been sent."""
+
+    def wrap(inner: Handler) -> Handler:
+        def search(call: Call, db: Connection) -> Answer:
+            parameters = dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
+            return inner(change(call, parameters), db)
+
+        return search
+
+    return with_handler(policy, _SEARCH[0], wrap)
+
+
+@fault(
+    "F661",
+    requirement="STA-1",
+    title="a search for a text that ends in a backslash gives 500",
+    operations=_SEARCH,
+    source="PostgreSQL: LIKE pattern must not end with escape character",
+)
+def backslash_at_the_end(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        if parameters.get("q", "").endswith("\\"):
+            raise ValueError("LIKE pattern must not end with escape character")
+        return call
+
+    return _with_search(policy, change)
+
+
+@fault(
+    "F662",
+    requirement="SRCH-9",
+    title="the sort by name is by relevance in the German locale",
+    operations=_SEARCH,
+    source="an index with a sortable title for each locale, one of which was never built",
+)
+def no_sort_in_german(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        if parameters.get("locale") != "de-DE":
+            return call
+        orders = policy.search.stock.orders
+        stock = evolve(policy.search.stock, orders={**orders, "name": orders["relevance"]})
+        return evolve(call, policy=with_search(call.policy, stock=stock))
+
+    return _with_search(policy, change)
+
+
+@fault(
+    "F663",
+    requirement="SRCH-9",
+    title="from pageSize 26 on, pages begin 25 after each other",
+    operations=_SEARCH,
+    source="an offset that is computed with a page size capped earlier than the limit is",
+)
+def offset_with_capped_size(policy: Policy) -> Policy:
+    def window(page: int, size: int, _requested: int) -> slice:
+        start = page * min(size, _INNER_PAGE)
+        return slice(start, start + size)
+
+    return with_search(policy, window=window)
+
+
+@fault(
+    "F660",
+    requirement="STA-1",
+    title="an apostrophe in the search text ends in 500",
+    operations=_SEARCH,
+    source="SQL by concatenation, or the query syntax of a full-text index",
+)
+def apostrophe(policy: Policy) -> Policy:
+    def change(call: Call, parameters: dict[str, str]) -> Call:
+        if "'" in parameters.get("q", ""):
+            raise RuntimeError("syntax error in tsquery")
+        return call
+
+    return _with_search(policy, change)

@@ -1,0 +1,74 @@
+"""Faults of a media type's letters and of what a text holds: BODY-9, ERR-3, ENV-1."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from conformance.reference.call import Call, Refusal, Reply, dumps
+from conformance.reference.policy import (
+    Policy,
+    Stage,
+    evolve,
+    with_reading,
+    with_wire,
+)
+from conformance.reference.registry import fault
+
+_UPDATE = "updateInstallationWebhook"
+_CREATE = "createInstallationWebhook"
+
+
+def _with_stage(policy: Policy, stage: Stage, before: Stage | None = None) -> Policy:
+    """A further stage, the first one or before another."""
+    stages = list(policy.stages)
+    stages.insert(stages.index(before) if before else 0, stage)
+    return evolve(policy, stages=tuple(stages))
+
+
+@fault(
+    "F655",
+    requirement="BODY-9",
+    title="a media type in capitals is refused",
+    source="a media type compared with ==; RFC 9110 section 8.3.1: types are case-insensitive",
+)
+def media_type_in_capitals(policy: Policy) -> Policy:
+    def accepts(media: str | None) -> bool:
+        kind = (media or "").partition(";")[0]
+        return kind == kind.lower() and policy.reading.accepts(media)
+
+    return with_reading(policy, accepts=accepts)
+
+
+@fault(
+    "F656",
+    requirement="ERR-3",
+    title="a body with markup is answered 403",
+    source="a web application firewall with its default rules",
+)
+def firewall(policy: Policy) -> Policy:
+    def look(call: Call) -> None:
+        if re.search(rb"<\s*script|union\s+select|\.\./\.\.", call.request.body + call.request.query, re.IGNORECASE):
+            raise Refusal("forbidden", "The request was blocked.")
+
+    return _with_stage(policy, look)
+
+
+@fault(
+    "F657",
+    requirement="ENV-1",
+    title="a description is cut to 100 bytes within a character",
+    operations=(_CREATE, _UPDATE),
+    source="a column, or a buffer, of bytes",
+)
+def cut_in_a_character(policy: Policy) -> Policy:
+    def change(_call: Call, reply: Reply) -> Reply:
+        if reply.status != 200:
+            return reply
+        text = json.loads(reply.body)["data"]["description"].encode("utf-8", "surrogatepass")
+        if len(text) <= 100:
+            return reply
+        whole = dumps(json.loads(reply.body)["data"]["description"])
+        return evolve(reply, body=reply.body.replace(whole, b'"' + text[:100] + b'"'))
+
+    return with_wire(policy, change, _CREATE, _UPDATE)
