@@ -70,7 +70,7 @@ async def a_refusal_to_a_browser_is_judged(case: Case) -> None:
 async def a_cookie_of_another_service_is_survived(case: Case) -> None:
     """A cookie that is no pair of a name and a value gets a declared status."""
     request = await case.arrange()
-    odd = request.with_header("Cookie", "theme; =dark; a=b=c").with_fresh_key()
+    odd = request.with_header("Cookie", "theme").with_fresh_key()
     expect_survival(case, "an odd cookie", await case.send_with_retry(odd, "an odd cookie", request), oversize=False)
 
 

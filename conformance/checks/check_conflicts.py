@@ -20,6 +20,7 @@ from conformance.checks.support.transitions import (
     stated_otherwise,
 )
 from conformance.client.fixtures import Members
+from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.profile.behavior import Transition
@@ -65,7 +66,7 @@ async def an_allowed_transition_leads_to_the_stated_state(case: Case, transition
     """An operation that the state allows is answered 200; then its effect shows, and the resource is in that state."""
     case.need(transition, f"transitions.{case.operation.id}.leads_to", "a state that allows the operation is needed")
     assert transition is not None
-    request = await into_conflict(case, transition)
+    request = await _with_least_body(case, await into_conflict(case, transition))
     keeps_state = transition.leads_to == transition.fixture
     has_sign = case.operation.id in case.profile.effects and not keeps_state
     oracle = await Oracle.watch(case, request) if has_sign else None
@@ -76,6 +77,57 @@ async def an_allowed_transition_leads_to_the_stated_state(case: Case, transition
     if oracle is not None and not await oracle.effects_within():
         raise missing_effect(case, "the allowed transition took no effect", answer, expected="an effect")
     await _expect_state(case, transition, case.fixture_of(request, transition.fixture.partition(".")[0]), answer)
+
+
+async def _with_least_body(case: Case, request: Request) -> Request:
+    """With the shortest valid body of the profile: the controls prove the usual one."""
+    if not case.facts.bodies:
+        return request
+    shortest = min((case.facts.body, *case.facts.bodies), key=lambda body: len(str(body)))
+    return request.with_body(await case.runtime.arranger.render_body(request, shortest))
+
+
+def _chains(profile: Profile, operation: Operation) -> Mapping[str, tuple[Transition, ...] | None]:
+    """The longest sequences of stated transitions through different states that begin with the operation."""
+    edges = [t for t in profile.transitions if t.leads_to and not t.after and t.leads_to != t.fixture]
+
+    def extend(chain: tuple[Transition, ...]) -> list[tuple[Transition, ...]]:
+        seen = {chain[0].fixture, *(t.leads_to for t in chain)}
+        further = [t for t in edges if t.fixture == chain[-1].leads_to and t.leads_to not in seen]
+        longer = [found for t in further if len(chain) < _LONGEST_CHAIN for found in extend((*chain, t))]
+        return longer or [chain]
+
+    starts = [(t,) for t in edges if t.operation == operation.id]
+    chains = [chain for start in starts for chain in extend(start) if len(chain) > 2]
+    longest = {chain[:-1]: chain for chain in chains}
+    return {"-".join((c[0].fixture, *(t.operation for t in c[1:]))): c for c in longest.values()} or {"": None}
+
+
+_LONGEST_CHAIN = 4
+
+
+@check("CONF-4", on="idempotent path", cases=_chains)
+async def a_sequence_of_allowed_transitions_is_allowed(case: Case, chain: tuple[Transition, ...] | None) -> None:
+    """Each of several stated transitions, one after the other on one resource, is answered 200."""
+    case.require_case(chain, "the profile states no sequence of three transitions that begins with the operation")
+    assert chain is not None
+    request = await into_conflict(case, chain[0])
+    kind = _kind_of(case)
+    members, first = case.fixture_of(request, kind), await case.control(request)
+    for transition in chain[1:]:
+        answer = await _call(case, transition.operation, members)
+        if answer.ok:
+            continue
+        fixture = case.runtime.fixtures.find(*transition.fixture.split(".", 1))
+        assert fixture is not None
+        known = await _call(case, transition.operation, await case.runtime.fixtures.get_fresh(fixture, {}))
+        if not known.ok:
+            raise Inconclusive(
+                f"{transition.operation} is answered {known.summary} on {transition.fixture} itself", known
+            )
+        before = ", ".join(t.operation for t in chain[: chain.index(transition)])
+        message = f"after {before} the resource is {transition.fixture}, and {transition.operation} is refused"
+        raise case.violation(message, first, known, answer, expected="200")
 
 
 async def _expect_state(case: Case, transition: Transition, members: Members, first: Answer) -> None:

@@ -112,15 +112,23 @@ async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
 
 
 @check("OA-6", cases=other_algorithms)
-async def a_signature_of_each_declared_algorithm_is_verified(case: Case, algorithm: str) -> None:
-    """A wrong signature is refused for each declared algorithm (item 7 of section 4.3)."""
+async def a_proof_of_each_declared_algorithm_is_validated(case: Case, algorithm: str) -> None:
+    """A wrong signature, and a private key in the header, are refused for each declared algorithm."""
     key = await asyncio.to_thread(ProofKey.new, algorithm)
     await case.runtime.controls.prove(case.operation)
-    request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
-    bad = request.with_proof(Proof(key, alter=_spoilt))
-    good = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
-    control = good.with_proof(Proof(key))
-    await case.negative(request, bad, REFUSAL_STATUSES, "a wrong signature", any_refusal=True, control=control)
+
+    async def arrange() -> Request:
+        request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
+        return request.with_proof(Proof(key))
+
+    defects = {
+        f"a wrong {algorithm} signature": Proof(key, alter=_spoilt),
+        f"a private key of {algorithm}": Proof(key, header={"jwk": key.private}),
+    }
+    for purpose, proof in defects.items():
+        request = await arrange()
+        bad, control = request.with_proof(proof), await arrange()
+        await case.negative(request, bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
 
 
 @check("OA-8", cases={"hour-old": (3600.0, 0), "hour-ahead": (-3600.0, 0), "hour-old-with-exp": (3600.0, 600)})
@@ -159,6 +167,16 @@ async def an_iat_that_is_no_present_time_is_refused(case: Case, make: Callable[[
     case.require_applicable(not case.runtime.sender.nonce, "the target judges age by nonces")
     bad = request.with_proof(replace(proof_of(request), claims={"iat": make(time.time())}))
     await case.shared_negative(lambda _: bad, REFUSAL_STATUSES, "an iat that is no present time", any_refusal=True)
+
+
+@check("OA-8")
+async def an_iat_with_a_fraction_is_survived(case: Case) -> None:
+    """A present iat with a fraction of a second, a NumericDate (RFC 7519, section 2), is accepted or refused."""
+    request = await case.arrange()
+    proof = replace(proof_of(request), claims={"iat": int(time.time()) + 0.5})
+    answer = await case.send(request.with_proof(proof), "an iat with a fraction")
+    if not (answer.ok or answer.status in REFUSAL_STATUSES):
+        raise case.violation("an iat with a fraction broke the answer", answer, expected="200, 400 or 401")
 
 
 class Edge(NamedTuple):

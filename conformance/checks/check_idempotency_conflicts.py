@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
+from uuid import uuid4
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle
-from conformance.checks.support.invalid_bodies import template_of
+from conformance.checks.support.invalid_bodies import fixed_places, template_of
 from conformance.checks.support.races import send_together
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, free_leaves, variations
@@ -165,6 +166,39 @@ async def another_valid_body_under_the_same_key_is_answered_409(case: Case, inde
 
     lone_answer = await case.control(await other(await case.arrange()), "the other body, alone")
     _judge(case, "body", lone_answer, *await case.repeat_changed(other, "the other body under the same key"))
+
+
+@check("IDEM-4", rests_on=PLAIN_REPLAY)
+async def a_payload_without_a_member_is_answered_409(case: Case) -> None:
+    """A payload that lacks a text of the first one, which the schema does not require, is another payload."""
+    places = _optional_texts(case, await case.arrange())[:_MAX_ATTEMPTS]
+    for where in places:
+        request = await case.arrange()
+        lone_answer = await case.send(request.with_body(pointer.remove(request.body, where)), f"without {where}, alone")
+        if lone_answer.ok:
+            break
+    else:
+        case.require_case(False, "the body has no text that may be left out")
+    request = await case.arrange()
+    own_text = f"{pointer.get(request.body, where)} {uuid4().hex[:8]}"  # certainly no default
+    first = await case.send(request.with_body(pointer.replace(request.body, where, own_text)), f"another {where}")
+    case.require_case(first.ok, f"another text at {where} is answered {first.summary}")
+    shorter = first.request.with_body(pointer.remove(first.request.body, where))
+    repeat = await case.send(shorter, f"without {where} under the same key")
+    _judge(case, f"member {where} left out", lone_answer, first, repeat)
+
+
+def _optional_texts(case: Case, request: Request) -> list[str]:
+    """The places of texts outside of lists without which the body still fits its schema, the last first."""
+    name, validators, fixed = case.operation.request_schema, case.runtime.validators, fixed_places(case)
+    texts = [
+        where
+        for where, leaf in reversed(free_leaves(request))
+        if isinstance(leaf, str) and where not in fixed and not any(map(str.isdigit, pointer.tokens(where)))
+    ]
+    if not validators.knows(name):
+        return texts
+    return [where for where in texts if not validators.problem(name, pointer.remove(request.body, where))]
 
 
 Pair = tuple[str, str]

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.effects import Oracle
+from conformance.checks.support.races import send_together
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, require_replay
+from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, replay, require_replay
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import CONFLICT, Place, States
@@ -16,6 +18,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import strict_json as strictjson
 
+_PAIRS: Final = 3
 _PATH = ("api-key idempotent path", "public idempotent path")
 _CARTS: Final = ("quotePublicCart", "revokePublicCart", "removePublicCartPromotion")
 _BEFORE: Final = {
@@ -125,6 +128,29 @@ def _other_credential(case: Case, request: Request) -> str:
         lambda c: c.active and c.installation == home and case.operation.scope in c.scopes,
     )
     return min(candidates, key=lambda candidate: candidate == spare)
+
+
+@check(
+    "IDEM-14", on=("createInstallationWebhook", "updateInstallationWebhook", "quotePublicCart"), rests_on=PLAIN_REPLAY
+)
+async def duplicates_of_two_credentials_are_one_call(case: Case) -> None:
+    """Where a key belongs to no credential, concurrent equal calls of two credentials are one call."""
+    case.require_case(not _is_separate(case, "credential"), "the key belongs to the credential")
+    request = await case.arrange()
+    other = case.as_credential(request, _other_credential(case, request))
+    oracle = await Oracle.watch_if_visible(case, request)
+    answers = await send_together(case, [request, other] * _PAIRS, "concurrent duplicate of two credentials")
+    good = [answer for answer in answers if answer.ok]
+    if len({answer.request.credential for answer in good}) < 2:
+        return  # one of them was refused, which the other checks of this requirement judge
+    single = [await replay(case, request), await replay(case, other)]
+    if not are_alike(case, *single):
+        raise Inconclusive("one after the other they are not one call either", *single, cause="IDEM-14")
+    if unlike := next((answer for answer in good if not are_alike(case, good[0], answer)), None):
+        message = "concurrent equal calls of two credentials were answered differently"
+        raise case.violation(message, good[0], unlike, expected="the same answer, or 409")
+    if oracle is not None:
+        await oracle.expect_one_effect(case, "the one call of two credentials", *good[:2])
 
 
 @check("IDEM-14", on="createInstallationWebhook", rests_on=PLAIN_REPLAY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import cause_of, check
@@ -101,6 +102,10 @@ async def all_pages_together_hold_every_item_once(case: Case) -> None:
     ids = _ids(case, whole)
     if len(set(ids)) < 2:
         raise Inconclusive("the search finds fewer than two items", *whole)
+    if repeated := sorted({item for item in ids if item and ids.count(item) > 1})[:5]:
+        await _expect_unchanged(case, request, size, whole)
+        message = f"over all pages of pageSize {size} an item comes twice"
+        raise case.violation(message, *whole[:2], expected="each item once", observed=join_values(repeated))
     for small in _two_sizes(case.profile, len(ids)):
         pages = await _read_all(case, request, small)
         found = _ids(case, pages)
@@ -251,10 +256,41 @@ async def items_come_in_the_stated_order(case: Case, sort: str) -> None:
     Where a service puts null, and in which language it sorts, is not stated.
     """
     case.need(sort, "search.sorts.NAME.by", "the member that a value of sort orders by is needed")
-    order = case.profile.search.sorts[sort]
     request = (await case.arrange()).with_query(sort=sort)
-    size = max(page_sizes(case.profile)[0], min(case.profile.search.page_size_max or 20, 20))
-    filled = await _read_pages(case, request, size, _ORDERED_PAGES)
+    filled = await _read_pages(case, request, _ordered_size(case.profile), _ORDERED_PAGES)
+    _expect_order(case, sort, filled)
+
+
+def _ordered_size(profile: Profile) -> int:
+    return max(page_sizes(profile)[0], min(profile.search.page_size_max or 20, 20))
+
+
+@check("SRCH-9", cases=_sorts)
+async def the_order_holds_in_every_locale_and_market(case: Case, sort: str) -> None:
+    """The first page of each stated locale and market is in the stated order too."""
+    search = case.profile.search
+    case.need(sort, "search.sorts.NAME.by", "the member that a value of sort orders by is needed")
+    request = (await case.arrange()).with_query(sort=sort)
+    own = dict(request.query)
+    others = [
+        (name, value)
+        for name, values in (("locale", search.locales), ("market", search.markets))
+        for value in values
+        if value != own.get(name)
+    ]
+    case.require_case(others, "the profile states no other locale or market")
+    for name, value in others:
+        page = await read_page(
+            case, request.with_query(**{name: value}), first_page(case.profile), _ordered_size(case.profile)
+        )
+        if page.ok and len(items_of(page)) > 1:
+            with suppress(Inconclusive):  # all items may be alike there
+                _expect_order(case, sort, [page])
+
+
+def _expect_order(case: Case, sort: str, filled: list[Answer]) -> None:
+    """Violated where values of the member that a sort means go back; inconclusive where no two differ."""
+    order = case.profile.search.sorts[sort]
     values = [pointer.get(item, order.by) for page in filled for item in items_of(page) if pointer.has(item, order.by)]
     if len({str(value) for value in values}) < 2:
         raise Inconclusive(f"no two items differ at {order.by}", *filled[:1])

@@ -6,6 +6,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import fixed_places, schema_of
 from conformance.checks.support.registry import check
 from conformance.checks.support.schema_bounds import least_values, longest_texts
+from conformance.checks.support.strategies import places
 from conformance.checks.support.survival import expect_survival
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -31,6 +32,22 @@ async def the_least_body_is_survived(case: Case) -> None:
             expect_survival(case, description, answer, oversize=False)
             request = await case.arrange()
     case.require_case(case.answers, "the good body has nothing that could be less")
+
+
+@check("STA-1", on="body")
+async def an_item_that_comes_twice_is_survived(case: Case) -> None:
+    """A list whose first item comes twice gets a declared status, for each list of the body."""
+    request = await case.arrange()
+    lists = [
+        where for where in places(request.body) if isinstance(value := pointer.get(request.body, where), list) and value
+    ]
+    case.require_case(lists, "the body has no list with an item")
+    for where in lists:
+        good = await case.arrange()
+        items = pointer.get(good.body, where)
+        twice = good.with_body(pointer.replace(good.body, where, [items[0], *items]))
+        answer = await case.send_with_retry(twice, f"an item of {where} twice")
+        expect_survival(case, f"an item of {where} twice", answer, oversize=False)
 
 
 def _wide(length: int) -> str:

@@ -19,6 +19,8 @@ from conformance.profile.subschema import Root, Schema
 _LONGEST: Final = 16 * 1024
 """Maximum length of a generated text. Higher bounds are omitted: such a text may be refused for its size."""
 _MAX_ITEMS: Final = 1000
+_LARGE: Final = 5_000
+"""In characters: more than a store with small entries holds in one."""
 _SYNTAX: Final = {"pattern", "format", "enum", "const"}
 """Keywords that leave a text no free choice of its characters."""
 _FURTHER: Final = "furtherMember"
@@ -98,6 +100,41 @@ def longest_texts(
         bounds = [part["maxLength"] for part in parts if "maxLength" in part]
         if bounds and not any(_SYNTAX & part.keys() for part in parts):
             yield where, min(bounds)
+
+
+def large_values(
+    body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any], *, max_bytes: int | None
+) -> Iterator[Any]:
+    """Bodies of at least `_LARGE` characters that fit the schema: a list of long texts, the last one first, or a text.
+
+    None is longer than half of `max_bytes`. `keep` and `values` as in `values_beyond_bounds`.
+    """
+    root, most = Root(schema), min(4 * _LARGE, (max_bytes or _LONGEST) // 2)
+    for where in reversed(list(places(body))):
+        value = pointer.get(body, where)
+        if (
+            where in keep
+            or not value
+            or _is_later_item(where)
+            or not (isinstance(value, list) and value[0] is not None)
+        ):
+            continue
+        items = list(root.subschemas(schema, [*pointer.tokens(where), "0"]))
+        if not isinstance(value[0], str) or value[0] in values or any(_SYNTAX & part.keys() for part in items):
+            continue
+        length = _smallest(items, "maxLength", 400)
+        count = min(_smallest(list(root.subschemas(schema, pointer.tokens(where))), "maxItems", 50), most // length)
+        if length * count >= _LARGE:
+            texts = [f"{value[0]} {number} ".ljust(length, "x")[:length] for number in range(count)]
+            yield pointer.replace(body, where, texts)
+    for where, longest in reversed(list(longest_texts(body, schema, keep, values))):
+        length = min(longest, most)
+        if length >= _LARGE:
+            yield pointer.replace(body, where, str(pointer.get(body, where)).ljust(length, "x")[:length])
+
+
+def _smallest(parts: list[dict[str, Any]], name: str, default: int) -> int:
+    return int(min((part[name] for part in parts if name in part), default=default))
 
 
 def _is_later_item(where: str) -> bool:

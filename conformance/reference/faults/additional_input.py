@@ -49,7 +49,7 @@ def _with_stage(policy: Policy, stage: Stage, before: Stage | None = None) -> Po
 
 @fault(
     "F649",
-    requirement="ENV-1",
+    requirement="ERR-1",
     title="errors are HTML for a client that prefers it",
     source="error pages by the Accept header: Spring Boot's whitelabel page, Laravel's expectsJson()",
 )
@@ -81,7 +81,7 @@ def minimal(policy: Policy) -> Policy:
 
 @fault(
     "F651",
-    requirement="ENV-1",
+    requirement="ERR-1",
     title="errors in another language are not UTF-8",
     source="messages in a properties file of Latin-1, chosen by Accept-Language",
 )

@@ -99,9 +99,10 @@ def caller_in_a_global(policy: Policy) -> Policy:
     def remember(call: Call) -> Any:
         if call.operation not in ("getApiKeyIdentity", "getInstallationCredentialReadiness") or not call.caller:
             return None
+        caller = call.caller
 
         def steps() -> Any:
-            current[:] = [call.caller]
+            current[:] = [caller]
             yield 0.004
             call.caller = current[0]
 

@@ -168,7 +168,7 @@ def no_record_after_the_wait(policy: Policy) -> Policy:
 
 @fault(
     "F669",
-    requirement="IDEM-7",
+    requirement="IDEM-14",
     title="parallel duplicates by two credentials of one installation both execute",
     source="a lock named by credential and key, and records by installation and key",
 )

@@ -1,0 +1,89 @@
+"""The record of a key: of rare bodies, beside other resources, of refused calls (IDEM-1, IDEM-5, IDEM-7)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.invalid_bodies import fixed_places, schema_of
+from conformance.checks.support.races import expect_declared, send_together
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, expect_same, fix_proof_id, replay
+from conformance.checks.support.schema_bounds import large_values, least_values
+from conformance.checks.support.transitions import declared_transitions, into_conflict
+from conformance.checks.support.unknown_ids import unknown_id_like
+from conformance.client.request import Request
+
+_ATTEMPTS = 2
+_DUPLICATES = 4
+_PATH = ("api-key idempotent path", "public idempotent path")
+
+
+async def _least_bodies(case: Case, request: Request) -> AsyncIterator[Any]:
+    """The shortest of the other bodies that the profile states; without one, the required members alone."""
+    if case.facts.bodies:
+        yield await case.runtime.arranger.render_body(request, min(case.facts.bodies, key=lambda body: len(str(body))))
+    elif (schema := schema_of(case)) is not None:
+        for _, body in least_values(request.body, schema, fixed_places(case), request.scope.values()):
+            yield body
+
+
+async def _large_bodies(case: Case, request: Request) -> AsyncIterator[Any]:
+    """Bodies of some KiB that the profile's schema allows, the longest list first."""
+    if (schema := schema_of(case)) is not None:
+        most = case.profile.bodies.max_bytes
+        for body in large_values(request.body, schema, fixed_places(case), request.scope.values(), max_bytes=most):
+            yield body
+
+
+Bodies = Callable[[Case, Request], AsyncIterator[Any]]
+
+
+@check("IDEM-1", on="idempotent body", cases={"least": _least_bodies, "large": _large_bodies}, rests_on=PLAIN_REPLAY)
+async def a_call_with_a_rare_body_is_replayed(case: Case, bodies: Bodies) -> None:
+    """A call with the least body, or with one of some KiB, is replayed as the usual one is."""
+    case.need_unlimited_fixtures()
+    for number in range(_ATTEMPTS):
+        request = fix_proof_id(await case.arrange())
+        found = [body async for body in bodies(case, request)]
+        if number >= len(found):
+            break
+        first = await case.send(request.with_body(found[number]), "a rare body")
+        if first.ok:
+            expect_same(case, first, await replay(case, first.request))
+            return
+    case.require_case(False, "no such body is known that is answered 200")
+
+
+@check("IDEM-5", on=_PATH, rests_on=PLAIN_REPLAY)
+async def a_key_used_on_another_resource_is_kept_for_the_first(case: Case) -> None:
+    """However its key is answered with another path id, the first call is still replayed."""
+    first = await case.first_call()
+    other = await case.arrange()
+    case.require_case(other.path != first.request.path, "the profile has one resource of this kind only")
+    if not case.named_in_body:
+        other = other.with_body(first.request.body)
+    second = await case.send(other.with_key(first.request.key), "the same key on another id")
+    repeat = await replay(case, first.request)
+    if not are_alike(case, first, repeat):
+        message = "after its key was used on another resource, the first call is not replayed"
+        raise case.violation(message, first, second, repeat, expected=first.summary)
+
+
+async def _refused_request(case: Case) -> Request:
+    """A call that the state of its resource refuses, by the profile; or one on an unknown resource."""
+    transitions = declared_transitions(case.profile, case.operation).values()
+    if transition := next(filter(None, transitions), None):
+        return await into_conflict(case, transition)
+    request = await case.arrange()
+    declared = await case.runtime.arranger.unknown_path_values(request)
+    return request.with_path(**{name: unknown_id_like(value) for name, value in request.path.items()} | declared)
+
+
+@check("IDEM-7", on=_PATH)
+async def duplicates_of_a_refused_call_are_refused(case: Case) -> None:
+    """Concurrent equal calls that the resource's state refuses each get a declared status."""
+    request = await _refused_request(case)
+    answers = await send_together(case, [request] * _DUPLICATES, "concurrent duplicate, refused")
+    expect_declared(case, answers)
