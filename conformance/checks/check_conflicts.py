@@ -99,11 +99,11 @@ def _chains(profile: Profile, operation: Operation) -> Mapping[str, tuple[Transi
 
     starts = [(t,) for t in edges if t.operation == operation.id]
     chains = [chain for start in starts for chain in extend(start) if len(chain) > 2]
-    longest = {chain[:-1]: chain for chain in chains}
-    return {"-".join((c[0].fixture, *(t.operation for t in c[1:]))): c for c in longest.values()} or {"": None}
+    return {"-".join((c[0].fixture, *(t.operation for t in c[1:]))): c for c in chains[:_MAX_CHAINS]} or {"": None}
 
 
 _LONGEST_CHAIN = 4
+_MAX_CHAINS = 6
 
 
 @check("CONF-4", on="idempotent path", cases=_chains)

@@ -201,6 +201,18 @@ async def what_is_counted_separately_is_answered(case: Case) -> None:
         raise Inconclusive("the limit was over before another request was answered", cause="rate limit")
 
 
+@check("RATE-6", on=WINDOW_OPERATION, exclusive=True)
+async def a_limit_of_a_caller_is_not_evaded(case: Case) -> None:
+    """While a caller is limited, it is limited from another address and with another spelling of its scheme too."""
+    per = case.profile.rate_limit.per
+    case.need(per, "rate_limit.per", "what is counted separately is needed")
+    case.require_case(per in ("key", "installation"), "the limit does not count by caller")
+    provocation = await provoke(case)
+    for name, answers in provocation.evasions.items():
+        message = f"a limited request was answered {name}, and the limit is per {per}"
+        raise case.violation(message, _limited_answer(provocation), *answers[::-1], expected="429")
+
+
 @check("RATE-7", exclusive=True)
 async def retry_after_is_true(case: Case) -> None:
     """After the time in its Retry-After, a 429 request is answered again; or a 429 has none, as stated."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -45,6 +46,8 @@ class Provocation(msgspec.Struct, frozen=True):
     retry_after: tuple[Answer, ...] = ()
     """A 429 and the answer after its Retry-After, where that was examined separately."""
     separation: Separation | Failure | None = None
+    evasions: Mapping[str, tuple[Answer, Answer]] = {}
+    """By form of the request, its good answer and a 429 to the plain one after it."""
 
 
 @dataclass
@@ -54,6 +57,8 @@ class Preparation:
     spare: Request | None = None
     """A separate valid request that is to be limited, and repeated later."""
     oracle: Oracle | None = None
+    forms: dict[str, Request] = field(default_factory=dict)
+    """The request in other forms, which the same limit counts."""
     other: Request | None = None
     """A request that another credential may send while this one is limited."""
 

@@ -23,6 +23,7 @@ from conformance.checks.support.bursts import (
     slow_burst_message,
 )
 from conformance.checks.support.case import Case
+from conformance.checks.support.limit_evasion import forms_of, observe_evasion
 from conformance.checks.support.provocation import FAILURES, Failure, Preparation, Provocation, with_spare_credential
 from conformance.checks.support.recovery import Wait, settle, wait_for
 from conformance.checks.support.registry import cause_of
@@ -233,6 +234,7 @@ async def _prepare(case: Case, outcomes: _Outcomes) -> Preparation | None:
     try:
         prep = Preparation(case, with_spare_credential(case, await case.arrange()))
         prep.other = await other_credential_request(case, prep.request)
+        prep.forms = forms_of(case, prep.request) if case.operation.id == WINDOW_OPERATION else {}
         if case.operation.idempotent:
             await prep.find_spare()
         return prep
@@ -275,6 +277,7 @@ async def _overrun(prep: Preparation, _: Provocation | None, *, bursts: asyncio.
         if was_separate:
             provocation = replace(provocation, separation=Separation(was_answered=True))
         if prep.case.operation.id == WINDOW_OPERATION and number == 0:
+            provocation = replace(provocation, evasions=await observe_evasion(prep.case, prep.request, prep.forms))
             burst = await continue_through_window(prep.case, prep.request, burst)
             provocation = _with_window(provocation, burst)
         if answer is None or answer.status == 429:

@@ -1,0 +1,55 @@
+"""Other forms of an Authorization header with a good key: other schemes, and other spellings of the stated one.
+
+`{key}` stands for the key, `{user}` and `{password}` for Basic credentials with the key in that place.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Final
+
+from conformance.checks.support.case import Case
+from conformance.client.request import Request
+from conformance.profile.behavior import Authorization
+
+_COMMON_SCHEMES: Final = ("Bearer", "ApiKey", "Token")
+
+
+def other_schemes(stated: Authorization) -> Mapping[str, str]:
+    """By name, formats with another scheme than the stated one, or with none. `{key}` stands for the key."""
+    scheme, form = stated.scheme_name, stated.format.lstrip()
+    common = next(name for name in _COMMON_SCHEMES if name.casefold() != scheme.casefold())
+    return {"no scheme": "{key}", "another scheme": common + form[len(scheme) :]}
+
+
+def rare_schemes(stated: Authorization) -> Mapping[str, str]:
+    """A format whose scheme begins with the stated one, and Basic credentials with the key as user or password.
+
+    `{user}` and `{password}` stand for them.
+    """
+    scheme, form = stated.scheme_name, stated.format.lstrip()
+    longer = {"a longer scheme": f"{scheme}s{form[len(scheme) :]}"}
+    basic = {f"the key as the {part} of Basic": f"Basic {{{part}}}" for part in ("user", "password")}
+    return longer if scheme.casefold() == "basic" else {**longer, **basic}
+
+
+def other_cases(stated: Authorization) -> Mapping[str, str]:
+    """Formats with the stated scheme in capitals and in lower case."""
+    scheme, form = stated.scheme_name, stated.format.lstrip()
+    spellings = [spelling for spelling in (scheme.upper(), scheme.lower()) if spelling != scheme]
+    return {f"the scheme {spelling}": spelling + form[len(scheme) :] for spelling in spellings}
+
+
+def with_form(case: Case, request: Request, form: str) -> Request:
+    key, name = case.runtime.arranger.key_of(request.credential), request.credential
+    encoded = {part: base64.b64encode(text.encode()).decode() for part, text in _basic(key).items()}
+    value, evidence = form.replace("{key}", key), form.replace("{key}", f"«credential:{name}»")
+    for part, text in encoded.items():
+        value, evidence = value.replace(f"{{{part}}}", text), evidence.replace(f"{{{part}}}", f"«credential:{name}»")
+    return request.with_authorization(value, credential=name, evidence=(evidence,))
+
+
+def _basic(key: str) -> Mapping[str, str]:
+    """Basic credentials (RFC 7617, section 2) with a key in either place."""
+    return {"user": f"{key}:", "password": f"api:{key}"}
