@@ -57,7 +57,7 @@ async def odd_but_harmless_company_changes_no_status(case: Case) -> None:
             oversize=False,
         )
 
-    await explore(case, Pool(ExtraInputs, extra_inputs), law, examples=case.examples // 4, show=_company_in_words)
+    await explore(case, Pool(ExtraInputs, extra_inputs), law, examples=case.examples // 8, show=_company_in_words)
 
 
 @check("BODY-5")

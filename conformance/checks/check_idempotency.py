@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.other_path_calls import key_on_another_path
 from conformance.checks.support.plain_replays import plain_replays
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import (
@@ -30,7 +31,7 @@ _PAUSE_S = 1.5
 _LONGEST_PAUSE_S = 5.0
 _BEFORE_THE_END_S = 0.5
 """Before a key may be forgotten."""
-_TEXTS = 4
+_TEXTS = 2
 """Maximum number of leaves tried in a body."""
 
 
@@ -143,14 +144,10 @@ async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
 async def a_key_on_another_resource_is_another_call(case: Case) -> None:
     """A key used with one path id does not replay its answer for another."""
     case.require_applicable(case.operation.path_parameters, "the operation names no resource in its path")
-    request = await case.arrange()
-    first = await case.control(request)
-    other = _with_like_body(case, await case.arrange(), first.request).with_key(first.request.key)
-    case.require_case(other.path != request.path, "the profile has one resource of this kind only")
-    second = await case.send(other, "the same key on another id")
+    first, second = await key_on_another_path(case)
 
     async def send_separately() -> tuple[Answer, Answer]:
-        separate = _with_like_body(case, await case.arrange(), other).with_fresh_key()
+        separate = _with_like_body(case, await case.arrange(), second.request).with_fresh_key()
         return first, await case.control(separate, "a separate call")
 
     await _expect_own_answer(case, (first, second), send_separately)

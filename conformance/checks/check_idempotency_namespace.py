@@ -7,6 +7,7 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle
+from conformance.checks.support.other_path_calls import key_on_another_path
 from conformance.checks.support.races import send_together
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, replay, require_replay
@@ -18,7 +19,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import strict_json as strictjson
 
-_PAIRS: Final = 3
+_PAIRS: Final = 2
 _PATH = ("api-key idempotent path", "public idempotent path")
 _CARTS: Final = ("quotePublicCart", "revokePublicCart", "removePublicCartPromotion")
 _BEFORE: Final = {
@@ -48,13 +49,7 @@ def _is_separate(case: Case, *parts: str) -> bool:
 async def a_key_on_another_path_is_treated_as_stated(case: Case) -> None:
     """A used key with another path value is a key of its own where it belongs to the path, otherwise 409."""
     is_separate = _is_separate(case, "path")
-    first = await case.first_call()
-    request = await case.arrange()
-    case.require_case(request.path != first.request.path, "the profile has one resource of this kind only")
-    if not case.named_in_body:
-        request = request.with_body(first.request.body)
-    second = await case.send(request.with_key(first.request.key), "the same key on another path")
-    await _judge(case, "path", is_separate, first, second)
+    await _judge(case, "path", is_separate, *await key_on_another_path(case))
 
 
 @check("IDEM-14", on=tuple(_BEFORE), rests_on=PLAIN_REPLAY)

@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.invalid_bodies import fixed_places, schema_of
+from conformance.checks.support.other_path_calls import key_on_another_path
 from conformance.checks.support.races import expect_declared, send_together
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, expect_same, fix_proof_id, replay
@@ -59,12 +60,7 @@ async def a_call_with_a_rare_body_is_replayed(case: Case, bodies: Bodies) -> Non
 @check("IDEM-5", on=_PATH, rests_on=PLAIN_REPLAY)
 async def a_key_used_on_another_resource_is_kept_for_the_first(case: Case) -> None:
     """However its key is answered with another path id, the first call is still replayed."""
-    first = await case.first_call()
-    other = await case.arrange()
-    case.require_case(other.path != first.request.path, "the profile has one resource of this kind only")
-    if not case.named_in_body:
-        other = other.with_body(first.request.body)
-    second = await case.send(other.with_key(first.request.key), "the same key on another id")
+    first, second = await key_on_another_path(case)
     repeat = await replay(case, first.request)
     if not are_alike(case, first, repeat):
         message = "after its key was used on another resource, the first call is not replayed"
