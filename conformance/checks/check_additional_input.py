@@ -33,8 +33,8 @@ def _as_browser(case: Case, request: Request) -> Request:
     """With the headers of a browser, on a page of the target's own origin: another one may be refused."""
     parts = urlsplit(case.profile.base_url)
     headers = {**_HEADERS, "Origin": f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"}
-    kept = tuple(pair for pair in request.headers if pair[0] not in headers)
-    return replace(request, headers=(*kept, *headers.items()))
+    others = tuple(pair for pair in request.headers if pair[0] not in headers)
+    return replace(request, headers=(*others, *headers.items()))
 
 
 @check("STA-2")

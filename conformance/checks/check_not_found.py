@@ -36,10 +36,10 @@ async def an_unknown_id_is_answered_404(case: Case) -> None:
     unknown = {name: unknown_id_like(value) for name, value in request.path.items()} | declared
     allowed = _allowed_statuses(case, bool(declared))
     first = await case.shared_negative(lambda good: good.with_path(**unknown), allowed, "an unknown id")
-    again = await case.send_with_retry(first.request.with_fresh_key(), "the same unknown id again")
-    if again.status not in allowed:
+    second = await case.send_with_retry(first.request.with_fresh_key(), "the same unknown id again")
+    if second.status not in allowed:
         expected = " or ".join(map(str, sorted(allowed)))
-        raise case.violation("the same unknown id is answered otherwise", first, again, expected=expected)
+        raise case.violation("the same unknown id is answered otherwise", first, second, expected=expected)
 
 
 @check("NF-1", on=_OPERATIONS_WITH_ID)

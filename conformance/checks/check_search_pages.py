@@ -271,12 +271,12 @@ async def the_order_holds_in_every_locale_and_market(case: Case, sort: str) -> N
     search = case.profile.search
     case.need(sort, "search.sorts.NAME.by", "the member that a value of sort orders by is needed")
     request = (await case.arrange()).with_query(sort=sort)
-    own = dict(request.query)
+    query = dict(request.query)
     others = [
         (name, value)
         for name, values in (("locale", search.locales), ("market", search.markets))
         for value in values
-        if value != own.get(name)
+        if value != query.get(name)
     ]
     case.require_case(others, "the profile states no other locale or market")
     for name, value in others:

@@ -45,8 +45,8 @@ async def an_item_that_comes_twice_is_survived(case: Case) -> None:
     for where in lists:
         good = await case.arrange()
         items = pointer.get(good.body, where)
-        twice = good.with_body(pointer.replace(good.body, where, [items[0], *items]))
-        answer = await case.send_with_retry(twice, f"an item of {where} twice")
+        doubled = good.with_body(pointer.replace(good.body, where, [items[0], *items]))
+        answer = await case.send_with_retry(doubled, f"an item of {where} twice")
         expect_survival(case, f"an item of {where} twice", answer, oversize=False)
 
 

@@ -8,6 +8,7 @@ __all__ = [
     "errors",
     "exit_codes",
     "files",
+    "forked_call",
     "gc_tuning",
     "interrupts",
     "json_pointer",

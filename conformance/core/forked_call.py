@@ -29,12 +29,12 @@ class ForkedCall(Generic[T]):
     def __init__(self, call: Callable[[], T]) -> None:
         self._pipe, writer = os.pipe()
         try:
-            self._pid = os.fork()
+            self.pid = os.fork()
         except OSError:
             os.close(self._pipe)
             os.close(writer)
             raise
-        if self._pid == 0:
+        if self.pid == 0:
             _call_and_exit(call, writer)
         os.close(writer)
 
@@ -44,7 +44,7 @@ class ForkedCall(Generic[T]):
             with os.fdopen(self._pipe, "rb") as pipe:
                 content = pipe.read()
         finally:
-            _, status = os.waitpid(self._pid, 0)
+            _, status = os.waitpid(self.pid, 0)
         try:
             value: T = pickle.loads(content)  # noqa: S301 - written by a copy of this process
         except Exception as error:  # incomplete, or a value that cannot be pickled

@@ -316,10 +316,10 @@ class Session:
         """Sets what is passed to `start` by the first call of `result`."""
         self._scheduled = instances, order
 
-    def result(self, instance: Instance, meanwhile: Callable[[], None] = lambda: None) -> Result:
+    def result(self, instance: Instance, on_wait: Callable[[], None] = lambda: None) -> Result:
         """Waits for an instance. Raises EngineShutdown, or an exception that broke the suite.
 
-        `meanwhile` is called while an exclusive check runs, which mostly waits for a limit.
+        `on_wait` is called while an exclusive check runs, which mostly waits for a limit.
         """
         if self._engine is None:
             self.start(*self._scheduled)
@@ -327,7 +327,7 @@ class Session:
         self._engine.submit([self._job(instance)])
         if instance.check.exclusive and not self.part.worker:
             self._read_ahead(self._engine, instance)
-            meanwhile()
+            on_wait()
         return self._engine.result(instance.id)
 
     def _read_ahead(self, engine: Engine[Runtime, Result], instance: Instance) -> None:

@@ -27,23 +27,23 @@ async def expect_own_answers(case: Case) -> None:
     need_text = "two active keys of different scopes or installations are needed"
     case.need_credential(len(chosen) > 1, need_text, lambda first: first.active)
     await case.runtime.controls.prove(case.operation)
-    alone = {name: await case.answer_to(name) for name in chosen}
-    if refused := next((answer for answer in alone.values() if not answer.ok), None):
+    separate = {name: await case.answer_to(name) for name in chosen}
+    if refused := next((answer for answer in separate.values() if not answer.ok), None):
         raise control_failed(refused)
     request = await case.arrange()
     order = [name for _, name in product(range(_CALLS), chosen)]
     answers = await send_together(case, [case.as_credential(request, name) for name in order], "several keys at once")
     for name, answer in zip(order, answers, strict=True):
-        _expect_own(case, name, answer, alone)
+        _expect_own(case, name, answer, separate)
 
 
-def _expect_own(case: Case, name: str, answer: Answer, alone: dict[str, Answer]) -> None:
-    if not answer.ok or _is_equal(case, answer, alone[name]):
+def _expect_own(case: Case, name: str, answer: Answer, separate: dict[str, Answer]) -> None:
+    if not answer.ok or _is_equal(case, answer, separate[name]):
         return
-    for other, known in alone.items():
-        if other != name and _is_equal(case, answer, known) and not _is_equal(case, known, alone[name]):
+    for other, known in separate.items():
+        if other != name and _is_equal(case, answer, known) and not _is_equal(case, known, separate[name]):
             message = f"at the same time as others, the key {name!r} was answered as the key {other!r} is"
-            raise case.violation(message, alone[name], known, answer, expected=f"the answer to {name!r}")
+            raise case.violation(message, separate[name], known, answer, expected=f"the answer to {name!r}")
 
 
 def _is_equal(case: Case, first: Answer, second: Answer) -> bool:

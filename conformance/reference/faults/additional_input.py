@@ -131,7 +131,7 @@ def foreign_origin(policy: Policy) -> Policy:
     requirement="STA-1",
     title="a limit that is no number ends the list of deliveries in 500",
     operations=(_DELIVERIES,),
-    source="a parameter of the handler that nobody documented: int(request.args.get('limit', 50))",
+    source="an undocumented parameter of the handler: int(request.args.get('limit', 50))",
 )
 def limit_of_deliveries(policy: Policy) -> Policy:
     def look(call: Call, _db: Connection) -> None:

@@ -35,18 +35,18 @@ from conformance.reference.tables import records
 _MAX_ANSWER = 4096
 
 
-def _mapped(value: JsonValue, change: Callable[[JsonValue], JsonValue]) -> JsonValue:
+def _map(value: JsonValue, change: Callable[[JsonValue], JsonValue]) -> JsonValue:
     if isinstance(value, dict):
-        value = {name: _mapped(item, change) for name, item in value.items()}
+        value = {name: _map(item, change) for name, item in value.items()}
     elif isinstance(value, list):
-        value = [_mapped(item, change) for item in value]
+        value = [_map(item, change) for item in value]
     return change(value)
 
 
-def _after_run(policy: Policy, done: Callable[[Call, Answer], None]) -> Policy:
+def _after_run(policy: Policy, react: Callable[[Call, Answer], None]) -> Policy:
     def run(call: Call, handler: Handler) -> Answer:
         answer = policy.idempotency.run(call, handler)
-        done(call, answer)
+        react(call, answer)
         return answer
 
     return with_idempotency(policy, run=run)
@@ -63,20 +63,20 @@ def _is_part(part: JsonValue, whole: JsonValue) -> bool:
     return bool(part == whole)
 
 
-def _noting_waits(policy: Policy, waited: set[str]) -> Policy:
+def _with_waits(policy: Policy, waiting: set[str]) -> Policy:
     """Effects that take time, and the request ids of the calls that waited for a duplicate."""
 
-    def reserve_noting(call: Call) -> Waits | None:
+    def reserve_and_note(call: Call) -> Waits | None:
         waits = reserve(call)
-        return None if waits is None else noted(call, waits)
+        return None if waits is None else note(call, waits)
 
-    def noted(call: Call, waits: Waits) -> Waits:
+    def note(call: Call, waits: Waits) -> Waits:
         for wait_s in waits:
             if wait_s == POLL_S:
-                waited.add(call.request_id)
+                waiting.add(call.request_id)
             yield wait_s
 
-    stages = tuple(reserve_noting if stage is reserve else stage for stage in policy.stages)
+    stages = tuple(reserve_and_note if stage is reserve else stage for stage in policy.stages)
     return with_idempotency(evolve(policy, stages=stages), work_s=WORK_S)
 
 
@@ -89,14 +89,14 @@ def _noting_waits(policy: Policy, waited: set[str]) -> Policy:
 def one_row_for_each_key(policy: Policy) -> Policy:
     rows: dict[tuple[str, ...], str] = {}
 
-    def done(call: Call, _answer: Answer) -> None:
+    def react(call: Call, _answer: Answer) -> None:
         row, key = (owner(call), call.operation, call.key or ""), address(call)
         old = rows.get(row)
         rows[row] = key
         if old is not None and old != key:
             _forget(call, old)
 
-    return _after_run(policy, done)
+    return _after_run(policy, react)
 
 
 @fault(
@@ -127,7 +127,7 @@ def left_out_members(policy: Policy) -> Policy:
 def empty_object_replayed(policy: Policy) -> Policy:
     def replay(call: Call, record: Record, db: Connection, handler: Handler) -> Answer:
         answer = policy.idempotency.replay(call, record, db, handler)
-        return evolve(answer, value=_mapped(answer.value, lambda value: [] if value == {} else value))
+        return evolve(answer, value=_map(answer.value, lambda value: [] if value == {} else value))
 
     return with_idempotency(policy, replay=replay)
 
@@ -140,11 +140,11 @@ def empty_object_replayed(policy: Policy) -> Policy:
     source="a store with a limit for one item, whose error is logged and ignored",
 )
 def long_answers_lost(policy: Policy) -> Policy:
-    def done(call: Call, answer: Answer) -> None:
+    def react(call: Call, answer: Answer) -> None:
         if len(dumps(answer.value)) > _MAX_ANSWER:
             _forget(call, address(call))
 
-    return _after_run(policy, done)
+    return _after_run(policy, react)
 
 
 @fault(
@@ -154,16 +154,16 @@ def long_answers_lost(policy: Policy) -> Policy:
     source="the lock is awaited, and the record of the first call is then read without a test for none",
 )
 def no_record_after_the_wait(policy: Policy) -> Policy:
-    waited: set[str] = set()
+    waiting: set[str] = set()
 
     def run(call: Call, handler: Handler) -> Answer:
-        if call.request_id in waited:
+        if call.request_id in waiting:
             with call.store.read() as db:
                 record = find(db, address(call))
             assert record is not None
         return policy.idempotency.run(call, handler)
 
-    return with_idempotency(_noting_waits(policy, waited), run=run)
+    return with_idempotency(_with_waits(policy, waiting), run=run)
 
 
 @fault(

@@ -29,7 +29,7 @@ def limit_by_forwarded(policy: Policy) -> Policy:
     "F659",
     requirement="RATE-6",
     title="each spelling of the Authorization header has a limit of its own",
-    source="a limiter of a gateway, whose bucket is the header as it was sent",
+    source="a limiter of a gateway, whose bucket is the text of the header",
 )
 def limit_by_header(policy: Policy) -> Policy:
     return with_limits(policy, bucket=lambda call: f"{_header(call)}:{call.operation}")

@@ -33,12 +33,13 @@ def test_a_result_is_that_of_another_process() -> None:
     ],
     ids=["exits", "fails", "is killed", "raises", "has no picklable result"],
 )
-def test_a_process_without_a_result_is_said(call: Callable[[], object], capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_process_without_a_result_is_said(call: Callable[[], object]) -> None:
     """As a ChildProcessError; nothing waits, and no process remains."""
+    forked = ForkedCall(call)
     with pytest.raises(ChildProcessError, match="without a result"):
-        ForkedCall(call).result()
+        forked.result()
     with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        os.waitpid(forked.pid, os.WNOHANG)
 
 
 def test_ctrl_c_leaves_the_decision_to_the_first_process() -> None:

@@ -74,57 +74,6 @@ def test_one_failing_format_leaves_the_others_be(small: Run, tmp_path: Path, mon
     assert {path.name for path in tmp_path.iterdir()} == {"junit.xml", "summary.md"}
 
 
-@pytest.fixture
-def forking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some formats are written in a forked process, although the run is small and pytest has threads."""
-    monkeypatch.setattr(reports, "_FEW_EXCHANGES", 0)
-    monkeypatch.setattr(reports, "can_fork", lambda: hasattr(os, "fork"))
-
-
-@pytest.mark.usefixtures("forking")
-def test_two_processes_write_what_one_does(small: Run, written: Path, tmp_path: Path) -> None:
-    """Whichever of them writes a format: the same bytes, and the paths in the order of the formats."""
-    assert [path.name for path in write_reports(small, tmp_path)] == [
-        FORMATS[name](small, tmp_path).name for name in FORMATS
-    ]
-    for path in sorted(tmp_path.glob("*.*")):
-        assert path.read_bytes() == (written / path.name).read_bytes(), path.name
-    assert cases(tmp_path) == cases(written)
-
-
-@pytest.mark.usefixtures("forking")
-def test_a_format_that_fails_in_the_forked_process_is_named(
-    small: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With its error, as one that fails in the first process."""
-
-    def fail(run: Run, directory: Path) -> Path:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(reports, "FORMATS", MappingProxyType({**FORMATS, "har": fail}))
-    with pytest.raises(ConformanceError, match=r"har: OSError: .*No space left on device"):
-        write_reports(small, tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} >= {"junit.xml", "report.html", "run.json"}
-    assert not (tmp_path / har.FILE).exists()
-
-
-@pytest.mark.usefixtures("forking")
-def test_a_forked_process_that_ends_is_made_good_for(
-    small: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As when the system kills it for its memory: the first process writes its formats."""
-    first = os.getpid()
-
-    def end(run: Run, directory: Path) -> Path:
-        if os.getpid() != first:
-            os._exit(1)
-        return FORMATS["har"](run, directory)
-
-    monkeypatch.setattr(reports, "FORMATS", MappingProxyType({**FORMATS, "har": end}))
-    assert len(write_reports(small, tmp_path)) == len(FORMATS)
-    assert (tmp_path / har.FILE).exists()
-
-
 def test_an_unknown_format_is_refused_with_the_nearest(small: Run, tmp_path: Path) -> None:
     """Before anything is written."""
     with pytest.raises(UsageError, match="did you mean 'junit'"):
