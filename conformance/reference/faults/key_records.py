@@ -63,7 +63,7 @@ def _is_part(part: JsonValue, whole: JsonValue) -> bool:
     return bool(part == whole)
 
 
-def _with_waits(policy: Policy, waiting: set[str]) -> Policy:
+def _with_waits(policy: Policy, waiters: set[str]) -> Policy:
     """Effects that take time, and the request ids of the calls that waited for a duplicate."""
 
     def reserve_and_note(call: Call) -> Waits | None:
@@ -73,7 +73,7 @@ def _with_waits(policy: Policy, waiting: set[str]) -> Policy:
     def note(call: Call, waits: Waits) -> Waits:
         for wait_s in waits:
             if wait_s == POLL_S:
-                waiting.add(call.request_id)
+                waiters.add(call.request_id)
             yield wait_s
 
     stages = tuple(reserve_and_note if stage is reserve else stage for stage in policy.stages)
@@ -154,16 +154,16 @@ def long_answers_lost(policy: Policy) -> Policy:
     source="the lock is awaited, and the record of the first call is then read without a test for none",
 )
 def no_record_after_the_wait(policy: Policy) -> Policy:
-    waiting: set[str] = set()
+    waiters: set[str] = set()
 
     def run(call: Call, handler: Handler) -> Answer:
-        if call.request_id in waiting:
+        if call.request_id in waiters:
             with call.store.read() as db:
                 record = find(db, address(call))
             assert record is not None
         return policy.idempotency.run(call, handler)
 
-    return with_idempotency(_with_waits(policy, waiting), run=run)
+    return with_idempotency(_with_waits(policy, waiters), run=run)
 
 
 @fault(
