@@ -16,6 +16,7 @@ from conformance.checks.support.sized_bodies import nest, pad
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
+from conformance.core.outcomes import Level
 from conformance.profile.subschema import Root
 
 _SUBTYPE: Final = "vnd.conformance.v1"
@@ -101,11 +102,13 @@ def _with_media_type(request: Request, media_type: str | None) -> Request:
     return request.with_raw_body(json.dumps(request.document).encode(), None)
 
 
-async def _expect_accepted(case: Case, media_type: str | None, fact: str) -> None:
+async def _expect_accepted(case: Case, media_type: str | None, fact: str, level: Level | None = None) -> None:
     request, text = await case.arrange(), f"Content-Type {media_type or 'absent'}"
     answer = await case.send_with_retry(_with_media_type(request, media_type), text, request)
     if not answer.ok:
-        raise case.violation(f"a body with {text} was refused, and {fact} names it", answer, expected="200")
+        raise case.violation(
+            f"a body with {text} was refused, and {fact} names it", answer, expected="200", level=level
+        )
 
 
 @check("BODY-9")
@@ -121,11 +124,11 @@ async def a_stated_media_type_is_accepted(case: Case) -> None:
 
 @check("BODY-9")
 async def the_case_of_a_media_type_does_not_count(case: Case) -> None:
-    """A stated media type in capitals is the same one (RFC 9110, section 8.3.1)."""
+    """A stated media type in capitals is the same one (RFC 9110, section 8.3.1): a refusal is a warning."""
     media_types = case.profile.bodies.media_types
     case.need(media_types, "bodies.media_types", "the accepted media types are needed")
     case.require_case("application/json" in media_types, "the profile does not name application/json")
-    await _expect_accepted(case, "Application/JSON", "bodies.media_types")
+    await _expect_accepted(case, "Application/JSON", "bodies.media_types", Level.RECOMMENDED)
 
 
 def _other_media_types(media_types: tuple[str, ...]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 from conformance.checks.support.case import Case
@@ -66,11 +67,14 @@ async def an_allowed_transition_leads_to_the_stated_state(case: Case, transition
     """An operation that the state allows is answered 200; then its effect shows, and the resource is in that state."""
     case.need(transition, f"transitions.{case.operation.id}.leads_to", "a state that allows the operation is needed")
     assert transition is not None
-    request = await _with_least_body(case, await into_conflict(case, transition))
     keeps_state = transition.leads_to == transition.fixture
     has_sign = case.operation.id in case.profile.effects and not keeps_state
-    oracle = await Oracle.watch(case, request) if has_sign else None
-    answer = await case.send_with_retry(request, f"in the state {transition.fixture}")
+    for change in (_with_least_body, _with_usual_body):  # whether each body suits each state is not stated
+        request = await change(case, await into_conflict(case, transition))
+        oracle = await Oracle.watch(case, request) if has_sign else None
+        answer = await case.send_with_retry(request, f"in the state {transition.fixture}")
+        if answer.ok or not case.facts.bodies:
+            break
     if not answer.ok:
         message = f"{case.operation.id} was refused in the state {transition.fixture}, which allows it"
         raise case.violation(message, answer, expected="200")
@@ -85,6 +89,10 @@ async def _with_least_body(case: Case, request: Request) -> Request:
         return request
     shortest = min((case.facts.body, *case.facts.bodies), key=lambda body: len(str(body)))
     return request.with_body(await case.runtime.arranger.render_body(request, shortest))
+
+
+async def _with_usual_body(_case: Case, request: Request) -> Request:
+    return request
 
 
 def _chains(profile: Profile, operation: Operation) -> Mapping[str, tuple[Transition, ...] | None]:
@@ -102,6 +110,7 @@ def _chains(profile: Profile, operation: Operation) -> Mapping[str, tuple[Transi
     return {"-".join((c[0].fixture, *(t.operation for t in c[1:]))): c for c in chains[:_MAX_CHAINS]} or {"": None}
 
 
+_PAUSES_S = (0.3, 1.0, 0.0)
 _LONGEST_CHAIN = 4
 _MAX_CHAINS = 6
 
@@ -115,7 +124,11 @@ async def a_sequence_of_allowed_transitions_is_allowed(case: Case, chain: tuple[
     kind = _kind_of(case)
     members, first = case.fixture_of(request, kind), await case.control(request)
     for transition in chain[1:]:
-        answer = await _call(case, transition.operation, members)
+        for pause_s in _PAUSES_S:  # a copy that reads lag behind
+            answer = await _call(case, transition.operation, members)
+            if answer.ok:
+                break
+            await asyncio.sleep(pause_s)
         if answer.ok:
             continue
         fixture = case.runtime.fixtures.find(*transition.fixture.split(".", 1))

@@ -21,6 +21,7 @@ _LONGEST: Final = 16 * 1024
 _MAX_ITEMS: Final = 1000
 _LARGE: Final = 5_000
 """In characters: more than a store with small entries holds in one."""
+_LONG_ITEM: Final = 400
 _SYNTAX: Final = {"pattern", "format", "enum", "const"}
 """Keywords that leave a text no free choice of its characters."""
 _FURTHER: Final = "furtherMember"
@@ -122,7 +123,7 @@ def large_values(
         items = list(root.subschemas(schema, [*pointer.tokens(where), "0"]))
         if not isinstance(value[0], str) or value[0] in values or any(_SYNTAX & part.keys() for part in items):
             continue
-        length = _smallest(items, "maxLength", 400)
+        length = min(_LONG_ITEM, _smallest(items, "maxLength", _LONG_ITEM))
         count = min(_smallest(list(root.subschemas(schema, pointer.tokens(where))), "maxItems", 50), most // length)
         if length * count >= _LARGE:
             texts = [f"{value[0]} {number} ".ljust(length, "x")[:length] for number in range(count)]

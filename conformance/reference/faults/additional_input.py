@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
-from conformance.reference.call import Answer, Call, Refusal, Reply
+from conformance.reference.call import Answer, Call, Reply
 from conformance.reference.policy import (
     Handler,
     Policy,
@@ -107,21 +107,6 @@ def odd_cookie(policy: Policy) -> Policy:
         cookie = _header(call, b"cookie")
         if cookie and "=" not in cookie:
             raise ValueError("not enough values to unpack")
-
-    return _with_stage(policy, look)
-
-
-@fault(
-    "F653",
-    requirement="STA-2",
-    title="a request with an Origin header is answered 403",
-    operations=_HOSTED,
-    source="Spring's CorsFilter: Invalid CORS request, for an origin that is not listed",
-)
-def foreign_origin(policy: Policy) -> Policy:
-    def look(call: Call) -> None:
-        if call.operation in _HOSTED and _header(call, b"origin"):
-            raise Refusal("forbidden", "Invalid CORS request.")
 
     return _with_stage(policy, look)
 
