@@ -9,10 +9,17 @@ from itertools import product
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.effects import Oracle
-from conformance.checks.support.races import ROUNDS, concurrent_calls, duplicates, expect_declared, send_together
-from conformance.checks.support.registry import cause_of, check
+from conformance.checks.support.races import (
+    ROUNDS,
+    concurrent_calls,
+    duplicates,
+    expect_declared,
+    expect_one_effect,
+    send_together,
+)
+from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, expect_same, have_equal_values, replay
-from conformance.checks.support.signals import Inconclusive, Violation
+from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.transitions import CONFLICT, Place, States, into_conflict
 from conformance.client.raw_socket import MOMENTS, Moment
 from conformance.client.request import Request
@@ -57,7 +64,7 @@ async def duplicates_at_once_are_one_call(case: Case, number: int) -> None:
     for answer in good:
         expect_same(case, answer, final)
     if burst.oracle is not None:
-        await _expect_one_effect(case, burst.oracle, request, "the one call of the duplicates", *good)
+        await expect_one_effect(case, burst.oracle, request, "the one call of the duplicates", *good)
 
 
 @check("IDEM-15", shares="duplicates")
@@ -155,18 +162,7 @@ async def a_call_left_unanswered_can_be_repeated(case: Case, moment: Moment) -> 
         raise case.violation(f"a call abandoned {moment} cannot be repeated", answer, expected="200")
     expect_same(case, answer, await replay(case, request))
     if oracle is not None:
-        await _expect_one_effect(case, oracle, request, f"a call abandoned {moment}", answer)
-
-
-async def _expect_one_effect(case: Case, oracle: Oracle, request: Request, description: str, *answers: Answer) -> None:
-    """Inconclusive where a replay takes effect again without any race: that is IDEM-2's question."""
-    try:
-        await oracle.expect_one_effect(case, description, *answers)
-    except Violation as violation:
-        repeat = await replay(case, request, "a replay alone")
-        if violation.observed != "0" and await oracle.count_effects():
-            raise Inconclusive("a replay took effect again", *answers, repeat, cause=cause_of("IDEM-2")) from violation
-        raise
+        await expect_one_effect(case, oracle, request, f"a call abandoned {moment}", answer)
 
 
 def _single_winners(profile: Profile, operation: Operation) -> Mapping[str, str]:

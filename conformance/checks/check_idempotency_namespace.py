@@ -8,7 +8,7 @@ from typing import Final
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.other_path_calls import key_on_another_path
-from conformance.checks.support.races import send_together
+from conformance.checks.support.races import expect_one_effect, send_together
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, replay, require_replay
 from conformance.checks.support.sign_reader import fixtures_of
@@ -145,7 +145,7 @@ async def duplicates_of_two_credentials_are_one_call(case: Case) -> None:
         message = "concurrent equal calls of two credentials were answered differently"
         raise case.violation(message, good[0], unlike, expected="the same answer, or 409")
     if oracle is not None:
-        await oracle.expect_one_effect(case, "the one call of two credentials", *good[:2])
+        await expect_one_effect(case, oracle, request, "the one call of two credentials", *good[:2])
 
 
 @check("IDEM-14", on="createInstallationWebhook", rests_on=PLAIN_REPLAY)

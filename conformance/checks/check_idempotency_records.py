@@ -10,7 +10,14 @@ from conformance.checks.support.invalid_bodies import fixed_places, schema_of
 from conformance.checks.support.other_path_calls import key_on_another_path
 from conformance.checks.support.races import expect_declared, send_together
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, expect_same, fix_proof_id, replay
+from conformance.checks.support.replays import (
+    PLAIN_REPLAY,
+    are_alike,
+    expect_same,
+    fix_proof_id,
+    replay,
+    require_replay,
+)
 from conformance.checks.support.schema_bounds import large_values, least_values
 from conformance.checks.support.transitions import declared_transitions, into_conflict
 from conformance.checks.support.unknown_ids import unknown_id_like
@@ -63,6 +70,7 @@ async def a_key_used_on_another_resource_is_kept_for_the_first(case: Case) -> No
     first, second = await key_on_another_path(case)
     repeat = await replay(case, first.request)
     if not are_alike(case, first, repeat):
+        await require_replay(case, await case.control(await case.arrange(), "a call of its own"))
         message = "after its key was used on another resource, the first call is not replayed"
         raise case.violation(message, first, second, repeat, expected=first.summary)
 

@@ -112,7 +112,7 @@ class HttpConnection(asyncio.Protocol):
 
     def __init__(self, max_body: int) -> None:
         self._max_body = max_body
-        self._parser = httptools.HttpResponseParser(self)
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
@@ -131,7 +131,7 @@ class HttpConnection(asyncio.Protocol):
         self._in_head = True
         self._inflater: Inflater | None = None
         self._encoding = ""
-        self._body: list[bytes] = []
+        self._body = bytearray()
         self._length = 0
 
     async def exchange(self, method: str, request: bytes, timeout_s: float) -> Response:
@@ -150,6 +150,8 @@ class HttpConnection(asyncio.Protocol):
             raise
         finally:
             timer.cancel()
+            self._answer = None
+            self._reset(method)  # a connection, which refers to itself, may outlive its answer for long
         if not self.is_reusable and method != "CONNECT":
             self.abort()
         return response
@@ -166,6 +168,7 @@ class HttpConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._in_head:
             self._head_size += len(data)
+        assert self._parser is not None
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -182,6 +185,7 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_reusable = False
+        self._parser = None
         if self._answer is None or self._answer.done():
             return
         if error is None and not self._in_head and self._ends_with_connection():
@@ -209,6 +213,7 @@ class HttpConnection(asyncio.Protocol):
         self._headers.append((name, value.rstrip(b" \t")))
 
     def on_headers_complete(self) -> None:
+        assert self._parser is not None
         self._status = self._parser.get_status_code()
         if self._status < 200 and self._status != 101:
             self._headers.clear()
@@ -227,7 +232,7 @@ class HttpConnection(asyncio.Protocol):
             return
         room = self._max_body - self._length + 1
         chunk = self._inflater.feed(chunk, room) if self._inflater else chunk[:room]
-        self._body.append(chunk)
+        self._body += chunk
         self._length += len(chunk)
         if self._length > self._max_body:
             self._complete()
@@ -235,6 +240,7 @@ class HttpConnection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         if self._in_head or self._answer is None or self._answer.done():
             return  # an interim answer
+        assert self._parser is not None
         written = self.transport is not None and not self.transport.get_write_buffer_size()
         self.is_reusable = written and self._parser.should_keep_alive() and self._status != 101
         self._complete()
@@ -246,9 +252,9 @@ class HttpConnection(asyncio.Protocol):
         if self._inflater is not None and not (truncated or self._inflater.complete):
             self._fail(MalformedAnswer(f"its {self._encoding} stream ends too early"))
             return
-        body = b"".join(self._body)
+        body = bytes(memoryview(self._body)[: self._max_body])
         headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers)
-        self._answer.set_result(Response(self._status, headers, body[: self._max_body], truncated))
+        self._answer.set_result(Response(self._status, headers, body, truncated))
 
     def _fail(self, error: Exception) -> None:
         self.is_reusable = False

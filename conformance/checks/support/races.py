@@ -9,7 +9,9 @@ from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle
+from conformance.checks.support.registry import cause_of
 from conformance.checks.support.replays import replay
+from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.request import Request
 from conformance.client.response import Answer
 
@@ -84,3 +86,14 @@ def expect_declared(case: Case, answers: Sequence[Answer]) -> None:
     for answer in answers:
         if not (answer.ok or (answer.has_declared_status and answer.is_refused) or answer.status == 429):
             raise case.violation("a concurrent rival broke the answer", answer, expected="a declared 4xx")
+
+
+async def expect_one_effect(case: Case, oracle: Oracle, request: Request, description: str, *answers: Answer) -> None:
+    """Inconclusive where a replay takes effect again without any race: that is IDEM-2's question."""
+    try:
+        await oracle.expect_one_effect(case, description, *answers)
+    except Violation as violation:
+        repeat = await replay(case, request, "a replay alone")
+        if violation.observed != "0" and await oracle.count_effects():
+            raise Inconclusive("a replay took effect again", *answers, repeat, cause=cause_of("IDEM-2")) from violation
+        raise
