@@ -55,6 +55,8 @@ class Answer(msgspec.Struct, frozen=True, dict=True, weakref=True):
     """The DPoP nonce of its proof."""
     possibly_applied: bool = False
     """An earlier answer was lost and the request is not repeatable: it may have taken effect before."""
+    follows_loss: bool = False
+    """An earlier answer to the request was lost, whether it is repeatable or not."""
 
     def __repr__(self) -> str:
         """Without headers and bodies, which may hold secrets."""

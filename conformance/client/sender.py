@@ -185,7 +185,9 @@ class Sender:
                 await (self.limit_watch.pause(wait) if reason == "429" else asyncio.sleep(wait))
         if trouble_count:
             self._retry_successes.append(not answer.gateway_trouble)
-        return replace(answer, possibly_applied=True) if is_lost and not repeatable(request) else answer
+        if is_lost:
+            return replace(answer, follows_loss=True, possibly_applied=not repeatable(request))
+        return answer
 
     @property
     def _attempts(self) -> int:
