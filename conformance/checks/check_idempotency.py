@@ -128,6 +128,8 @@ async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
     case.need(idempotency, "idempotency", "the key's carrier is needed")
     assert idempotency is not None
     case.require_applicable(idempotency.missing_key != "accepted", "the profile says that a missing key is accepted")
+    is_key = empty and idempotency.format == "any" and idempotency.written != "{key}"
+    case.require_case(not is_key, f"{idempotency.write('')} is a key of any format")
     level = Level.DECLARED if idempotency.missing_key == "refused" else None
     message = "an empty idempotency key" if empty else "no idempotency key"
     try:

@@ -38,6 +38,8 @@ def _idempotency(case: Case, fact: str, reason: str) -> Idempotency:
     case.need(idempotency, "idempotency", "the key's carrier is needed")
     assert idempotency is not None
     case.need(idempotency.format, "idempotency.format", "the key's format is needed")
+    if fact == "other_format":
+        case.require_applicable(idempotency.format != "any", "every key is of the stated format")
     case.need(getattr(idempotency, fact), f"idempotency.{fact}", reason)
     return idempotency
 

@@ -12,14 +12,17 @@ import os
 import sys
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from conformance.client.created_resources import CreatedResources
+from conformance.client.fixture_programs import MAX_OUTPUT, TIMEOUT_S, call_in_thread, run_program
 from conformance.client.recorder import current_check
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
+from conformance.core.bounded_output import TooMuchOutput
 from conformance.core.errors import FixtureError
 from conformance.profile.model import Profile
 from conformance.profile.render import MalformedPlaceholder, UnknownPlaceholder, render
@@ -29,7 +32,6 @@ from conformance.profile.urls import render_url
 if TYPE_CHECKING:
     from conformance.client.http_pool import HttpClient
 
-COMMAND_TIMEOUT_S: Final = 30.0
 HTTP_TIMEOUT_S: Final = 15.0
 _ATTEMPTS: Final = 4
 
@@ -230,28 +232,18 @@ class Fixtures:
 
     async def _command(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
         arguments = [str(render(argument, scope)) for argument in fixture.command]
+        environment = {**self._environment(), "CONFORMANCE_CONTEXT": json.dumps(dict(scope))}
         try:
-            process = await asyncio.create_subprocess_exec(
-                *arguments,
-                cwd=self._directory,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,  # otherwise Ctrl-C ends the command too, which looks like its failure
-                env={**self._environment(), "CONFORMANCE_CONTEXT": json.dumps(dict(scope))},
-            )
-        except OSError as error:
-            raise FixtureError(f"cannot start {arguments[0]}: {error.strerror}", where=_key(fixture)) from None
-        try:
-            output, _ = await asyncio.wait_for(process.communicate(), COMMAND_TIMEOUT_S)
+            code, output = await run_program(arguments, directory=self._directory, environment=environment)
         except TimeoutError:
-            raise FixtureError(f"{arguments[0]} took over {COMMAND_TIMEOUT_S:g} s", where=_key(fixture)) from None
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode:
-            raise FixtureError(f"{arguments[0]} ended with {process.returncode}", where=_key(fixture))
+            raise FixtureError(f"{arguments[0]} took over {TIMEOUT_S:g} s", where=_key(fixture)) from None
+        except TooMuchOutput:
+            raise FixtureError(f"{arguments[0]} printed more than {MAX_OUTPUT:,} bytes", where=_key(fixture)) from None
+        except (OSError, ValueError) as error:
+            problem = error.strerror if isinstance(error, OSError) else error
+            raise FixtureError(f"cannot start {arguments[0]}: {problem}", where=_key(fixture)) from None
+        if code:
+            raise FixtureError(f"{arguments[0]} ended with {code}", where=_key(fixture))
         try:
             return strictjson.parse_leniently(output)
         except strictjson.JsonError:
@@ -267,11 +259,16 @@ class Fixtures:
             self._functions[fixture.python] = _load(fixture, self._directory)
         function = self._functions[fixture.python]
         try:
-            if inspect.iscoroutinefunction(function):
-                value = await function(context=dict(scope))
-            else:
-                value = await asyncio.to_thread(function, context=dict(scope))
-            return strictjson.replace_surrogates(await value if inspect.isawaitable(value) else value)
+            async with asyncio.timeout(TIMEOUT_S):
+                if inspect.iscoroutinefunction(function):
+                    value = await function(context=dict(scope))
+                else:
+                    value = await call_in_thread(partial(function, context=dict(scope)))
+                value = await value if inspect.isawaitable(value) else value
+            json.dumps(value)  # raises where it is no JSON value
+            return strictjson.replace_surrogates(value)
+        except TimeoutError:
+            raise FixtureError(f"{fixture.python} took over {TIMEOUT_S:g} s", where=_key(fixture)) from None
         except (Exception, SystemExit) as error:
             problem = f"{fixture.python} raised {type(error).__name__}: {error}"
             raise FixtureError(problem, where=_key(fixture)) from error

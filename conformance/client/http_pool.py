@@ -20,7 +20,8 @@ _KEEP_S: Final = 4.0
 _HAPPY_EYEBALLS_S: Final = 0.25
 """The delay between the attempts to connect to the addresses of a name (RFC 8305 section 5)."""
 _CONNECT_S: Final = 30.0
-_MAX_BODY: Final = 64 * 1024 * 1024
+_MAX_BODY: Final = 4 * 1024 * 1024
+"""Of an answer of a test API: its ids become parts of requests."""
 _NOT_VISIBLE: Final = re.compile(r"[^!-~]+")
 
 

@@ -185,9 +185,7 @@ class Sender:
                 await (self.limit_watch.pause(wait) if reason == "429" else asyncio.sleep(wait))
         if trouble_count:
             self._retry_successes.append(not answer.gateway_trouble)
-        if is_lost:
-            return replace(answer, follows_loss=True, possibly_applied=not repeatable(request))
-        return answer
+        return replace(answer, follows_loss=is_lost, possibly_applied=is_lost and not repeatable(request))
 
     @property
     def _attempts(self) -> int:

@@ -1,6 +1,7 @@
 """Modules that every room may use: errors, the model of a run, JSON, exit codes, environment variables, interrupts."""
 
 __all__ = [
+    "bounded_output",
     "changes",
     "child_process",
     "defaults",

@@ -6,6 +6,7 @@ from typing import Final
 
 CONCURRENCY: Final = 16
 """Requests in flight at once."""
+MAX_CONCURRENCY: Final = 512
 DEPTHS: Final = ("quick", "standard", "deep")
 """How much a run asks."""
 EXAMPLES: Final = 8

@@ -99,7 +99,7 @@ class Option:
         if self.kind is Kind.TEXTS:
             return tuple(value)
         if not isinstance(value, str):
-            return value
+            return self._within_bounds(value, where) if isinstance(value, float) else value
         if self.kind is Kind.FLAG:
             return _parse_flag(value, where)
         if self.choices and value and value not in self.choices:
@@ -132,6 +132,9 @@ class Option:
             number = int(text) if self.kind is Kind.INTEGER else float(text)
         except ValueError:
             raise UsageError(f"{text!r} is no number", where=where) from None
+        return self._within_bounds(number, where)
+
+    def _within_bounds(self, number: float, where: str) -> float:
         minimum, maximum = self.minimum if self.exclusive_minimum is None else self.exclusive_minimum, self.maximum
         if minimum is not None and not (number > minimum if self.exclusive_minimum is not None else number >= minimum):
             hint = f"more than {minimum:g}" if self.exclusive_minimum is not None else f"from {minimum:g} up"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from conformance.core.defaults import CONCURRENCY, DEPTHS, EXAMPLES, QUICK_REQUESTS
+from conformance.core.defaults import CONCURRENCY, DEPTHS, EXAMPLES, MAX_CONCURRENCY, QUICK_REQUESTS
 from conformance.core.errors import UsageError
 from conformance.core.option import Kind, Option, parse_shard, row
 
@@ -44,7 +44,7 @@ class RunOptions:
         Kind.INTEGER,
         "--concurrency",
         minimum=1,
-        maximum=512,
+        maximum=MAX_CONCURRENCY,
         metavar="N",
         help=f"Requests in flight at once [{CONCURRENCY}].",
         changeable_on_resume=True,

@@ -242,7 +242,7 @@ def _line_error(text: bytes, number: int, where: str, problem: str) -> JournalEr
     if kind == "run" and version != JOURNAL_VERSION:
         suite = value.get("suite")
         return _version_error(version, suite.get("version") if isinstance(suite, dict) else None, where)
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         message = f"line {number} has the kind {kind!r}, which is unknown in version {JOURNAL_VERSION} of the journal"
         return JournalError(message, where=where, hint="read it with the version of the suite that wrote it")
     return JournalError(f"line {number} does not fit the schema: {problem}", where=where)

@@ -115,7 +115,7 @@ def with_waivers(
     active = [(place, waiver) for place, waiver in enumerate(waivers) if waiver.state == "active"]
 
     def assign_waiver(result: Result) -> Result:
-        if result.outcome is Outcome.PASSED:
+        if result.outcome is Outcome.PASSED and result.waived_by is None:
             return result
         found = next((place for place, waiver in active if waiver_accepts(waiver, result, unproven)), None)
         return result if found == result.waived_by else structs.replace(result, waived_by=found)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from msgspec import Meta
 
-from conformance.core.defaults import DEPTHS
+from conformance.core.defaults import DEPTHS, MAX_CONCURRENCY
 
 JsonValue = Any
 
@@ -95,9 +95,11 @@ PathName = Annotated[Path, _refers_to("file")]
 FixtureName = Annotated[str, Meta(pattern=r"^[^.]+\.[^.]+$"), describe_values("KIND.STATE")]
 Command = Annotated[tuple[str, ...], Meta(min_length=1), describe_values("a program and its arguments")]
 Positive = Annotated[float, Meta(gt=0), describe_values("more than 0")]
+Duration = Annotated[float, Meta(gt=0, le=2**32), describe_values("more than 0, and at most 4294967296")]
 Seconds = Annotated[float, Meta(ge=0), describe_values("0 or more")]
 Factor = Annotated[float, Meta(ge=1), describe_values("a number from 1 up")]
 Count = Annotated[int, Meta(ge=1), describe_values("1 or more")]
+Concurrency = Annotated[int, Meta(ge=1, le=MAX_CONCURRENCY), describe_values(f"from 1 to {MAX_CONCURRENCY}")]
 Pointer = Annotated[
     str,
     Meta(pattern="^(/([^~/]|~[01])*)*$"),

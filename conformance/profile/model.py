@@ -31,8 +31,10 @@ from conformance.profile.behavior import (
 )
 from conformance.profile.facts import (
     Command,
+    Concurrency,
     Count,
     Depth,
+    Duration,
     Excludable,
     FileName,
     JsonValue,
@@ -68,8 +70,8 @@ class Limits:
     depth: Annotated[Depth, fact("How much a run asks: a quick one some 600 requests, and it is never conformant.")] = (
         "standard"
     )
-    concurrency: Annotated[Count | None, fact("Requests in flight at once.")] = None
-    deadline_s: Annotated[Positive | None, fact("For the whole run, in seconds.")] = None
+    concurrency: Annotated[Concurrency | None, fact("Requests in flight at once.")] = None
+    deadline_s: Annotated[Duration | None, fact("For the whole run, in seconds.")] = None
     patience_s: Annotated[Seconds, fact("How long a request is repeated while it is answered 429, in seconds.")] = 60.0
     read_only: Annotated[bool, fact("Send only what cannot change state.")] = False
     proxy: Annotated[Text, fact("The URL of an HTTP proxy to the target.")] = ""

@@ -167,8 +167,8 @@ def _idempotency(document: Document) -> Iterator[Problem]:
     if not isinstance(form, str):
         try:
             re.compile(form["pattern"])
-        except re.error as error:
-            message = f"{form['pattern']!r} is no regular expression: {error}"
+        except (re.error, RecursionError, OverflowError) as error:
+            message = f"{form['pattern'][:200]!r} is no regular expression: {error}"
             yield Problem(("idempotency", "format", "pattern"), message)
     if form == "any" and "format" in table and "other_format" in table:
         yield Problem(("idempotency", "other_format"), 'with format = "any" there is no key of another format')

@@ -27,6 +27,7 @@ _Yaml.yaml_implicit_resolvers = {
     first: [(tag, regexp) for tag, regexp in resolvers if not tag.endswith((":timestamp", ":bool"))]
     for first, resolvers in _Yaml.yaml_implicit_resolvers.items()
 }
+_MAX_VALUES = 1_000_000
 _BOOLEAN = re.compile("^(?:true|True|TRUE|false|False|FALSE)$")
 _Yaml.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOLEAN, list("tTfF"))
 
@@ -112,6 +113,14 @@ def _parse_yaml(text: str, where: str) -> Any:
 
 def _to_json(value: Any) -> Any:
     """YAML values as JSON values: all keys are strings, and no value contains itself. Raises ValueError, TypeError."""
+    remaining, pending = _MAX_VALUES, [value]
+    while pending:  # aliases of aliases may stand for billions
+        part = pending.pop()
+        children = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+        remaining -= len(children)
+        if remaining < 0:
+            raise ValueError(f"its aliases stand for more than {_MAX_VALUES:,} values, or for themselves")
+        pending += children
     return json.loads(json.dumps(value))
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import select
 import stat
 import subprocess
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
+from conformance.core import bounded_output
 from conformance.core.errors import ProfileError
 from conformance.profile.keyrings import from_keyring
 from conformance.profile.model import Credential
 
 COMMAND_TIMEOUT_S = 10.0
+_MAX_BYTES: Final = 64 * 1024
 MIN_LENGTH: Final = 6
 """A shorter secret cannot be redacted: its text occurs in ordinary words too."""
 _VARIABLE_NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
@@ -65,13 +69,16 @@ def _from_environment(name: str, where: str) -> str:
 
 def _from_file(path: Path, where: str) -> str:
     try:
-        with path.open(encoding="utf-8") as file:
+        with _open_source(path) as file:
             mode = os.fstat(file.fileno()).st_mode
             if os.name == "posix" and stat.S_ISREG(mode) and mode & 0o077:
                 raise ProfileError(
                     f"{path} can be read by others than its owner", where=where, hint=f"chmod 600 {path}"
                 )
-            secret = file.read().removesuffix("\n").removesuffix("\r")
+            content = file.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise ProfileError(f"{path} has more than {_MAX_BYTES:,} bytes", where=where)
+        secret = content.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise ProfileError(f"{path} is not UTF-8", where=where) from None
     except OSError as error:
@@ -82,24 +89,40 @@ def _from_file(path: Path, where: str) -> str:
     return secret
 
 
+def _open_source(path: Path) -> BinaryIO:
+    """A regular file, or a pipe that a program writes to, such as a shell's `<(...)`. Raises OSError."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
+        raise OSError(errno.EINVAL, "is neither a regular file nor a pipe")
+    if stat.S_ISREG(mode) or not hasattr(os, "O_NONBLOCK"):
+        return path.open("rb")
+    pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # opening it otherwise waits for a writer, for ever
+    if not select.select([pipe], [], [], COMMAND_TIMEOUT_S)[0]:
+        os.close(pipe)
+        raise OSError(errno.ETIMEDOUT, f"nothing was written to it in {COMMAND_TIMEOUT_S:g} s")
+    os.set_blocking(pipe, True)
+    return os.fdopen(pipe, "rb")
+
+
 def _from_command(command: tuple[str, ...], where: str) -> str:
     """The output of the program. Its error output is not reported, since it may contain the secret."""
     program = command[0]
     try:
-        process = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False
-        )
-        secret = process.stdout.decode().strip()
+        code, output = bounded_output.run(command, COMMAND_TIMEOUT_S, _MAX_BYTES)
+        secret = output.decode().strip()
     except subprocess.TimeoutExpired:
         raise ProfileError(f"{program} did not finish in {COMMAND_TIMEOUT_S:g} s", where=where) from None
+    except bounded_output.TooMuchOutput:
+        raise ProfileError(f"{program} printed more than {_MAX_BYTES:,} bytes", where=where) from None
     except UnicodeDecodeError:
         raise ProfileError(f"{program} printed text that is not UTF-8", where=where) from None
-    except OSError as error:
+    except (OSError, ValueError) as error:
         place = program if len(command) > 1 else "the program named there"  # it may be the secret itself
-        raise ProfileError(f"{place} cannot be run: {error.strerror}", where=where) from None
-    if process.returncode != 0:
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise ProfileError(f"{place} cannot be run: {problem}", where=where) from None
+    if code != 0:
         hint = "run it manually to see its messages"
-        raise ProfileError(f"{program} ended with exit code {process.returncode}", where=where, hint=hint)
+        raise ProfileError(f"{program} ended with exit code {code}", where=where, hint=hint)
     if not secret:
         raise ProfileError(f"{program} printed nothing", where=where)
     return secret

@@ -85,6 +85,10 @@ def read_toml(path: Path, missing: str = "--profile takes the path of a TOML fil
     except tomllib.TOMLDecodeError as error:
         message, line = _split_toml_error(str(error))
         raise ProfileError(f"is not valid TOML: {message}", where=f"{path}:{line}" if line else str(path)) from error
+    except ValueError as error:  # an integer of thousands of digits
+        raise ProfileError("has a number that is too long", where=str(path)) from error
+    except RecursionError as error:
+        raise ProfileError("is nested too deeply", where=str(path)) from error
 
 
 def _split_toml_error(message: str) -> tuple[str, str]:

@@ -170,6 +170,15 @@ def expect_decisive_size(facts: RateLimit) -> None:
         raise Inconclusive(f"{message}: {advice}", cause="rate limit")
 
 
+def expect_sufficient_rate(case: Case) -> None:
+    """Inconclusive where the run's own pace keeps every burst below the limit: none is sent."""
+    facts, rate = case.profile.rate_limit, case.profile.limits.rate
+    if rate is None or facts.limit is None or not facts.window_s or rate * facts.window_s > facts.limit:
+        return
+    message = f"limits.rate of {rate:g} a second never exceeds {facts.limit} in {facts.window_s:g} s"
+    raise Inconclusive(f"{message}: a higher one, or none, is needed", cause="rate limit")
+
+
 def slow_burst_message(case: Case, burst: Burst, facts: RateLimit | None = None) -> str:
     """Why a burst without a 429 proves nothing, and how to make it faster."""
     facts, limits = facts or case.profile.rate_limit, case.profile.limits

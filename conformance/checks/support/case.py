@@ -121,8 +121,9 @@ class Case:
         )
 
     def fixture_of(self, request: Request, kind: str) -> Members:
-        """The members of the request's fixture of a kind."""
-        found: dict[str, Any] = {}
+        """The members of the request's fixture of a kind, those too that the request does not use."""
+        known = (members for name, members in request.fixtures.members.items() if name.partition(".")[0] == kind)
+        found: dict[str, Any] = dict(next(known, {}))
         for name, value in request.scope.items():
             head, _, suffix = name.partition(".")
             if head == kind:

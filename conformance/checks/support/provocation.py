@@ -68,10 +68,12 @@ class Preparation:
 
 
 def with_spare_credential(case: Case, request: Request) -> Request:
-    """The request under the profile's rate limit credential, if that may call the operation."""
+    """The request under the profile's rate limit credential, if that may call the operation on its resource."""
     credential = case.profile.credentials.get(case.profile.rate_limit.credential)
     if not request.credential or credential is None or not credential.active:
         return request
+    if case.operation.path_parameters and credential.installation != case.runtime.arranger.home:
+        return request  # a resource of another installation
     if case.operation.scope and case.operation.scope not in credential.scopes:
         return request
     return case.as_credential(request, credential.name)

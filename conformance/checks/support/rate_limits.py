@@ -18,6 +18,7 @@ from conformance.checks.support.bursts import (
     batch_size,
     continue_through_window,
     exceeds,
+    expect_sufficient_rate,
     is_small,
     send_burst,
     slow_burst_message,
@@ -77,6 +78,7 @@ async def measure(case: Case) -> Provocation:
     A limiter that answers another status violates RATE-1, and the other checks are inconclusive.
     """
     expect_permission(case)
+    expect_sufficient_rate(case)
     memory = case.runtime.memory
     if _MEMORY not in memory:
         memory[_MEMORY] = await _limit_all(case)
