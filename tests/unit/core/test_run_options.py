@@ -136,6 +136,8 @@ def test_what_is_given_when_a_run_is_resumed_has_precedence() -> None:
         ({"concurrency": "513"}, "--concurrency: 513 is out of bounds (at most 512)"),
         ({"rate": "0"}, "--rate: 0 is out of bounds (more than 0)"),
         ({"rate": "nan"}, "--rate: nan is out of bounds (more than 0)"),
+        ({"deadline_s": float("nan")}, "--deadline: nan is out of bounds (from 1 up)"),
+        ({"deadline_s": float("inf")}, "--deadline: inf is out of bounds (at most 4.29497e+09)"),
         ({"read_only": "maybe"}, "--read-only: 'maybe' is neither true nor false"),
     ],
 )

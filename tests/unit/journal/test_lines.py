@@ -219,3 +219,10 @@ def _lookup(node: ast.AST) -> tuple[str, str]:
 )
 def test_the_search_for_string_keys_sees_each_form_of_them(text: str, found: tuple[str, str]) -> None:
     assert _lookup(ast.parse(text, mode="eval").body) == found
+
+
+@pytest.mark.parametrize("kind", [b"{}", b"[]", b"7", b"null"])
+def test_a_kind_that_is_no_text_is_an_unknown_one(kind: bytes) -> None:
+    """It is an error of the journal, not of the suite."""
+    with pytest.raises(JournalError, match=r"line 3 (has the kind|is no journal line|does not fit)"):
+        decode(b'{"kind":' + kind + b"}", "j", 3)

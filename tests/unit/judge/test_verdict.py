@@ -277,3 +277,9 @@ def test_a_cell_is_waived_where_nothing_else_in_it_is_open_or_failed(others: lis
     (row,) = requirement_rows(catalogue, [*found, replace(PASSED, requirement="A-2", operation="candidateOne")])
     assert (row.cell("stableOne"), row.cell("candidateOne"), row.cell("none")) == (shown, "passed", None)
     assert row.counted_as == shown
+
+
+def test_a_result_that_passed_has_no_waiver() -> None:
+    """A journal from elsewhere may name one that there is not."""
+    (cleared,) = with_waivers([replace(PASSED, waived_by=7)], [])
+    assert cleared.waived_by is None

@@ -153,3 +153,19 @@ def test_every_key_has_its_line(tmp_path: Path) -> None:
         "name": 1, "search": 3, "search.locales": 4, "search.page_base": 7, "operations": 9, "operations.a": 9,
     }  # fmt: skip
     assert key_lines(tmp_path / "missing.toml") == key_lines(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("name = " + "9" * 5_000, "has a number that is too long"),
+        ("name = " + "[" * 5_000, "is nested too deeply"),
+    ],
+    ids=["digits", "levels"],
+)
+def test_a_file_that_no_parser_takes_is_said_plainly(text: str, problem: str, tmp_path: Path) -> None:
+    """Python's own limits are no error of the suite."""
+    file = tmp_path / "p.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ProfileError, match=problem):
+        load_profile(file)

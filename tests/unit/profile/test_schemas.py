@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from conformance.core.errors import ProfileError
 from conformance.profile import profile_from_document
 from conformance.profile.model import Schemas
 
@@ -96,3 +97,11 @@ def test_a_schema_that_refers_to_itself_is_carried_once(tmp_path: Path) -> None:
     schema = _load(tmp_path, {"PublicErrorResponse": tree}).by_name["PublicErrorResponse"]
     assert _accepts(schema, {"child": {"child": {}}})
     assert not _accepts(schema, {"child": {"x": 1}})
+
+
+def test_aliases_that_stand_for_billions_are_refused(tmp_path: Path) -> None:
+    """Within the time that a million values take, and a text of a kilobyte is enough."""
+    levels = ["a0: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    with pytest.raises(ProfileError, match="stand for more than 1,000,000 values"):
+        _load(tmp_path, "\n".join(levels) + "\nPublicErrorResponse: {}\n", "s.yaml")

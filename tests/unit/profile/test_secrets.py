@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,29 @@ def test_a_command_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     """In bounded time, and what it printed until then is not shown."""
     monkeypatch.setattr(secrets, "COMMAND_TIMEOUT_S", 0.2)
     assert "did not finish in 0.2 s" in _refused(_program(f"import time; print('{SECRET}', flush=True); time.sleep(9)"))
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no such device here")
+def test_a_device_is_no_source(tmp_path: Path) -> None:
+    """It would be read without end."""
+    assert "is neither a regular file nor a pipe" in _refused(_credential(file=Path("/dev/zero")))
+    assert "has more than 65,536 bytes" in _refused(_credential(file=_file(tmp_path, b"x" * 70_000)))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_is_read_as_a_shell_opens_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that nobody writes to is waited for some seconds."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(SECRET.encode() + b"\n"))
+    writer.start()
+    assert resolve_secret(_credential(file=pipe)) == SECRET
+    writer.join()
+    monkeypatch.setattr(secrets, "COMMAND_TIMEOUT_S", 0.2)
+    assert "nothing was written to it in 0.2 s" in _refused(_credential(file=pipe))
+
+
+def test_a_command_that_prints_without_end_is_ended() -> None:
+    """What it prints is read up to a bound."""
+    endless = (sys.executable, "-c", "while True: print('x' * 10_000)")
+    assert "printed more than 65,536 bytes" in _refused(_credential(command=endless))

@@ -14,9 +14,11 @@ from conformance.checks.support.bursts import (
     continue_through_window,
     exceeds,
     expect_decisive_size,
+    expect_sufficient_rate,
     send_burst,
     slow_burst_message,
 )
+from conformance.checks.support.races import without_gateway_trouble
 from conformance.checks.support.retry_after import retry_after_s
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
@@ -170,3 +172,23 @@ def test_a_window_that_lasts_shows_no_recovery() -> None:
     assert (burst.successes, burst.recovery) == (5, None)
     assert burst.seconds >= 0.19
     assert not exceeds(facts, burst)
+
+
+@pytest.mark.parametrize(("rate", "is_sufficient"), [(None, True), (150.0, False), (151.0, True)])
+def test_a_pace_below_the_limit_shows_nothing(rate: float | None, is_sufficient: bool) -> None:
+    """No burst is sent where the run's own pace keeps it below the declared limit."""
+    facts = RateLimit(provoke=True, limit=300, window_s=2.0)
+    profile = SimpleNamespace(rate_limit=facts, limits=Limits(rate=rate))
+    case: Any = SimpleNamespace(profile=profile)
+    if is_sufficient:
+        expect_sufficient_rate(case)
+    else:
+        with pytest.raises(Inconclusive, match=r"limits\.rate of 150 a second never exceeds 300 in 2 s"):
+            expect_sufficient_rate(case)
+
+
+@pytest.mark.parametrize(("troubles", "remaining"), [(0, 10), (1, 9), (3, 7), (4, 10), (10, 10)])
+def test_a_gateways_trouble_in_a_burst_says_nothing_unless_it_is_frequent(troubles: int, remaining: int) -> None:
+    """One of a hundred answers of a gateway is lost; where many are, the calls are the reason."""
+    answers = [answered(502)] * troubles + [answered(200)] * (10 - troubles)
+    assert len(without_gateway_trouble(answers)) == remaining
