@@ -146,6 +146,14 @@ def test_a_header_given_twice_arrives_twice(scripted: Any) -> None:
     assert arrived.all("X-Twice") == ["a", "b"]
 
 
+def test_an_accept_header_of_a_check_stands_alone() -> None:
+    """The suite's own, which asks for JSON, does not go beside it: the first of two would count for some servers."""
+    request = IDENTITY.with_header("Accept", "text/html,*/*;q=0.8")
+    values = [value for name, value in request.wire("").headers if name == "Accept"]
+    assert values == ["text/html,*/*;q=0.8"]
+    assert ("Accept", "application/json") in IDENTITY.wire("").headers
+
+
 def test_nothing_is_added_that_nobody_asked_for(scripted: Any) -> None:
     """A request has the headers it was given, Host, Content-Length, and two that the suite always sends; no others."""
     (arrived,) = deliver(scripted, CREATE.with_authorization("Bearer k"))
