@@ -15,6 +15,7 @@ from conformance.checks.support.search_pages import (
     item_ids,
     items_of,
     largest_page_size,
+    need_stable_order,
     page_sizes,
     read_page,
 )
@@ -146,9 +147,7 @@ async def _expect_nothing_to_find(case: Case, request: Request, filtered: Answer
 @check("SRCH-6")
 async def another_page_shows_other_items(case: Case) -> None:
     """With a stable order no two pages share an item, for two small page sizes."""
-    search = case.profile.search
-    case.need(search.stable_sort, "search.stable_sort = true", "an order that does not change is needed")
-    case.need(search.item_id, "search.item_id", "the place of an item's id is needed")
+    need_stable_order(case)
     request = await case.arrange()
     sizes = page_sizes(case.profile)
     for size in sizes:

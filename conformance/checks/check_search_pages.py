@@ -16,6 +16,7 @@ from conformance.checks.support.search_pages import (
     item_ids,
     items_of,
     largest_page_size,
+    need_stable_order,
     page_sizes,
     read_by_cursors,
     read_page,
@@ -64,11 +65,6 @@ def _ids(case: Case, pages: list[Answer]) -> list[str]:
     return [found for page in pages for found in item_ids(case, page)]
 
 
-def _need_order(case: Case) -> None:
-    case.need(case.profile.search.stable_sort, "search.stable_sort = true", "an order that does not change is needed")
-    case.need(case.profile.search.item_id, "search.item_id", "the place of an item's id is needed")
-
-
 async def _expect_unchanged(case: Case, request: Request, size: int, pages: list[Answer]) -> None:
     """Inconclusive where the catalogue changes while it is read."""
     second_reading = await _read_all(case, request, size)
@@ -95,7 +91,7 @@ async def the_stated_query_finds_items(case: Case) -> None:
 @check("SRCH-9", chain=True)
 async def all_pages_together_hold_every_item_once(case: Case) -> None:
     """Over all pages of three page sizes no item is lost, and none comes twice."""
-    _need_order(case)
+    need_stable_order(case)
     request = await case.arrange()
     size = largest_page_size(case.profile)
     whole = await _read_all(case, request, size)
@@ -127,7 +123,7 @@ async def all_pages_together_hold_every_item_once(case: Case) -> None:
 @check("SRCH-9", cases={"category": "category", "merchant": "merchant"}, chain=True)
 async def a_filtered_whole_holds_every_item_of_its_value(case: Case, name: str) -> None:
     """All pages of a filtered search hold every item that has the value in the whole result."""
-    _need_order(case)
+    need_stable_order(case)
     search = case.profile.search
     value, place = getattr(search, name), getattr(search, f"item_{name}")
     case.need(value, f"search.{name}", "a value to filter by is needed")
@@ -167,7 +163,7 @@ def _need_cursors(case: Case) -> None:
     search = case.profile.search
     case.need(search.cursor, "search.cursor", "the place of the next page's cursor is needed")
     case.need(search.cursor_parameter, "search.cursor_parameter", "the query parameter of a cursor is needed")
-    _need_order(case)
+    need_stable_order(case)
 
 
 def _with_filter(case: Case, request: Request) -> Request:

@@ -184,7 +184,7 @@ class Search:
     page_base: Annotated[int | None, fact("The number of the first page.")] = None
     page_size_min: Annotated[Count | None, fact("The smallest pageSize.")] = None
     page_size_max: Annotated[Count | None, fact("The largest pageSize.")] = None
-    stable_sort: Annotated[bool, fact("The order does not change between two requests.")] = False
+    stable_sort: Annotated[bool | None, fact("The order does not change between two requests.")] = None
     item_id: Annotated[Pointer, fact("In an item: its identifier.")] = ""
     item_category: Annotated[Pointer, fact("In an item: the value that category filters.")] = ""
     item_merchant: Annotated[Pointer, fact("In an item: the value that merchant filters.")] = ""

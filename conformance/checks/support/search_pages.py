@@ -29,6 +29,14 @@ def item_ids(case: Case, answer: Answer) -> list[str]:
     return [str(pointer.get(item, place)) if pointer.has(item, place) else "" for item in items_of(answer)]
 
 
+def need_stable_order(case: Case) -> None:
+    """Unstated without a stable order and the place of ids; inapplicable where the profile states that it changes."""
+    search = case.profile.search
+    case.require_applicable(search.stable_sort is not False, "the order changes between requests, as stated")
+    case.need(search.stable_sort, "search.stable_sort = true", "an order that does not change is needed")
+    case.need(search.item_id, "search.item_id", "the place of an item's id is needed")
+
+
 def first_page(profile: Profile) -> int:
     """The number of the first page: as stated, or that of the stated query."""
     declared = profile.search.page_base

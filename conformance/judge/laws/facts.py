@@ -157,7 +157,7 @@ def _search(profile: Profile, contract: Contract) -> SearchRule:
         item_category=stated.item_category,
         item_merchant=stated.item_merchant,
         item_id=stated.item_id,
-        stable_sort=stated.stable_sort,
+        stable_sort=bool(stated.stable_sort),
         cursor_parameter=stated.cursor_parameter,
     )
 
