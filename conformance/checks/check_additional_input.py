@@ -45,7 +45,22 @@ async def the_headers_of_a_browser_prevent_no_success(case: Case) -> None:
         raise case.violation(message, control, answer, expected="200")
 
 
-@check("ENV-1")
+_REFUSING: Final = (
+    "createInstallationWebhook",
+    "listInstallationWebhookDeliveries",
+    "getApiKeyIdentity",
+    "requestStorefrontOrderAfterSales",
+    "quotePublicCartCheckout",
+    "quotePublicCart",
+    "searchPublicProducts",
+    "listPublicMerchantProducts",
+    "exchangeOAuthToken",
+    "consumeHostedCheckoutBrowserTicket",
+)
+"""Operations of every kind: what writes errors is mostly one place of a service."""
+
+
+@check("ENV-1", on=_REFUSING)
 async def a_refusal_to_a_browser_is_judged(case: Case) -> None:
     """A defective request with the headers of a browser is sent, so that the invariants judge its refusal too."""
     request = await case.arrange()

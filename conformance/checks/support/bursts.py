@@ -91,7 +91,7 @@ async def send_burst(
             raise case.violation(
                 "a limited request was answered as by a broken gateway", gateway_errors[-1], expected="429"
             )
-    return _measure(answers)
+    return measure(answers)
 
 
 async def continue_through_window(case: Case, request: Request, burst: Burst, facts: RateLimit | None = None) -> Burst:
@@ -103,7 +103,7 @@ async def continue_through_window(case: Case, request: Request, burst: Burst, fa
     if count <= 0:
         return burst
     answers = await _send_evenly(case, request, count, facts.window_s)
-    later = _measure(answers)
+    later = measure(answers)
     return Burst(
         limited_answer=burst.limited_answer or later.limited_answer,
         last=later.last,
@@ -130,7 +130,8 @@ def _is_in_force(answers: Sequence[Answer]) -> bool:
     return 2 * sum(limited) >= len(limited) or all(limited[-2:])
 
 
-def _measure(answers: Sequence[Answer]) -> Burst:
+def measure(answers: Sequence[Answer]) -> Burst:
+    """What answers to requests that were sent together show."""
     start = min(answer.at for answer in answers)
     end = max(answer.at + answer.duration_s for answer in answers)
     return Burst(

@@ -1,49 +1,60 @@
-"""Requests of a limited caller in another form: the limit counts them too, where it counts by key (RATE-6)."""
+"""Requests of a limited caller in other forms: the limit counts them too, where it counts by caller (RATE-6)."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from conformance.checks.support.authorization_forms import other_cases, with_form
-from conformance.checks.support.bursts import LIMITED_STATUSES
+from conformance.checks.support.bursts import LIMITED_STATUSES, Burst, measure
 from conformance.checks.support.case import Case
 from conformance.client.request import Request
-from conformance.client.response import Answer
 
 _BY_CALLER: Final = ("key", "installation")
-_ADDRESSES: Final = {
-    "X-Forwarded-For": "198.51.100.7",
-    "X-Real-IP": "198.51.100.7",
-    "Forwarded": "for=198.51.100.7",
-    "CF-Connecting-IP": "198.51.100.7",
-}
+_ADDRESS_HEADERS: Final = ("X-Forwarded-For", "X-Real-IP", "CF-Connecting-IP")
+_REQUESTS: Final = 10
+"""In each form: with what has passed before, more than a limit below that number allows."""
 
 
-def forms_of(case: Case, request: Request) -> dict[str, Request]:
-    """The request as from another address, and with another spelling of the scheme where that is accepted, as stated.
+def forms_of(case: Case, request: Request) -> dict[str, tuple[Request, ...]]:
+    """The request as from other addresses, and in other spellings of the scheme where those are accepted, as stated.
 
     Empty where the limit does not count by caller.
     """
     if case.profile.rate_limit.per not in _BY_CALLER or not request.credential:
         return {}
-    forwarded = request
-    for name, value in _ADDRESSES.items():
-        forwarded = forwarded.with_header(name, value)
-    found = {"as if from another address": forwarded}
+    found = {"from other addresses": tuple(_from_address(request, number) for number in range(1, _REQUESTS + 1))}
     stated = case.profile.authorization
-    if stated.scheme_case == "any":
-        found |= {f"with {name}": with_form(case, request, form) for name, form in other_cases(stated).items()}
+    if stated.scheme_case == "any" and (forms := other_cases(stated)):
+        spelled = [with_form(case, request, form) for form in forms.values()]
+        found["in other spellings of its scheme"] = tuple((spelled * _REQUESTS)[:_REQUESTS])
     return found
 
 
-async def observe_evasion(case: Case, request: Request, forms: dict[str, Request]) -> dict[str, tuple[Answer, Answer]]:
-    """By form, its answer and the 429 to the plain request after it: those that were answered while that is limited."""
+def _from_address(request: Request, number: int) -> Request:
+    for name in _ADDRESS_HEADERS:
+        request = request.with_header(name, f"198.51.100.{number}")
+    return request.with_header("Forwarded", f"for=198.51.100.{number}")
+
+
+async def observe_evasion(case: Case, burst: Burst, forms: Mapping[str, Sequence[Request]]) -> dict[str, Burst]:
+    """By form, the burst that has just been limited and that form's requests after it, as one.
+
+    A single one that passes shows nothing: a bucket of tokens is refilled meanwhile.
+    """
     found = {}
-    for name, form in forms.items():
-        answer = await case.send(form, f"limited, {name}", accept_statuses=LIMITED_STATUSES)
-        if answer.status == 429:
-            continue
-        limited_again = await case.send(request, "still limited", accept_statuses=LIMITED_STATUSES)
-        if answer.ok and limited_again.status == 429:
-            found[name] = answer, limited_again
+    for name, requests in forms.items():
+        answers = await asyncio.gather(
+            *(case.send(item, f"limited, {name}", accept_statuses=LIMITED_STATUSES) for item in requests)
+        )
+        later = measure(answers)
+        found[name] = Burst(
+            limited_answer=burst.limited_answer,
+            last=next((answer for answer in answers if answer.ok), later.last),
+            request_count=burst.request_count + later.request_count,
+            successes=burst.successes + later.successes,
+            seconds=later.start + later.seconds - burst.start,
+            start=burst.start,
+        )
     return found

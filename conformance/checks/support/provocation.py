@@ -46,8 +46,8 @@ class Provocation(msgspec.Struct, frozen=True):
     retry_after: tuple[Answer, ...] = ()
     """A 429 and the answer after its Retry-After, where that was examined separately."""
     separation: Separation | Failure | None = None
-    evasions: Mapping[str, tuple[Answer, Answer]] = {}
-    """By form of the request, its good answer and a 429 to the plain one after it."""
+    evasions: Mapping[str, Burst] = {}
+    """By form of the request, the burst and the requests of that form after it, as one."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Preparation:
     spare: Request | None = None
     """A separate valid request that is to be limited, and repeated later."""
     oracle: Oracle | None = None
-    forms: dict[str, Request] = field(default_factory=dict)
+    forms: dict[str, tuple[Request, ...]] = field(default_factory=dict)
     """The request in other forms, which the same limit counts."""
     other: Request | None = None
     """A request that another credential may send while this one is limited."""

@@ -279,7 +279,7 @@ async def _overrun(prep: Preparation, _: Provocation | None, *, bursts: asyncio.
         if was_separate:
             provocation = replace(provocation, separation=Separation(was_answered=True))
         if prep.case.operation.id == WINDOW_OPERATION and number == 0:
-            provocation = replace(provocation, evasions=await observe_evasion(prep.case, prep.request, prep.forms))
+            provocation = replace(provocation, evasions=await observe_evasion(prep.case, burst, prep.forms))
             burst = await continue_through_window(prep.case, prep.request, burst)
             provocation = _with_window(provocation, burst)
         if answer is None or answer.status == 429:
