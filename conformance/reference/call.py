@@ -53,6 +53,10 @@ class Request:
         """Every value of the header `name` (lower case), as Latin-1 text."""
         return [value.decode("latin-1") for key, value in self.headers if key == name]
 
+    def first_header(self, name: bytes) -> str:
+        """The first value of a header, empty where it is absent."""
+        return next(iter(self.header_values(name)), "")
+
     def header(self, name: bytes) -> str | None:
         """The only value of a header; None where it is absent or comes more than once."""
         values = self.header_values(name)

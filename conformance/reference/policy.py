@@ -287,6 +287,25 @@ def with_handlers(policy: Policy, operations: Iterable[str], wrap: Callable[[Han
     return policy
 
 
+def before_work(policy: Policy, look: Callable[[Call, Connection], Call | None], *operations: str) -> Policy:
+    """`look` gets each call of these operations before its work, and may replace it."""
+
+    def wrap(inner: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            return inner(look(call, db) or call, db)
+
+        return act
+
+    return with_handlers(policy, operations, wrap)
+
+
+def with_stage(policy: Policy, stage: Stage, before: Stage | None = None) -> Policy:
+    """A further stage: the first one, or before another."""
+    stages = list(policy.stages)
+    stages.insert(stages.index(before) if before else 0, stage)
+    return evolve(policy, stages=tuple(stages))
+
+
 def with_shape(policy: Policy, shaper: Shaper, *operations: str) -> Policy:
     """Adds a shaper, for the named operations or for all."""
 

@@ -4,47 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 
 from sqlalchemy import Connection
 
-from conformance.reference.call import Answer, Call, Reply
-from conformance.reference.policy import (
-    Handler,
-    Policy,
-    Stage,
-    evolve,
-    with_handlers,
-    with_wire,
-)
+from conformance.reference.call import Call, Reply
+from conformance.reference.policy import Policy, before_work, evolve, with_stage, with_wire
 from conformance.reference.registry import fault
 
 _DELIVERIES = "listInstallationWebhookDeliveries"
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
-
-
-def _header(call: Call, name: bytes = b"authorization") -> str:
-    values = call.request.header_values(name)
-    return values[0] if values else ""
-
-
-def _before(policy: Policy, look: Callable[[Call, Connection], Call | None], *operations: str) -> Policy:
-    """Looks at each call before its work, and may replace it."""
-
-    def wrap(inner: Handler) -> Handler:
-        def act(call: Call, db: Connection) -> Answer:
-            return inner(look(call, db) or call, db)
-
-        return act
-
-    return with_handlers(policy, operations, wrap)
-
-
-def _with_stage(policy: Policy, stage: Stage, before: Stage | None = None) -> Policy:
-    """A further stage, the first one or before another."""
-    stages = list(policy.stages)
-    stages.insert(stages.index(before) if before else 0, stage)
-    return evolve(policy, stages=tuple(stages))
 
 
 @fault(
@@ -55,7 +23,7 @@ def _with_stage(policy: Policy, stage: Stage, before: Stage | None = None) -> Po
 )
 def html_where_accepted(policy: Policy) -> Policy:
     def change(call: Call, reply: Reply) -> Reply:
-        if reply.status == 200 or "text/html" not in _header(call, b"accept"):
+        if reply.status == 200 or "text/html" not in call.request.first_header(b"accept"):
             return reply
         body = f"<!doctype html><title>{reply.status}</title><h1>Error {reply.status}</h1>".encode()
         headers = tuple(pair for pair in reply.headers if pair[0].lower() != "content-type")
@@ -72,7 +40,11 @@ def html_where_accepted(policy: Policy) -> Policy:
 )
 def minimal(policy: Policy) -> Policy:
     def change(call: Call, reply: Reply) -> Reply:
-        if reply.status != 200 or call.request.method == "GET" or "return=minimal" not in _header(call, b"prefer"):
+        if (
+            reply.status != 200
+            or call.request.method == "GET"
+            or "return=minimal" not in call.request.first_header(b"prefer")
+        ):
             return reply
         return Reply(204, (), b"")
 
@@ -87,7 +59,7 @@ def minimal(policy: Policy) -> Policy:
 )
 def latin_messages(policy: Policy) -> Policy:
     def change(call: Call, reply: Reply) -> Reply:
-        if reply.status == 200 or not re.match("fr|de|es", _header(call, b"accept-language")):
+        if reply.status == 200 or not re.match("fr|de|es", call.request.first_header(b"accept-language")):
             return reply
         text = json.loads(reply.body)
         text["error"]["message"] = "Requête refusée."
@@ -104,11 +76,11 @@ def latin_messages(policy: Policy) -> Policy:
 )
 def odd_cookie(policy: Policy) -> Policy:
     def look(call: Call) -> None:
-        cookie = _header(call, b"cookie")
+        cookie = call.request.first_header(b"cookie")
         if cookie and "=" not in cookie:
             raise ValueError("not enough values to unpack")
 
-    return _with_stage(policy, look)
+    return with_stage(policy, look)
 
 
 @fault(
@@ -125,4 +97,4 @@ def limit_of_deliveries(policy: Policy) -> Policy:
             if name == "limit":
                 int(value)
 
-    return _before(policy, look, _DELIVERIES)
+    return before_work(policy, look, _DELIVERIES)

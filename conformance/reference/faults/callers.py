@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Connection
 
 from conformance.reference import pipeline
-from conformance.reference.call import Answer, Call, Caller, Refusal
-from conformance.reference.policy import (
-    Handler,
-    Policy,
-    Stage,
-    evolve,
-    with_handlers,
-)
+from conformance.reference.call import Call, Caller, Refusal
+from conformance.reference.policy import Policy, before_work, evolve, with_stage
 from conformance.reference.registry import fault
 
 _UPDATE = "updateInstallationWebhook"
 _CREATE = "createInstallationWebhook"
-
-
-def _before(policy: Policy, look: Callable[[Call, Connection], Call | None], *operations: str) -> Policy:
-    """Looks at each call before its work, and may replace it."""
-
-    def wrap(inner: Handler) -> Handler:
-        def act(call: Call, db: Connection) -> Answer:
-            return inner(look(call, db) or call, db)
-
-        return act
-
-    return with_handlers(policy, operations, wrap)
-
-
-def _with_stage(policy: Policy, stage: Stage, before: Stage | None = None) -> Policy:
-    """A further stage, the first one or before another."""
-    stages = list(policy.stages)
-    stages.insert(stages.index(before) if before else 0, stage)
-    return evolve(policy, stages=tuple(stages))
 
 
 @fault(
@@ -53,7 +27,7 @@ def url_takes_a_scope(policy: Policy) -> Policy:
         if "url" in call.body and call.caller and "catalog:read" not in call.caller.scopes:
             raise Refusal("forbidden", "The API key lacks the scope of this operation.")
 
-    return _before(policy, look, _UPDATE)
+    return before_work(policy, look, _UPDATE)
 
 
 @fault(
@@ -68,7 +42,7 @@ def invoice_takes_a_scope(policy: Policy) -> Policy:
         if call.body["payment"]["method"] == "invoice" and call.caller and "checkout:quote" not in call.caller.scopes:
             raise Refusal("forbidden", "The API key lacks the scope of this operation.")
 
-    return _before(policy, look, "checkoutPublicCart")
+    return before_work(policy, look, "checkoutPublicCart")
 
 
 @fault(
@@ -83,7 +57,7 @@ def created_for_the_first(policy: Policy) -> Policy:
         assert call.caller is not None
         return evolve(call, caller=evolve(call.caller, installation="A"))
 
-    return _before(policy, look, _CREATE)
+    return before_work(policy, look, _CREATE)
 
 
 @fault(
@@ -108,4 +82,4 @@ def caller_in_a_global(policy: Policy) -> Policy:
 
         return steps()
 
-    return _with_stage(policy, remember, pipeline.execute)
+    return with_stage(policy, remember, pipeline.execute)

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.reference.call import Call
-from conformance.reference.policy import (
-    Policy,
-    with_limits,
-)
+from conformance.reference.policy import Policy, with_limits
 from conformance.reference.registry import fault
-
-
-def _header(call: Call, name: bytes = b"authorization") -> str:
-    values = call.request.header_values(name)
-    return values[0] if values else ""
 
 
 @fault(
@@ -22,7 +13,9 @@ def _header(call: Call, name: bytes = b"authorization") -> str:
     source="a limiter by key and client address, which trusts the header of any client",
 )
 def limit_by_forwarded(policy: Policy) -> Policy:
-    return with_limits(policy, bucket=lambda call: f"{policy.limits.bucket(call)}:{_header(call, b'x-forwarded-for')}")
+    return with_limits(
+        policy, bucket=lambda call: f"{policy.limits.bucket(call)}:{call.request.first_header(b'x-forwarded-for')}"
+    )
 
 
 @fault(
@@ -32,4 +25,4 @@ def limit_by_forwarded(policy: Policy) -> Policy:
     source="a limiter of a gateway, whose bucket is the text of the header",
 )
 def limit_by_header(policy: Policy) -> Policy:
-    return with_limits(policy, bucket=lambda call: f"{_header(call)}:{call.operation}")
+    return with_limits(policy, bucket=lambda call: f"{call.request.first_header(b'authorization')}:{call.operation}")

@@ -4,48 +4,16 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
 
 from sqlalchemy import Connection
 
 from conformance.reference.authentication import CHALLENGE, bearer, require_active
 from conformance.reference.call import Answer, Call, Caller, Refusal
 from conformance.reference.keys import CALLERS
-from conformance.reference.policy import (
-    Handler,
-    Policy,
-    Stage,
-    evolve,
-    with_handlers,
-    with_shape,
-)
+from conformance.reference.policy import Policy, before_work, evolve, with_shape, with_stage
 from conformance.reference.registry import fault
 
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
-
-
-def _header(call: Call, name: bytes = b"authorization") -> str:
-    values = call.request.header_values(name)
-    return values[0] if values else ""
-
-
-def _before(policy: Policy, look: Callable[[Call, Connection], Call | None], *operations: str) -> Policy:
-    """Looks at each call before its work, and may replace it."""
-
-    def wrap(inner: Handler) -> Handler:
-        def act(call: Call, db: Connection) -> Answer:
-            return inner(look(call, db) or call, db)
-
-        return act
-
-    return with_handlers(policy, operations, wrap)
-
-
-def _with_stage(policy: Policy, stage: Stage, before: Stage | None = None) -> Policy:
-    """A further stage, the first one or before another."""
-    stages = list(policy.stages)
-    stages.insert(stages.index(before) if before else 0, stage)
-    return evolve(policy, stages=tuple(stages))
 
 
 @fault(
@@ -56,7 +24,7 @@ def _with_stage(policy: Policy, stage: Stage, before: Stage | None = None) -> Po
 )
 def key_beyond_ascii(policy: Policy) -> Policy:
     def authenticate(call: Call) -> Caller:
-        if not _header(call).isascii():
+        if not call.request.first_header(b"authorization").isascii():
             raise TypeError("comparing strings with non-ASCII characters is not supported")
         return policy.authenticate(call)
 
@@ -71,7 +39,7 @@ def key_beyond_ascii(policy: Policy) -> Policy:
 )
 def key_as_user_name(policy: Policy) -> Policy:
     def authenticate(call: Call) -> Caller:
-        scheme, _, rest = _header(call).partition(" ")
+        scheme, _, rest = call.request.first_header(b"authorization").partition(" ")
         if scheme.lower() != "basic":
             return policy.authenticate(call)
         try:
@@ -91,7 +59,7 @@ def key_as_user_name(policy: Policy) -> Policy:
 )
 def revoked_in_other_spelling(policy: Policy) -> Policy:
     def authenticate(call: Call) -> Caller:
-        if _header(call).startswith("Bearer "):
+        if call.request.first_header(b"authorization").startswith("Bearer "):
             return policy.authenticate(call)
         caller = call.keys.by_secret(bearer(call))
         return caller or require_active(None)
@@ -115,7 +83,7 @@ def tenant_of_an_ignored_key(policy: Policy) -> Policy:
         if caller.installation != "A":
             raise Refusal("not_found", "There is no such resource.")
 
-    return _before(policy, look, *_HOSTED)
+    return before_work(policy, look, *_HOSTED)
 
 
 @fault(
@@ -130,7 +98,7 @@ def empty_header_on_public(policy: Policy) -> Policy:
         if policy.access[call.operation] == "public" and values and not values[0].strip():
             raise Refusal("no_credential", "An API key is required.", headers=CHALLENGE)
 
-    return _with_stage(policy, look)
+    return with_stage(policy, look)
 
 
 @fault(
@@ -144,7 +112,7 @@ def session_cookie(policy: Policy) -> Policy:
 
     def authenticate(call: Call) -> Caller:
         if not call.request.header_values(b"authorization"):
-            found = re.search(r"sid=([a-z-]+)", _header(call, b"cookie"))
+            found = re.search(r"sid=([a-z-]+)", call.request.first_header(b"cookie"))
             if found and found[1] in sessions:
                 return CALLERS[sessions[found[1]]]
         return policy.authenticate(call)

@@ -6,24 +6,11 @@ import json
 import re
 
 from conformance.reference.call import Call, Refusal, Reply, dumps
-from conformance.reference.policy import (
-    Policy,
-    Stage,
-    evolve,
-    with_reading,
-    with_wire,
-)
+from conformance.reference.policy import Policy, evolve, with_reading, with_stage, with_wire
 from conformance.reference.registry import fault
 
 _UPDATE = "updateInstallationWebhook"
 _CREATE = "createInstallationWebhook"
-
-
-def _with_stage(policy: Policy, stage: Stage, before: Stage | None = None) -> Policy:
-    """A further stage, the first one or before another."""
-    stages = list(policy.stages)
-    stages.insert(stages.index(before) if before else 0, stage)
-    return evolve(policy, stages=tuple(stages))
 
 
 @fault(
@@ -51,7 +38,7 @@ def firewall(policy: Policy) -> Policy:
         if re.search(rb"<\s*script|union\s+select|\.\./\.\.", call.request.body + call.request.query, re.IGNORECASE):
             raise Refusal("forbidden", "The request was blocked.")
 
-    return _with_stage(policy, look)
+    return with_stage(policy, look)
 
 
 @fault(
