@@ -136,11 +136,14 @@ async def a_filter_narrows_the_result(case: Case, names: tuple[str, ...]) -> Non
 async def _expect_nothing_to_find(case: Case, request: Request, filtered: Answer, name: str) -> None:
     """Violated where a search without the filter lists an item of its value; otherwise nothing is known."""
     value, place = getattr(case.profile.search, name), getattr(case.profile.search, f"item_{name}")
-    whole = await read_page(case, request, first_page(case.profile), largest_page_size(case.profile))
+    first, size = first_page(case.profile), largest_page_size(case.profile)
+    whole, large = [await read_page(case, part, first, size) for part in (request, request.with_query(**{name: value}))]
+    if large.ok and items_of(large):
+        raise Inconclusive(f"only larger pages show items of the {name} {value!r}", filtered, large, cause="SRCH-9")
     for item in items_of(whole) if whole.ok else ():
         if pointer.has(item, place) and pointer.get(item, place) == value:
             message = f"a search with {name}={value} finds nothing, although one without it lists such an item"
-            raise case.violation(message, whole, filtered, expected="the items of that value", observed="none")
+            raise case.violation(message, whole, large, expected="the items of that value", observed="none")
     raise Inconclusive(f"no item has the {name} {value!r}", filtered)
 
 
