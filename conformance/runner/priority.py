@@ -27,12 +27,12 @@ from conformance.core.outcomes import Level
 from conformance.engine.session import Session
 
 EVIDENCE_FILE: Final = Path(__file__).with_name("evidence.json")
-_PLANNED_SHARE: Final = 1.07
+_PLANNED_SHARE: Final = 1.05
 """Of the requests of quick depth: a run on the reference has fewer than are planned, since checks share more of them
 where those of an operation are run together."""
 _CERTAINTY: Final = 0.95
 """The greatest likelihood: a fault like a known one may show on another operation or in another case."""
-_WEIGHTS: Final = {"?everywhere": 0.3, "?once": 3.0}
+_WEIGHTS: Final = {"?everywhere": 0.3, "?once": 1.5}
 """The weights of two unknown faults of each check: one that all its instances find, and one that a single one finds. A
 known fault has 1. Greater weights find more of the faults that the order was not fitted on, and fewer of the others.
 A check that judges nothing has none."""

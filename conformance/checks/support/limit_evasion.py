@@ -20,13 +20,14 @@ _REQUESTS: Final = 10
 def forms_of(case: Case, request: Request) -> dict[str, tuple[Request, ...]]:
     """The request as from other addresses, and in other spellings of the scheme where those are accepted, as stated.
 
-    Empty where the limit does not count by caller.
+    In quick depth only the first. Empty where the limit does not count by caller.
     """
     if case.profile.rate_limit.per not in _BY_CALLER or not request.credential:
         return {}
     found = {"from other addresses": tuple(_from_address(request, number) for number in range(1, _REQUESTS + 1))}
     stated = case.profile.authorization
-    if stated.scheme_case == "any" and (forms := other_cases(stated)):
+    is_quick = case.profile.limits.depth == "quick"
+    if not is_quick and stated.scheme_case == "any" and (forms := other_cases(stated)):
         spelled = [with_form(case, request, form) for form in forms.values()]
         found["in other spellings of its scheme"] = tuple((spelled * _REQUESTS)[:_REQUESTS])
     return found
