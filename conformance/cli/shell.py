@@ -40,8 +40,16 @@ class CommandGroup(click.Group):
         except (click.exceptions.Exit, click.Abort, click.ClickException):
             raise
         except Exception as error:  # noqa: BLE001 - nothing above catches it
+            if _is_interrupt(error):
+                _print_error("interrupted")
+                ctx.exit(_INTERRUPTED_CODE)
             _print_error(f"the suite erred: {_describe(error)} (CONFORMANCE_TRACEBACK=1 shows where)")
             ctx.exit(ConformanceError.exit_code)
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Whether an interrupt has caused it: before Python 3.12 one within the creation of a class is a RuntimeError."""
+    return isinstance(error.__cause__, KeyboardInterrupt)
 
 
 def _exit_code(command: Callable[[], Any]) -> int:

@@ -75,7 +75,7 @@ async def _read_output(process: asyncio.subprocess.Process) -> bytes:
 async def _release(process: asyncio.subprocess.Process) -> None:
     """Waits for the end of a program that was ended, and of its output: `wait` alone does not return before that."""
     assert process.stdout is not None
-    with contextlib.suppress(TimeoutError):  # whoever has left the group may keep the output open
+    with contextlib.suppress(TimeoutError):  # a process that has left the group may keep the output open
         async with asyncio.timeout(_GRACE_S):
             while await process.stdout.read(_CHUNK):
                 pass
@@ -100,7 +100,7 @@ async def call_in_thread(function: Callable[[], Any]) -> Any:
 
     def settle(result: Any, error: BaseException | None) -> None:
         if future.done():
-            return  # nobody waits any more
+            return  # the wait has ended
         if error is None:
             future.set_result(result)
         else:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import stat
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conformance.client import fixture_programs
 from conformance.client import fixtures as module
 from conformance.client.fixtures import Fixtures
 from conformance.core.errors import FixtureError
@@ -228,61 +225,6 @@ def test_a_command_gets_arguments_and_context(tmp_path: Path) -> None:
 def test_a_command_that_fails(words: tuple[str, ...], problem: str, tmp_path: Path) -> None:
     """Exit code, unreadable output, or no program at all: each is told in words."""
     assert problem in str(failure(Fixture("order", "open", command=words), directory=tmp_path))
-
-
-def test_a_command_is_given_so_much_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that takes longer is ended, not left behind."""
-    for place in (fixture_programs, module):
-        monkeypatch.setattr(place, "TIMEOUT_S", 0.3)
-    noted = tmp_path / "pid"
-    lines = (f"open({str(noted)!r}, 'w').write(str(os.getpid()))", "import time; time.sleep(30)")
-    started = time.perf_counter()
-    assert "took over 0.3 s" in str(failure(Fixture("order", "open", command=command(*lines)), directory=tmp_path))
-    assert time.perf_counter() - started < 25
-    if noted.exists():
-        with pytest.raises(ProcessLookupError):
-            os.kill(int(noted.read_text()), 0)
-
-
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no groups of processes here")
-def test_what_a_command_has_started_ends_with_it(tmp_path: Path) -> None:
-    """It keeps the command's output open, and is not waited for."""
-    noted = tmp_path / "pid"
-    script = f"import subprocess; p = subprocess.Popen(['sleep', '60']); open({str(noted)!r}, 'w').write(str(p.pid))"
-    lines = (script, "print(json.dumps(dict(id='s')), flush=True)")
-    started = time.perf_counter()
-    assert provide(Fixture("order", "open", command=command(*lines)), directory=tmp_path) == [{"id": "s"}]
-    assert time.perf_counter() - started < 25
-    for _ in range(100):
-        if not Path(f"/proc/{noted.read_text()}/cmdline").exists():
-            break
-        time.sleep(0.05)
-    else:
-        state = Path(f"/proc/{noted.read_text()}/status").read_text(encoding="utf-8")
-        assert "zombie" in state  # nobody has waited for it
-
-
-def test_a_command_that_prints_without_end_is_ended(tmp_path: Path) -> None:
-    """What it prints is read up to a bound."""
-    problem = str(
-        failure(Fixture("order", "open", command=command("while True: print('x' * 100_000)")), directory=tmp_path)
-    )
-    assert "printed more than 4,194,304 bytes" in problem
-
-
-def test_a_function_that_never_returns_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the fixture nor the end of the event loop waits for it."""
-    monkeypatch.setattr(module, "TIMEOUT_S", 0.3)
-    (tmp_path / "hang.py").write_text("import time\ndef make(context):\n    time.sleep(60)\n", encoding="utf-8")
-    started = time.perf_counter()
-    assert "took over 0.3 s" in str(failure(Fixture("order", "open", python="hang.py:make"), directory=tmp_path))
-    assert time.perf_counter() - started < 25
-
-
-def test_a_function_whose_value_is_no_json_fails(tmp_path: Path) -> None:
-    """As a number of more digits than Python writes."""
-    (tmp_path / "huge.py").write_text("def make(context):\n    return {'id': 10**5000}\n", encoding="utf-8")
-    assert "raised ValueError" in str(failure(Fixture("order", "open", python="huge.py:make"), directory=tmp_path))
 
 
 def test_a_command_may_be_a_script_of_the_profile(tmp_path: Path) -> None:

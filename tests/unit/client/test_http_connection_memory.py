@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -21,10 +22,15 @@ ENDINGS = {
 def test_an_answer_does_not_stay_with_its_connection(ending: str) -> None:
     """Whether the connection is used again, closed, or broken."""
 
+    writers: list[asyncio.StreamWriter] = []
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
         await reader.readuntil(b"\r\n\r\n")
         writer.write(ENDINGS[ending])
         if ending != "kept":
+            with contextlib.suppress(OSError):  # the client has read enough
+                await writer.drain()
             writer.close()
 
     async def exchange() -> HttpConnection:
@@ -40,6 +46,10 @@ def test_an_answer_does_not_stay_with_its_connection(ending: str) -> None:
             else:
                 assert (await connection.exchange("GET", request, 10)).body[:1] == b"x"
             connection.abort()
+            for writer in writers:
+                writer.close()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
             return connection
 
     connection = asyncio.run(exchange())
