@@ -9,7 +9,6 @@ __all__ = [
     "errors",
     "exit_codes",
     "files",
-    "forked_call",
     "gc_tuning",
     "interrupts",
     "json_pointer",

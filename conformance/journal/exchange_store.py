@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -49,7 +48,7 @@ class Exchanges(Sequence[Exchange]):
         self._offsets = array("Q")
         self._lengths = array("Q")
         self._shared_values: dict[Any, Any] = {}
-        self._open_file: tuple[tuple[int, int], BinaryIO] | None = None
+        self._open_file: tuple[int, BinaryIO] | None = None
 
         self.judged = JudgedExchanges(self.ids)
         """The same exchanges for the judge, without what is not kept in memory."""
@@ -145,16 +144,12 @@ class Exchanges(Sequence[Exchange]):
         return shared
 
     def _kept_open(self, path_index: int) -> BinaryIO:
-        """The journal for single reads: it stays open, since the judge makes one for each pair that it compares.
-
-        A forked process opens its own: the two would share one position.
-        """
-        key = os.getpid(), path_index
-        if self._open_file is None or self._open_file[0] != key:
+        """The journal for single reads: it stays open, since the judge makes one for each pair that it compares."""
+        if self._open_file is None or self._open_file[0] != path_index:
             if self._open_file is not None:
                 self._open_file[1].close()
             file = self._open(path_index)
-            self._open_file = key, file
+            self._open_file = path_index, file
             finalize(self, file.close)
         return self._open_file[1]
 

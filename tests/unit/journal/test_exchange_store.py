@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.core.errors import JournalError
-from conformance.core.forked_call import ForkedCall
 from conformance.core.model import Exchange, Message
 from conformance.journal.exchange_store import Exchanges, exchanges_by_id
 from conformance.journal.lines import ExchangeRecorded, encode
@@ -115,17 +113,3 @@ def test_names_work_wherever_exchanges_are_kept(tmp_path: Path) -> None:
     assert dict(exchanges_by_id(exchanges)) == exchanges_by_id(tuple(exchanges))
     assert list(exchanges_by_id(exchanges)) == [f"x{number}" for number in range(5)]
     assert len(exchanges_by_id(exchanges)) == 5
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes can be forked here")
-def test_two_processes_read_the_journal_each_for_itself(tmp_path: Path) -> None:
-    """A forked process does not move the position at which the first one reads."""
-    path = journal(tmp_path / "journal.ndjson", range(COUNT))
-    exchanges, _ = read(path, 0)
-    assert exchanges[0].id == "x0"  # the journal is open now
-
-    def read_all() -> int:
-        return sum(exchanges[number].id == f"x{number}" for number in range(COUNT) for _ in range(20))
-
-    forked = ForkedCall(read_all)
-    assert read_all() == forked.result() == 20 * COUNT
