@@ -16,6 +16,7 @@ from conformance.checks.support.proof_age import possible_ages
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.dpop import Proof, ProofKey
+from conformance.client.redaction.learn import guard_key
 from conformance.client.request import Request
 from conformance.core.outcomes import Level
 
@@ -115,6 +116,7 @@ async def a_defective_proof_is_refused(case: Case, defect: Defect) -> None:
 async def a_proof_of_each_declared_algorithm_is_validated(case: Case, algorithm: str) -> None:
     """A wrong signature, and a private key in the header, are refused for each declared algorithm."""
     key = await asyncio.to_thread(ProofKey.new, algorithm)
+    guard_key(case.runtime.settings.secrets, key)
     await case.runtime.controls.prove(case.operation)
 
     async def arrange() -> Request:

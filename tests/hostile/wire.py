@@ -95,7 +95,10 @@ class Talk:
             return None
         arrived = Arrived(head, body)
         self.shared.counts["requests"] += 1
-        self.shared.counts["cookies"] += "session=1" in arrived.header("Cookie")
+        replaces_key = b"/open/" in head.partition(b"\r\n")[0] and not arrived.header(
+            "Authorization"
+        )  # AUTH-2 asks that
+        self.shared.counts["cookies"] += "session=1" in arrived.header("Cookie") and not replaces_key
         return arrived
 
     async def part(self) -> None:
