@@ -8,6 +8,7 @@ from conformance.checks.support.authorization import OTHER_INSTALLATION, cases, 
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.unknown_ids import is_distinctive
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
@@ -102,7 +103,7 @@ async def a_new_object_of_another_installation_is_out_of_reach(case: Case) -> No
     created = await case.send(case.as_credential(create, case.foreign_credential()), "created by another installation")
     case.require_case(created.ok and pointer.has(created.value, where), f"that is answered {created.summary}")
     new_id = str(pointer.get(created.value, where))
-    case.require_case(len(new_id) > 5 and not new_id.isdecimal(), "each installation may number its own endpoints")
+    case.require_case(is_distinctive(new_id), "each installation may number its own endpoints")
     path = {case.operation.path_parameters[0]: new_id}
     await case.shared_negative(
         lambda request: request.with_path(**path),
@@ -119,8 +120,7 @@ async def a_list_shows_nothing_of_another_installation(case: Case) -> None:
     case.need(fixture, "fixtures.webhook.foreign", "an endpoint of another installation is needed")
     assert fixture is not None
     values = [str(value) for value in (await case.runtime.fixtures.get_shared(fixture, {})).values()]
-    # a number may be the id of another resource: kinds are often numbered separately
-    foreign_values = [value for value in values if len(value) > 5 and not value.isdecimal()]
+    foreign_values = list(filter(is_distinctive, values))
     case.require_case(foreign_values, "the id of the other installation's endpoint may occur by chance")
     answer = await case.control(await case.arrange())
     if any(value in answer.body.decode("utf-8", "replace") for value in foreign_values):

@@ -10,6 +10,7 @@ from conformance.checks.support.concurrent_keys import expect_own_answers
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.unknown_ids import is_distinctive
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
@@ -54,8 +55,7 @@ async def _endpoint_of(case: Case, key: str) -> list[str]:
             continue
         found += [str(pointer.get(answer.value, where))] if where and pointer.has(answer.value, where) else []
         found += [text] if (text := str(create.scope["unique"])) in str(create.body) else []
-    # a number may be the id of another resource: kinds are often numbered separately
-    found = [value for value in found if len(value) > 5 and not value.isdecimal()]
+    found = list(filter(is_distinctive, found))
     case.need(found or not where, "webhooks.id", "the place of the new endpoint's id is needed")
     case.require_case(found, "the id of the other installation's endpoint may occur by chance")
     return found

@@ -185,7 +185,7 @@ class Sender:
                 await (self.limit_watch.pause(wait) if reason == "429" else asyncio.sleep(wait))
         if trouble_count:
             self._retry_successes.append(not answer.gateway_trouble)
-        return replace(answer, follows_loss=is_lost, possibly_applied=is_lost and not repeatable(request))
+        return _after_loss(answer) if is_lost else answer
 
     @property
     def _attempts(self) -> int:
@@ -334,6 +334,10 @@ class Sender:
             return answer
         trouble = f"{len(answer.body):,} bytes exceed the memory that remains for large answers"
         return replace(answer, status=None, headers=(), body=b"", trouble=trouble)
+
+
+def _after_loss(answer: Answer) -> Answer:
+    return replace(answer, follows_loss=True, possibly_applied=not repeatable(answer.request))
 
 
 def nonce_from(answer: Answer) -> str:

@@ -272,6 +272,11 @@ def with_oauth(policy: Policy, **changes: Any) -> Policy:
     return evolve(policy, oauth=evolve(policy.oauth, **changes))
 
 
+def with_proof(policy: Policy, **conditions: Condition) -> Policy:
+    """With other conditions of a proof, by name."""
+    return with_oauth(policy, proof={**policy.oauth.proof, **conditions})
+
+
 def with_status(policy: Policy, kind: str, status: int) -> Policy:
     return evolve(policy, statuses={**policy.statuses, kind: status})
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 import secrets
 
 
+def is_distinctive(known: str) -> bool:
+    """Whether an id names one resource only: a short one, or a number, may be that of another installation's too."""
+    return len(known) > 5 and not known.isdecimal()
+
+
 def unknown_id_like(known: str) -> str:
     """An unknown id in the same format: its last characters changed, each within its class."""
     if known.isdigit():

@@ -62,24 +62,26 @@ def failure_locks_key(policy: Policy) -> Policy:
     return evolve(policy, stages=tuple(stages))
 
 
+def look_then_perform(call: Call, handler: Handler) -> Answer:
+    """A call whose record is read in one transaction and written in another."""
+    key = address(call)
+    with call.store.write() as db:
+        record = find(db, key)
+        if record is not None:
+            return resolve(call, record, db, handler)
+    time.sleep(WORK_S)
+    with call.store.write() as db:
+        answer = perform(call, db, handler)
+        db.execute(delete(records).where(records.c.address == key))
+        save(db, call, key, answer)
+        return answer
+
+
 @fault("F092", requirement="IDEM-7", title="parallel duplicates both execute")
 def look_then_leap(policy: Policy) -> Policy:
     """The record is read in one transaction and written in another."""
 
-    def run(call: Call, handler: Handler) -> Answer:
-        key = address(call)
-        with call.store.write() as db:
-            record = find(db, key)
-            if record is not None:
-                return resolve(call, record, db, handler)
-        time.sleep(WORK_S)
-        with call.store.write() as db:
-            answer = perform(call, db, handler)
-            db.execute(delete(records).where(records.c.address == key))
-            save(db, call, key, answer)
-            return answer
-
-    return evolve(with_idempotency(policy, run=run), overlap=True)
+    return evolve(with_idempotency(policy, run=look_then_perform), overlap=True)
 
 
 @fault("F093", requirement="IDEM-7", title="parallel loser gets 500/503")

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable
 
 from sqlalchemy import Connection, delete
 
 from conformance.reference.call import Answer, Call, JsonValue, dumps
-from conformance.reference.faults.flight import WORK_S
+from conformance.reference.faults.flight import WORK_S, look_then_perform
 from conformance.reference.idempotency import (
     POLL_S,
     Record,
     address,
     find,
     owner,
-    perform,
     reserve,
-    resolve,
-    save,
 )
 from conformance.reference.policy import (
     Handler,
@@ -176,17 +172,7 @@ def locked_by_credential(policy: Policy) -> Policy:
     locks: dict[tuple[str, str], threading.Lock] = defaultdict(threading.Lock)
 
     def run(call: Call, handler: Handler) -> Answer:
-        key = address(call)
-        with locks[call.caller.name if call.caller else "", key]:
-            with call.store.write() as db:
-                record = find(db, key)
-                if record is not None:
-                    return resolve(call, record, db, handler)
-            time.sleep(WORK_S)
-            with call.store.write() as db:
-                answer = perform(call, db, handler)
-                db.execute(delete(records).where(records.c.address == key))
-                save(db, call, key, answer)
-                return answer
+        with locks[call.caller.name if call.caller else "", address(call)]:
+            return look_then_perform(call, handler)
 
     return evolve(with_idempotency(policy, run=run), overlap=True)

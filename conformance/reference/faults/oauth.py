@@ -14,7 +14,7 @@ from joserfc.jwk import ECKey
 from conformance.reference.call import Answer, Call, JsonObject, dumps
 from conformance.reference.dpop import Proof, bad_proof, decode_part
 from conformance.reference.oauth import bad_grant, s256
-from conformance.reference.policy import Condition, Policy, evolve, with_oauth, with_reading, with_shape
+from conformance.reference.policy import Condition, Policy, evolve, with_oauth, with_proof, with_reading, with_shape
 from conformance.reference.registry import fault
 
 _TOKEN = ("exchangeOAuthToken",)
@@ -29,10 +29,6 @@ def _without_proof(policy: Policy, *names: str) -> Policy:
 def _without_grant(policy: Policy, *names: str) -> Policy:
     conditions = {name: condition for name, condition in policy.oauth.grant.items() if name not in names}
     return with_oauth(policy, grant=conditions)
-
-
-def _with_proof(policy: Policy, **conditions: Condition) -> Policy:
-    return with_oauth(policy, proof={**policy.oauth.proof, **conditions})
 
 
 def _verifier_schema(policy: Policy, *, required: bool) -> Policy:
@@ -114,7 +110,7 @@ def _signature_unless(policy: Policy, algorithm: str, accepts: Callable[[Proof],
         elif not accepts(proof):
             raise bad_proof("The proof's signature does not verify.")
 
-    changed_schema = _with_proof(policy, signature=signature)
+    changed_schema = with_proof(policy, signature=signature)
     return with_oauth(changed_schema, algorithms=(*policy.oauth.algorithms, algorithm))
 
 
@@ -164,7 +160,7 @@ def claims_optional(policy: Policy) -> Policy:
 
     present = {"method": "htm", "url": "htu", "fresh": "iat"}
     changed_schema = {name: only_with(claim, name) for name, claim in present.items()}
-    return _without_proof(_with_proof(policy, **changed_schema), "claims")
+    return _without_proof(with_proof(policy, **changed_schema), "claims")
 
 
 @fault("F151", requirement="OA-6", title="htm unchecked", operations=_TOKEN)
@@ -178,7 +174,7 @@ def host_only(policy: Policy) -> Policy:
         if urlsplit(str(proof.claims["htu"])).netloc != urlsplit(call.request.url).netloc:
             raise bad_proof("The proof's htu is another host.")
 
-    return _with_proof(policy, url=url)
+    return with_proof(policy, url=url)
 
 
 @fault("F155", requirement="OA-8", title="iat unbounded", operations=_TOKEN)

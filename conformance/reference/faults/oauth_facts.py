@@ -19,6 +19,7 @@ from conformance.reference.policy import (
     with_handler,
     with_idempotency,
     with_oauth,
+    with_proof,
     with_status,
 )
 from conformance.reference.registry import fault
@@ -247,7 +248,7 @@ def nonce_for_new_keys(policy: Policy) -> Policy:
         if known is None or "nonce" in proof.claims:
             has_current_nonce(evolve(call, policy=with_oauth(policy, nonce=_nonce)), proof)
 
-    return with_oauth(policy, proof={**policy.oauth.proof, "nonce": nonce})
+    return with_proof(policy, nonce=nonce)
 
 
 # Clients and redirect URIs

@@ -10,7 +10,7 @@ from conformance.reference.dpop import Proof
 from conformance.reference.faults.oauth_facts import off
 from conformance.reference.idempotency import run_once
 from conformance.reference.oauth import burn
-from conformance.reference.policy import Handler, Policy, with_idempotency, with_oauth, with_status
+from conformance.reference.policy import Handler, Policy, with_idempotency, with_oauth, with_proof, with_status
 from conformance.reference.registry import fault
 
 _EXCHANGE = "exchangeOAuthToken"
@@ -34,7 +34,7 @@ def bad_signature_401(policy: Policy) -> Policy:
         except Refusal as refusal:
             raise Refusal("bad_credential", refusal.message) from None
 
-    return with_oauth(policy, proof={**policy.oauth.proof, "signature": signature})
+    return with_proof(policy, signature=signature)
 
 
 @off("F523", "OA-13", "an unknown client is answered 400", "RFC 6749 section 5.2 names both statuses", "V320")
@@ -84,7 +84,7 @@ def nonce_only_where_sent(policy: Policy) -> Policy:
         if "nonce" in proof.claims:
             policy.oauth.proof["nonce"](call, proof)
 
-    return with_oauth(policy, proof={**policy.oauth.proof, "nonce": nonce})
+    return with_proof(policy, nonce=nonce)
 
 
 @off("F529", "OA-15", "a wrong verifier leaves the code usable", "a code that is revoked for bad proofs only", "D30")

@@ -14,7 +14,7 @@ from conformance.reference.call import Answer, Call, JsonObject, Refusal, dumps
 from conformance.reference.dpop import Proof
 from conformance.reference.idempotency import Record, address, find, save
 from conformance.reference.pipeline import authenticate, read_body, read_key
-from conformance.reference.policy import Handler, Policy, Stage, evolve, with_idempotency, with_oauth
+from conformance.reference.policy import Handler, Policy, Stage, evolve, with_idempotency, with_oauth, with_proof
 from conformance.reference.registry import fault
 
 _EXCHANGE = "exchangeOAuthToken"
@@ -34,7 +34,7 @@ def exp_in_place_of_iat(policy: Policy) -> Policy:
         if not isinstance(expires, (int, float)) or expires <= call.now:
             policy.oauth.proof["fresh"](call, proof)
 
-    return with_oauth(policy, proof={**policy.oauth.proof, "fresh": fresh})
+    return with_proof(policy, fresh=fresh)
 
 
 @fault(
@@ -49,7 +49,7 @@ def iat_beyond_the_calendar(policy: Policy) -> Policy:
         datetime.fromtimestamp(proof.claims["iat"], UTC)
         policy.oauth.proof["fresh"](call, proof)
 
-    return with_oauth(policy, proof={**policy.oauth.proof, "fresh": fresh})
+    return with_proof(policy, fresh=fresh)
 
 
 def _with_thumbprint(policy: Policy, name: Callable[[Call, Mapping[str, Any], str], str]) -> Policy:

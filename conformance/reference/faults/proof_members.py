@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from conformance.reference.call import Call
 from conformance.reference.dpop import Proof
-from conformance.reference.policy import (
-    Policy,
-    with_oauth,
-)
+from conformance.reference.policy import Policy, with_proof
 from conformance.reference.registry import fault
 
 _TOKEN = ("exchangeOAuthToken",)
-
-
-def _with_condition(policy: Policy, name: str, condition: Callable[[Call, Proof], None]) -> Policy:
-    return with_oauth(policy, proof={**policy.oauth.proof, name: condition})
 
 
 @fault(
@@ -33,7 +24,7 @@ def fraction_of_a_second(policy: Policy) -> Policy:
             raise ValueError("invalid literal for int()")
         policy.oauth.proof["fresh"](call, proof)
 
-    return _with_condition(policy, "fresh", fresh)
+    return with_proof(policy, fresh=fresh)
 
 
 @fault(
@@ -49,4 +40,4 @@ def private_key_of_another_kind(policy: Policy) -> Policy:
         if not isinstance(jwk, dict) or jwk.get("kty") == "EC":
             policy.oauth.proof["public"](call, proof)
 
-    return _with_condition(policy, "public", public)
+    return with_proof(policy, public=public)

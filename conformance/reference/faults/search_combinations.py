@@ -7,14 +7,8 @@ from urllib.parse import parse_qsl
 
 from sqlalchemy import Connection
 
-from conformance.reference.call import Answer, Call
-from conformance.reference.policy import (
-    Handler,
-    Policy,
-    evolve,
-    with_handler,
-    with_search,
-)
+from conformance.reference.call import Call
+from conformance.reference.policy import Policy, before_work, evolve, with_search
 from conformance.reference.registry import fault
 
 _SEARCH = ("searchPublicProducts",)
@@ -24,14 +18,10 @@ _INNER_PAGE = 25
 def _with_search(policy: Policy, change: Callable[[Call, dict[str, str]], Call]) -> Policy:
     """Each search as if this call, made of it and its parameters, had been sent."""
 
-    def wrap(inner: Handler) -> Handler:
-        def search(call: Call, db: Connection) -> Answer:
-            parameters = dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
-            return inner(change(call, parameters), db)
+    def look(call: Call, _db: Connection) -> Call:
+        return change(call, dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True)))
 
-        return search
-
-    return with_handler(policy, _SEARCH[0], wrap)
+    return before_work(policy, look, *_SEARCH)
 
 
 @fault(

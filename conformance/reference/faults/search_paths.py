@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 
 from conformance.reference.call import Answer, Call
-from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_handlers, with_search
+from conformance.reference.policy import Handler, Policy, before_work, evolve, with_handlers, with_search
 from conformance.reference.registry import fault
 
 _SEARCH = ("searchPublicProducts",)
@@ -23,13 +23,7 @@ def _names(call: Call) -> list[str]:
 def _with_search_of(policy: Policy, change: Callable[[Call], Call]) -> Policy:
     """Each search as if this call had been made."""
 
-    def wrap(inner: Handler) -> Handler:
-        def search(call: Call, db: Connection) -> Answer:
-            return inner(change(call), db)
-
-        return search
-
-    return with_handler(policy, _SEARCH[0], wrap)
+    return before_work(policy, lambda call, _db: change(call), *_SEARCH)
 
 
 @fault(
