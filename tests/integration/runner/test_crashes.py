@@ -43,7 +43,7 @@ def pytest_runtest_logfinish(nodeid):
 
 RESULT_RAISES = """
 import conformance.engine.session
-def result(self, instance):
+def result(self, instance, on_wait):
     raise KeyError("a bug of ours")
 conformance.engine.session.Session.result = result
 """
