@@ -22,7 +22,7 @@ from conformance.judge.invariant_results import is_binding
 from conformance.reference.registry import faults
 from conformance.runner import embedded_reference as embedded
 from conformance.runner.embedded_reference import EmbeddedReference
-from conformance.runner.priority import EVIDENCE_FILE
+from conformance.runner.evidence import EVIDENCE_FILE
 from tests.benchmarks.common import (
     PROFILE,
     ROOT,

@@ -11,6 +11,6 @@ from conformance.core.gc_tuning import reduce_collections
 if __name__ == "__main__":
     file = Path(sys.argv.pop(1))
     with reduce_collections():  # as the program imports it: the time from its start is measured
-        from conformance.runner import priority
-    priority.EVIDENCE_FILE = file  # type: ignore[misc]
+        from conformance.runner import evidence
+    evidence.EVIDENCE_FILE = file  # type: ignore[misc]
     main()

@@ -24,11 +24,13 @@ from conformance.contract import load_contract
 from conformance.profile.loader import load_profile
 from conformance.runner import embedded_reference as embedded
 from conformance.runner import kill_matrix, priority
-from conformance.runner.priority import EvidenceFile, FaultEvidence, Trace
+from conformance.runner.evidence import EVIDENCE_FILE, Evidence, EvidenceFile, FaultEvidence, Trace
 
 PROFILE = embedded.bundled_profiles() / "reference.toml"
 FOLDS = 5
 CONTROL = "control:"
+_MANY_OPERATIONS = 5
+"""Of a check: so many that the one where it shows a fault says something of the operation."""
 Findings = Mapping[str, frozenset[str]]
 """Fault -> the ids of the instances that show it, and `control:OPERATION` where a control does."""
 
@@ -62,7 +64,29 @@ def evidence(found: Findings, everything: Sequence[Instance]) -> EvidenceFile:
             controls=sorted(name.removeprefix(CONTROL) for name in names if name.startswith(CONTROL)),
             checks={check: _trace(shown[check], by_check[check]) for check in sorted(shown)},
         )
-    return EvidenceFile({}, faults)
+    return EvidenceFile({}, _popularity(found, everything), faults)
+
+
+def _popularity(found: Findings, everything: Sequence[Instance]) -> dict[str, float]:
+    """How often a fault that could be on any operation is on this one, in relation to the mean.
+
+    Counted are faults that a check of many operations shows on a single one.
+    """
+    by_id = {instance.id: instance for instance in everything}
+    operations_of: dict[str, set[str]] = defaultdict(set)
+    for instance in everything:
+        operations_of[instance.check.id].add(instance.operation.id)
+    counted, expected = Counter[str](), Counter[str]()
+    for names in found.values():
+        shown: dict[str, set[str]] = defaultdict(set)
+        for instance in (by_id[name] for name in names & by_id.keys()):
+            shown[instance.check.id].add(instance.operation.id)
+        single = [c for c, on in shown.items() if len(on) == 1 and len(operations_of[c]) >= _MANY_OPERATIONS]
+        for check in single:
+            counted.update({next(iter(shown[check])): 1 / len(single)})  # type: ignore[dict-item]
+            share = 1 / len(single) / len(operations_of[check])
+            expected.update(dict.fromkeys(operations_of[check], share))  # type: ignore[arg-type]
+    return {name: round((counted[name] + 1) / (expected[name] + 1), 3) for name in sorted(expected)}
 
 
 def _trace(shown: Sequence[Instance], everything: Sequence[Instance]) -> Trace:
@@ -114,7 +138,7 @@ def _look_for(
     judged: Findings, fitted: Findings, everything: Sequence[Instance]
 ) -> dict[str, tuple[float | None, bool]]:
     """By fault: the requests until it shows, and whether quick depth shows it."""
-    known = priority.Evidence.from_file(evidence(fitted, everything))
+    known = Evidence.from_file(evidence(fitted, everything))
     order = priority.sort_by_priority(everything, known, until_failure=True)
     quick = priority.select_quick(everything, known)
     controls = {f"{CONTROL}{instance.operation.id}" for instance in everything if instance.id in quick}
@@ -153,7 +177,7 @@ def main() -> None:
     document = msgspec.to_builtins(replace(evidence(found, everything), figures=figures))
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(fault)}" for name, fault in document["faults"].items())
     text = json.dumps({**document, "faults": 0}).replace('"faults": 0', f'"faults": {{\n{lines}\n}}')
-    priority.EVIDENCE_FILE.write_text(text + "\n", encoding="utf-8")
+    EVIDENCE_FILE.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

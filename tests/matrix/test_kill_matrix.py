@@ -19,7 +19,7 @@ from conformance.engine.in_process import judge, patched_profile, reference_opti
 from conformance.judge.invariant_results import INVARIANTS
 from conformance.reference.registry import Fault, Variant, faults, variants
 from conformance.runner.embedded_reference import EmbeddedReference, bundled_profiles
-from conformance.runner.priority import EVIDENCE_FILE, EvidenceFile
+from conformance.runner.evidence import EVIDENCE_FILE, EvidenceFile
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 

@@ -20,7 +20,9 @@ from conformance.contract import load_contract
 from conformance.core.outcomes import Level
 from conformance.profile.loader import load_profile
 from conformance.runner import priority as ordering
+from conformance.runner.best_first import Search
 from conformance.runner.embedded_reference import bundled_profiles
+from conformance.runner.evidence import Evidence
 from tests.matrix import fit_order
 
 PROFILE = bundled_profiles() / "reference.toml"
@@ -79,14 +81,15 @@ def test_each_requirement_is_asked_once_before_any_twice() -> None:
     assert {one.operation.id for one in early} == {one.operation.id for one in ordinary}
 
 
-def test_a_selection_costs_no_more_than_its_budget() -> None:
-    """And a greater budget buys more."""
+def test_a_selection_costs_its_budget_and_no_more() -> None:
+    """With all that its instances share, each of which is paid for once; and a greater budget buys more."""
     sizes = []
     for budget in (50, 200, 600):
-        selected = ordering.select_within(everything(), budget)
-        cost = sum(ordering.expected_cost(one) for one in everything() if one.id in selected)
-        assert 0.9 * budget < cost + len({one.operation.id for one in everything() if one.id in selected}) + 25
-        assert cost <= budget
+        chosen = ordering.select_within(everything(), budget)
+        selected = [one for one in everything() if one.id in chosen]
+        shared = dict(setup for one in selected for setup in setups(one))
+        cost = sum(map(expected_cost, selected)) + sum(shared.values())
+        assert budget - 1 < cost <= budget + 1e-6
         sizes.append(len(selected))
     assert sizes == sorted(set(sizes))
 
@@ -106,7 +109,7 @@ def test_what_found_a_fault_comes_before_its_equals() -> None:
     same = [one for one in everything() if one.check.name == "a_defective_credential_is_answered_401"]
     finder = same[len(same) // 2]
     known, empty = (
-        ordering.Evidence.from_file(fit_order.evidence(found, same)) for found in ({"F1": frozenset({finder.id})}, {})
+        Evidence.from_file(fit_order.evidence(found, same)) for found in ({"F1": frozenset({finder.id})}, {})
     )
     assert ordering.sort_by_priority(same, known)[0].operation == finder.operation
     assert ordering.sort_by_priority(same, empty)[0].operation != finder.operation
@@ -176,13 +179,13 @@ def test_until_the_first_failure_nothing_is_run_for_breadth() -> None:
 def test_each_instance_is_chosen_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that ends with its first checks does not wait for the order of all."""
     chosen: list[object] = []
-    note = ordering._Search._note
+    note = Search._note
 
     def counted(search: Any, kind: Any, **options: Any) -> None:
         chosen.append(kind)
         note(search, kind, **options)
 
-    monkeypatch.setattr(ordering._Search, "_note", counted)
+    monkeypatch.setattr(Search, "_note", counted)
     order = ordering.iterate_by_priority(everything(), until_failure=True)
     first = [next(order) for _ in range(10)]
     assert len(chosen) == 10
@@ -224,7 +227,7 @@ def test_a_check_that_judges_nothing_promises_no_unknown_fault() -> None:
     requirements = load_contract().requirements
     observed = [one for one in everything() if requirements[one.check.requirement].level is Level.OBSERVED]
     judged = [one for one in everything() if one.check.requirement == "BODY-1"]
-    empty = ordering.Evidence.from_file(fit_order.evidence({}, ()))
+    empty = Evidence.from_file(fit_order.evidence({}, ()))
     budget = 3.5
     selected = ordering.select_within([observed[0], *judged], budget, empty)
     assert observed and observed[0].id in selected  # each requirement once
