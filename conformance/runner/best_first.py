@@ -30,13 +30,13 @@ Hypothesis = tuple[int, float]
 class Weights:
     """The weights of hypotheses: for each known fault the first two, for each check the others."""
 
-    elsewhere: float
+    any_operation: float
     """A fault like it shows on any operation."""
     same_operation: float
     """A fault like it shows on the same operation."""
-    everywhere: float
+    all_instances: float
     """An unknown fault that all instances of a check find."""
-    once: float
+    single_instance: float
     """An unknown fault that a single instance of a check finds. A check that judges nothing has neither."""
 
 
@@ -109,7 +109,7 @@ class Search:
             key = (check, operation, expected_cost(instance), setups(instance))
             if key not in groups:
                 popularity = evidence.operations.get(operation, 1.0)
-                groups[key] = _Group(*key, instance.check.exclusive, popularity)  # type: ignore[arg-type]
+                groups[key] = _Group(*key, instance.check.exclusive, popularity)
             found.append(groups[key])
             self._of_check[check].remaining += groups[key].popularity
             self._of_operation[check, operation].remaining += 1
@@ -121,13 +121,13 @@ class Search:
 
         def places_of(fault: str) -> tuple[int, int]:
             if fault not in places:
-                places[fault] = self._doubt(weights.elsewhere), self._doubt(weights.same_operation)
+                places[fault] = self._doubt(weights.any_operation), self._doubt(weights.same_operation)
             return places[fault]
 
         for check in self._indices.keys() & evidence.traces.keys():
             for fault, trace in evidence.traces[check].items():
-                elsewhere, same_operation = places_of(fault)
-                self._of_check[check].hypotheses.append((elsewhere, trace.anywhere * sizes[check]))
+                any_operation, same_operation = places_of(fault)
+                self._of_check[check].hypotheses.append((any_operation, trace.anywhere * sizes[check]))
                 on_operation = trace.operations
                 if trace.anywhere == 1.0:
                     on_operation = dict.fromkeys({self._groups[index].operation for index in self._indices[check]}, 1.0)
@@ -144,8 +144,8 @@ class Search:
             if requirements[self._instances[indices[0]].check.requirement].level is Level.OBSERVED:
                 continue
             pool = self._of_check[check]
-            pool.hypotheses.append((self._doubt(weights.everywhere), len(indices)))
-            pool.hypotheses.append((self._doubt(weights.once), 1.0))
+            pool.hypotheses.append((self._doubt(weights.all_instances), len(indices)))
+            pool.hypotheses.append((self._doubt(weights.single_instance), 1.0))
 
     def _doubt(self, weight: float) -> int:
         self._doubts.append(weight)
