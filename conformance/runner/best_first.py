@@ -7,8 +7,8 @@ one of those that are left with a greater one (draws without replacement). A pur
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final
@@ -24,6 +24,8 @@ _CERTAINTY: Final = 0.95
 
 Hypothesis = tuple[int, float]
 """A fault that may be there, as its place in the list of doubts, and the number of instances that find it."""
+Entry = tuple[float, int]
+"""Of a heap: the negative worth of a group, and the place of its next instance."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class _Group:
     exclusive: bool
     popularity: float
     """How often faults are on this operation."""
+    instances: deque[int] = field(default_factory=deque)
+    """The places of those that are not chosen yet."""
 
 
 @dataclass(eq=False)
@@ -92,31 +96,29 @@ class Search:
         """The worths that were calculated since the last choice."""
         self._of_check: dict[str, _Pool] = defaultdict(_Pool)
         self._of_operation: dict[tuple[str, str], _Pool] = defaultdict(_Pool)
-        self._groups = self._group_instances(evidence)
-        self._indices: dict[str, list[int]] = defaultdict(list)
-        for index, group in enumerate(self._groups):
-            self._indices[group.check].append(index)
+        self._groups_of: dict[str, list[_Group]] = defaultdict(list)
+        """By check."""
+        self._sizes: Counter[str] = Counter(instance.check.id for instance in instances)
+        self._group_instances(evidence)
         self._controls: dict[str, list[int]] = defaultdict(list)
         self._add_known_faults(evidence, weights)
         self._add_unknown_faults(weights)
 
-    def _group_instances(self, evidence: Evidence) -> list[_Group]:
-        """The group of each instance; the pools count them."""
+    def _group_instances(self, evidence: Evidence) -> None:
         groups: dict[tuple[object, ...], _Group] = {}
-        found = []
-        for instance in self._instances:
+        for index, instance in enumerate(self._instances):
             check, operation = instance.check.id, instance.operation.id
             key = (check, operation, expected_cost(instance), setups(instance))
-            if key not in groups:
+            group = groups.get(key)
+            if group is None:
                 popularity = evidence.operations.get(operation, 1.0)
-                groups[key] = _Group(*key, instance.check.exclusive, popularity)
-            found.append(groups[key])
-            self._of_check[check].remaining += groups[key].popularity
+                group = groups[key] = _Group(*key, instance.check.exclusive, popularity)
+                self._groups_of[check].append(group)
+            group.instances.append(index)
+            self._of_check[check].remaining += group.popularity
             self._of_operation[check, operation].remaining += 1
-        return found
 
     def _add_known_faults(self, evidence: Evidence, weights: Weights) -> None:
-        sizes = {check: len(indices) for check, indices in self._indices.items()}
         places: dict[str, tuple[int, int]] = {}
 
         def places_of(fault: str) -> tuple[int, int]:
@@ -124,13 +126,13 @@ class Search:
                 places[fault] = self._doubt(weights.any_operation), self._doubt(weights.same_operation)
             return places[fault]
 
-        for check in self._indices.keys() & evidence.traces.keys():
-            for fault, trace in evidence.traces[check].items():
+        for check, groups in self._groups_of.items():
+            for fault, trace in evidence.traces.get(check, {}).items():
                 any_operation, same_operation = places_of(fault)
-                self._of_check[check].hypotheses.append((any_operation, trace.anywhere * sizes[check]))
+                self._of_check[check].hypotheses.append((any_operation, trace.anywhere * self._sizes[check]))
                 on_operation = trace.operations
                 if trace.anywhere == 1.0:
-                    on_operation = dict.fromkeys({self._groups[index].operation for index in self._indices[check]}, 1.0)
+                    on_operation = dict.fromkeys((group.operation for group in groups), 1.0)
                 for operation, share in on_operation.items():
                     pool = self._of_operation[check, operation]
                     pool.hypotheses.append((same_operation, share * pool.remaining))
@@ -140,11 +142,11 @@ class Search:
 
     def _add_unknown_faults(self, weights: Weights) -> None:
         requirements = load_contract().requirements
-        for check, indices in self._indices.items():
-            if requirements[self._instances[indices[0]].check.requirement].level is Level.OBSERVED:
+        for check, groups in self._groups_of.items():
+            if requirements[self._instances[groups[0].instances[0]].check.requirement].level is Level.OBSERVED:
                 continue
             pool = self._of_check[check]
-            pool.hypotheses.append((self._doubt(weights.all_instances), len(indices)))
+            pool.hypotheses.append((self._doubt(weights.all_instances), self._sizes[check]))
             pool.hypotheses.append((self._doubt(weights.single_instance), 1.0))
 
     def _doubt(self, weight: float) -> int:
@@ -157,58 +159,58 @@ class Search:
         What has to be covered comes first, then the best.
         """
         remaining = float("inf") if budget is None else budget
-        later = list(range(len(self._instances)))
         covered: set[str] = set()
         for name_of in (*self._coverage, None):
-            names = [name_of(instance) for instance in self._instances] if name_of else None
-            queue, later = self._queue(later), []
-            for index in self._best_first(queue, names, covered, later):
-                if (cost := self._cost(self._groups[index])) <= remaining:
+            for group in self._best_first(name_of, covered):
+                if (cost := self._cost(group)) <= remaining:
                     remaining -= cost
-                    covered.update(name(self._instances[index]) for name in self._coverage)
-                    self._note(self._groups[index])
-                    yield self._instances[index]
+                    instance = self._instances[group.instances.popleft()]
+                    covered.update(name(instance) for name in self._coverage)
+                    self._note(group)
+                    yield instance
 
-    def _queue(self, indices: Iterable[int]) -> list[tuple[float, int]]:
-        """A heap of (negative worth, index)."""
-        self._worths.clear()
-        queue = [(-self._worth(self._groups[index]), index) for index in indices]
-        heapify(queue)
-        return queue
+    def _best_first(self, name_of: Callable[[Instance], str] | None, covered: Set[str]) -> Iterator[_Group]:
+        """The best group, again and again, without those whose names are covered. One that is not used is not offered
+        again.
 
-    def _best_first(
-        self, queue: list[tuple[float, int]], names: Sequence[str] | None, covered: Set[str], later: list[int]
-    ) -> Iterator[int]:
-        """The indices of a heap of (negative worth, index); those whose names are covered are put into `later`.
-
-        What an instance is worth may fall after each choice. It rises where one of the same check was chosen, or where
-        its control is proven meanwhile: then it is in the heap twice.
+        What a group is worth may fall after each choice. It rises where an instance of the same check was chosen, or
+        where its control is proven meanwhile: then it has another entry in the heap.
         """
-        remaining = {index for _, index in queue}
+        self._worths.clear()
+        groups = {group.instances[0]: group for found in self._groups_of.values() for group in found if group.instances}
+        entries = {group: self._entry(group) for group in groups.values()}
+        queue = list(entries.values())
+        heapify(queue)
         while queue:
-            index = queue[0][1]
-            if index not in remaining:
+            group = groups[queue[0][1]]
+            if entries.get(group) != queue[0]:
                 heappop(queue)
                 continue
-            if names is not None and names[index] in covered:
-                later.append(heappop(queue)[1])
-                remaining.remove(index)
+            if name_of is not None and name_of(self._instances[queue[0][1]]) in covered:
+                del entries[group]
                 continue
-            entry = (-self._worth(self._groups[index]), index)
+            entry = entries[group] = self._entry(group)
             heapreplace(queue, entry)
-            if queue[0] == entry:
-                heappop(queue)
-                remaining.remove(index)
-                unpaid = {setup for setup, _ in self._groups[index].setups} - self._prepared
-                yield index
-                for other in self._risen(self._groups[index].check, unpaid & self._prepared, remaining):
-                    heappush(queue, (-self._worth(self._groups[other]), other))
+            if queue[0] != entry:
+                continue
+            unpaid = {setup for setup, _ in group.setups} - self._prepared
+            yield group
+            if not group.instances or group.instances[0] == entry[1]:
+                del entries[group]
+            for other in self._risen(group.check, unpaid & self._prepared, entries.keys()):
+                groups[other.instances[0]] = other
+                entries[other] = self._entry(other)
+                heappush(queue, entries[other])
 
-    def _risen(self, check: str, paid: Set[Setup], remaining: Set[int]) -> Iterator[int]:
-        """The indices whose worth may be greater after a choice of this check that paid for these setups."""
-        yield from (index for index in self._indices[check] if index in remaining)
+    def _risen(self, check: str, paid: Set[Setup], groups: Set[_Group]) -> list[_Group]:
+        """The groups whose worth may be greater after a choice of this check that paid for these setups."""
+        found = [group for group in self._groups_of[check] if group in groups]
         if paid:
-            yield from (i for i in remaining if any(setup in paid for setup, _ in self._groups[i].setups))
+            found += [group for group in groups if any(setup in paid for setup, _ in group.setups)]
+        return found
+
+    def _entry(self, group: _Group) -> Entry:
+        return -self._worth(group), group.instances[0]
 
     def _cost(self, group: _Group) -> float:
         return group.cost + sum(cost for setup, cost in group.setups if setup not in self._prepared)
