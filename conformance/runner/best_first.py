@@ -170,8 +170,7 @@ class Search:
                     yield instance
 
     def _best_first(self, name_of: Callable[[Instance], str] | None, covered: Set[str]) -> Iterator[_Group]:
-        """The best group, again and again, without those whose names are covered. One that is not used is not offered
-        again.
+        """The best group, again and again, without those whose names are covered; one that is not used ends there.
 
         What a group is worth may fall after each choice. It rises where an instance of the same check was chosen, or
         where its control is proven meanwhile: then it has another entry in the heap.
