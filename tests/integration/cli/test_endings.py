@@ -15,6 +15,7 @@ import pytest
 
 from conformance.runner import embedded_reference as embedded
 from tests.support.commands import TIMEOUT_S, Desk, checks, passed, run_json, wait_until
+from tests.support.terminal import terminal
 
 pytestmark = pytest.mark.e2e
 
@@ -36,7 +37,9 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: signal.Signals(number).name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: signal.Signals(number).name
+)
 def test_an_interrupted_run_reports_what_it_had(desk: Desk, number: signal.Signals) -> None:
     """Exit 130, the verdict is `incomplete`, every report is there, and what did not run is listed as untested."""
     process = begun(desk)
@@ -52,6 +55,17 @@ def test_an_interrupted_run_reports_what_it_had(desk: Desk, number: signal.Signa
     assert untested
     assert {result["message"] for result in untested} == {f"not run: {number.name}"}
     assert set(checks(run)) == planned(desk)
+
+
+@pytest.mark.parametrize("split", [(), ("-n", "2")], ids=["one process", "two"])
+def test_a_run_whose_terminal_is_closed_has_its_reports(desk: Desk, split: tuple[str, ...]) -> None:
+    """The kernel sends SIGHUP to the processes of the terminal, and what they print then is lost."""
+    with terminal(desk, "run", *desk.target(), "--report-dir", "out", "-k", SELECTION, *split) as screen:
+        wait_until(lambda: passed(list((desk.place / "out").glob("journal*.ndjson"))) >= 20, screen.process)
+        assert screen.hang_up() == 130
+    run = run_json(desk.place / "out")
+    assert (run["verdict"], run["complete"], run["interrupted"]) == ("incomplete", False, "SIGHUP")
+    assert (desk.place / "out" / "report.html").stat().st_size > 10_000
 
 
 SIGNALLED = """
