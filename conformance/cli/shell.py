@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from conformance.core.errors import ConformanceError
+from conformance.core.file_handles import with_remedy
 
 _INTERRUPTED_CODE = 130
 
@@ -63,7 +64,7 @@ def _exit_code(command: Callable[[], Any]) -> int:
         click.echo("error: interrupted", err=True)
         return _INTERRUPTED_CODE
     except OSError as error:  # while an error is printed
-        click.echo(f"error: the suite erred: {error}", err=True)
+        click.echo(with_remedy(f"error: the suite erred: {error}"), err=True)
         return ConformanceError.exit_code
     return code if isinstance(code, int) else 0
 
@@ -119,7 +120,7 @@ def _wrap_stream(stream: Any, stream_type: type[_OutputStream]) -> Any:
 def _print_error(text: str) -> None:
     from conformance.client.redaction.secrets import clean_with_all
 
-    click.echo(f"error: {' '.join(clean_with_all(text).split())}", err=True)
+    click.echo(f"error: {with_remedy(' '.join(clean_with_all(text).split()))}", err=True)
 
 
 def _describe(error: Exception) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -194,6 +195,19 @@ def test_a_full_disk_is_the_suites_trouble(desk: Desk, limit: int, split: tuple[
     assert code == 5, out + err
     assert "out" in line and "File too large" in line
     assert ("report: " in out) is (desk.place / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize("limit", [16, 20])
+def test_too_few_file_handles_are_the_environments_trouble(desk: Desk, limit: int) -> None:
+    """Exit 5; the one line says what is lacking, how much there is, and what to do."""
+    process = desk.started(
+        ["-m", "conformance", "run", *desk.target(), "-q", "--report-dir", "out", "-k", "getApiKeyIdentity"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
+    )
+    code, out, err = ended(process)
+    (line,) = err.splitlines()
+    assert code == 5, out + err
+    assert re.search(rf"Too many open files.*the limit of open files, which is {limit}.*lower --concurrency", line)
 
 
 @pytest.mark.slow
