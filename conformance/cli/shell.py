@@ -3,6 +3,7 @@ means that the target does not conform."""
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 import click
 
 from conformance.core.errors import ConformanceError
+from conformance.core.file_handles import with_remedy
 
 _INTERRUPTED_CODE = 130
 
@@ -62,32 +64,38 @@ def _exit_code(command: Callable[[], Any]) -> int:
         click.echo("error: interrupted", err=True)
         return _INTERRUPTED_CODE
     except OSError as error:  # while an error is printed
-        click.echo(f"error: the suite erred: {error}", err=True)
+        click.echo(with_remedy(f"error: the suite erred: {error}"), err=True)
         return ConformanceError.exit_code
     return code if isinstance(code, int) else 0
 
 
 class _OutputStream(io.TextIOWrapper):
-    """Standard output: when its reader is gone, further output is discarded, and the exit code stays the same.
+    """Standard output: when its reader or terminal is gone, further output is discarded, and the exit code stays.
 
     A character that the encoding lacks is written as a question mark.
     """
 
-    ignored_error: type[OSError] = BrokenPipeError
-    """The error on which output is discarded."""
+    is_terminal = False
 
     def write(self, text: str) -> int:
         try:
             return super().write(text)
-        except self.ignored_error:
+        except OSError as error:
+            if not self._is_ignored(error):
+                raise
             self._discard_output()
         return len(text)
 
     def flush(self) -> None:
         try:
             super().flush()
-        except self.ignored_error:
+        except OSError as error:
+            if not self._is_ignored(error):
+                raise
             self._discard_output()
+
+    def _is_ignored(self, _error: OSError) -> bool:
+        return isinstance(_error, BrokenPipeError) or (self.is_terminal and _error.errno == errno.EIO)
 
     def _discard_output(self) -> None:
         """Discards all further output."""
@@ -97,19 +105,22 @@ class _OutputStream(io.TextIOWrapper):
 class _ErrorStream(_OutputStream):
     """Standard error: if a message cannot be written, as on a full disk, the exit code still stands."""
 
-    ignored_error = OSError
+    def _is_ignored(self, _error: OSError) -> bool:
+        return True
 
 
 def _wrap_stream(stream: Any, stream_type: type[_OutputStream]) -> Any:
     if not isinstance(stream, io.TextIOWrapper):  # closed by the caller, for example
         return stream
-    return stream_type(stream.buffer, stream.encoding, "replace", line_buffering=stream.line_buffering)
+    wrapped = stream_type(stream.buffer, stream.encoding, "replace", line_buffering=stream.line_buffering)
+    wrapped.is_terminal = stream.isatty()  # once it is closed, it is a terminal no more
+    return wrapped
 
 
 def _print_error(text: str) -> None:
     from conformance.client.redaction.secrets import clean_with_all
 
-    click.echo(f"error: {' '.join(clean_with_all(text).split())}", err=True)
+    click.echo(f"error: {with_remedy(' '.join(clean_with_all(text).split()))}", err=True)
 
 
 def _describe(error: Exception) -> str:

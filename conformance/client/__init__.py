@@ -6,6 +6,7 @@ __all__ = [
     "fixtures",
     "limit_watch",
     "pattern",
+    "pauses",
     "raw_socket",
     "reachability",
     "recorder",

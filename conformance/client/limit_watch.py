@@ -1,9 +1,10 @@
 """Detection of rate limits that do not end, during a run.
 
 A caller is one credential on one operation. Where all its answers are 429 for some seconds, nothing is sent for the
-declared recovery time, and then its last request is repeated. If the answer is still 429, the limit is a lasting limit:
-nothing more is sent for that caller. An idempotency key can be limited in the same way while its caller gets other
-answers. Once that was found, the next such key is abandoned after a few answers, without a pause for the others.
+declared recovery time, and then its last request is repeated; where no time is declared, after growing pauses up to the
+patience. If the answer is still 429, the limit is a lasting limit: nothing more is sent for that caller. An idempotency
+key can be limited in the same way while its caller gets other answers. Once that was found, the next such key is
+abandoned after a few answers, without a pause for the others.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from conformance.client.pauses import growing_pauses_s
 from conformance.client.request import Request, repeatable
 from conformance.client.response import Answer
 from conformance.profile.model import Profile
@@ -99,10 +101,7 @@ class LastingLimit:
 
 
 class LimitWatch:
-    """Watches unexpected 429s. Not thread-safe: it lives in the engine's event loop.
-
-    `ends_at` is the run's deadline on the monotonic clock.
-    """
+    """Watches unexpected 429s. `ends_at` is the run's deadline on the monotonic clock. It lives in one event loop."""
 
     def __init__(self, profile: Profile | None, *, ends_at: float | None = None, first_ends_all: bool = False) -> None:
         """Without a profile nothing is suspected. `first_ends_all`: once a violation is known, nothing is sent."""
@@ -224,27 +223,41 @@ class LimitWatch:
         self._resume_event.clear()
         try:
             await settle()
-            waited_s, whole = self._recovery_s
-            await asyncio.sleep(waited_s)
-            binding, max_limits = whole, len(self._limits) + _MAX_FOUND
-            for place, streak in self._suspects():
-                if len(self._limits) == max_limits:
-                    break
-                if self.lasting_limit(streak.last.request):
-                    continue  # a lasting limit of its caller, or of all callers, is known already
-                streak.examinations += 1
-                binding = binding and self._is_genuine(streak.last.request)
-                if await _is_answered(streak.last.request, send):
+            *early_pauses, last_pause = self._pauses_s
+            for number, pause_s in enumerate(early_pauses, 1):
+                await asyncio.sleep(pause_s)
+                (caller, _), streak = next(self._suspects())
+                request = streak.last.request
+                if await _is_answered(request, send):
                     self._false_alarms += 1
-                    break
-                caller, key = place[0], streak.last.request.key
-                if key and await self._is_only_the_key(caller, streak.last.request, send):
-                    self._record((caller, key), streak, waited_s=waited_s, binding=binding)
-                elif not place[1]:
-                    self._record(place, streak, waited_s=waited_s, binding=binding)
+                    return
+                if request.key and await self._is_only_the_key(caller, request, send):
+                    await self._examine_suspects(send, sum(early_pauses[:number]))
+                    return
+            await asyncio.sleep(last_pause)
+            await self._examine_suspects(send, sum(early_pauses) + last_pause)
         finally:
             self.is_silent = False
             self._resume_event.set()
+
+    async def _examine_suspects(self, send: Callable[[Request], Awaitable[Answer]], waited_s: float) -> None:
+        """`waited_s`: for how long nothing was sent. Only a silence of the whole declared recovery is binding."""
+        binding, max_limits = waited_s >= self._binding_s, len(self._limits) + _MAX_FOUND
+        for place, streak in self._suspects():
+            if len(self._limits) == max_limits:
+                break
+            if self.lasting_limit(streak.last.request):
+                continue  # a lasting limit of its caller, or of all callers, is known already
+            streak.examinations += 1
+            binding = binding and self._is_genuine(streak.last.request)
+            if await _is_answered(streak.last.request, send):
+                self._false_alarms += 1
+                break
+            caller, key = place[0], streak.last.request.key
+            if key and await self._is_only_the_key(caller, streak.last.request, send):
+                self._record((caller, key), streak, waited_s=waited_s, binding=binding)
+            elif not place[1]:
+                self._record(place, streak, waited_s=waited_s, binding=binding)
 
     async def _is_used_up(self, place: Place, streak: _Streak, send: Callable[[Request], Awaitable[Answer]]) -> bool:
         """Whether a key is limited where its caller is not, once a 429 is known to use keys up: that needs no silence.
@@ -283,13 +296,26 @@ class LimitWatch:
         return False
 
     @property
-    def _recovery_s(self) -> tuple[float, bool]:
-        """Seconds without sending, and whether they cover the whole declared recovery."""
+    def _binding_s(self) -> float:
+        """Seconds without sending that cover the whole declared recovery."""
         assert self._profile is not None
         declared_s = self._profile.rate_limit.longest_recovery_s
-        full_s = _UNSTATED_RECOVERY_S if declared_s is None else declared_s + _SLACK_S
-        wait_s = min(full_s, self.longest_silence_s)
-        return wait_s, declared_s is not None and wait_s >= full_s
+        return math.inf if declared_s is None else declared_s + _SLACK_S
+
+    @property
+    def _pauses_s(self) -> list[float]:
+        """Seconds without sending, after each of which a suspect is asked.
+
+        Where no recovery is stated, the limit may be a window of any length, and the whole patience is waited: once for
+        genuine callers, and once for others, which may have met a guard against guessed keys instead.
+        """
+        longest_s = self.longest_silence_s
+        if self._binding_s < math.inf:
+            return [min(self._binding_s, longest_s)]
+        suspect = next(self._suspects(), None)
+        if suspect is None or self._has_limit_alike(suspect[1].last.request):
+            return [min(_UNSTATED_RECOVERY_S, longest_s)]
+        return growing_pauses_s(_UNSTATED_RECOVERY_S, longest_s)
 
     @property
     def longest_silence_s(self) -> float:
@@ -325,7 +351,13 @@ class LimitWatch:
 
     def _is_hopeless(self, place: Place, streak: _Streak) -> bool:
         alike = any(bool(key) == bool(place[1]) for _, key in self._limits) and self._is_key_specific(place, streak)
+        alike = alike and self._has_limit_alike(streak.last.request)
         return alike and streak.count >= _GIVE_UP_ANSWERS and streak.age_s >= _GIVE_UP_AFTER_S
+
+    def _has_limit_alike(self, request: Request) -> bool:
+        """Whether a caller, genuine as this one is or not, is known to be limited permanently."""
+        genuine = self._is_genuine(request)
+        return any(self._is_genuine(limit.last.request) == genuine for limit in self._limits.values())
 
     def _is_genuine(self, request: Request) -> bool:
         """Whether only a rate limit explains a 429, and not, for example, a guard against guessed keys."""

@@ -199,7 +199,7 @@ class Sender:
     async def abandon(self, request: Request, moment: Moment) -> bool:
         """Sends a request and abandons its answer; returns whether it was sent as far as `moment`."""
         self._check_budget(request)
-        await self.limit_watch.resume()
+        await self._resume()
         await self._keep_pace(deliberate=True)
         async with self.limiter:
             self.requests += 1
@@ -221,6 +221,12 @@ class Sender:
         """Remembers the nonce of an answer (RFC 9449 section 8.2), or of its request, for the next requests."""
         self.nonce = nonce_from(answer) or (answer.nonce if answer.ok else "") or self.nonce
 
+    async def _resume(self) -> None:
+        """Returns when sending is allowed: a pause for the recovery of a limit may be long."""
+        if self.limit_watch.is_silent:
+            async with self.wait_stats.measure("recovery"):
+                await self.limit_watch.resume()
+
     async def _keep_pace(self, *, deliberate: bool) -> None:
         """Keeps the rate of the profile and the adaptive rate that the target was found to accept."""
         for reason, pace in (("rate", self._pacer), ("pace", self.adaptive_pacer)):
@@ -238,7 +244,7 @@ class Sender:
         answer = None
         while answer is None:
             self._check_budget(request)
-            await self.limit_watch.resume()
+            await self._resume()
             await self._keep_pace(deliberate=deliberate)
             async with self.limiter:
                 if self.limit_watch.is_silent:

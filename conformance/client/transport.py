@@ -19,6 +19,7 @@ from conformance.client.http_pool import HttpPool
 from conformance.client.raw_socket import Moment, abandon
 from conformance.client.request import Wire
 from conformance.core import strict_json as strictjson
+from conformance.core.file_handles import with_remedy
 from conformance.profile.model import Tls
 
 MAX_BODY: Final = 4 * 1024 * 1024
@@ -79,7 +80,7 @@ class Transport:
             raise RuntimeError(f"the client cannot write {wire.method} {wire.target}: {error}") from error
         except OSError as error:
             if shortage := _resource_shortage(error):
-                raise RuntimeError(f"this machine cannot open a connection: {shortage}") from error
+                raise RuntimeError(with_remedy(f"this machine cannot open a connection: {shortage}")) from error
             trouble = _describe(error)
         except ValueError as error:
             trouble = f"the answer cannot be read: {_describe(error)}"

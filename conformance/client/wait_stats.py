@@ -10,6 +10,7 @@ from typing import Final
 
 _REASONS: Final = {
     "429": "the target answered 429",
+    "recovery": "nothing is sent until the target recovers from its 429s",
     "lost": "the target gave no answer, or 502, 503 or 504",
     "pace": "the target lets no more through",
     "rate": "limits.rate",
@@ -25,7 +26,7 @@ class WaitStats:
     def __init__(self) -> None:
         self.total_s = 0.0
         self.counts: Counter[str] = Counter()
-        """Number of waits by reason: `429`, `lost`, `pace`, `rate`."""
+        """Number of waits by reason: `429`, `recovery`, `lost`, `pace`, `rate`."""
         self._current: Counter[str] = Counter()
         self._clock_s = 0.0
         self._since = 0.0

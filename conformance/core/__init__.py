@@ -8,6 +8,7 @@ __all__ = [
     "environ",
     "errors",
     "exit_codes",
+    "file_handles",
     "files",
     "gc_tuning",
     "interrupts",

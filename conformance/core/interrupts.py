@@ -1,9 +1,9 @@
-"""Ctrl-C and SIGTERM interrupt a run only where it waits, from its first line to its end.
+"""Ctrl-C, SIGTERM and SIGHUP interrupt a run only where it waits, from its first line to its end.
 
 pytest and pluggy consist of generators: an exception between two of them leaves one suspended, which warns when it is
 collected. So the first signal is deferred until the next wait, which follows within milliseconds; a second signal is
-raised immediately. While the end of a run is written nothing waits: an exception might be raised in a destructor there,
-and be lost.
+raised immediately, unless both are SIGHUP, which the kernel and a shell both send. While the end of a run is written
+nothing waits: an exception might be raised in a destructor there, and be lost.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_HANGUP = getattr(signal, "SIGHUP", None)
+"""The terminal was closed, or the pipeline's runner has stopped; Windows has no such signal."""
 
 
 class _State:
@@ -22,26 +23,39 @@ class _State:
     deferring = False
     accepting = False
     pending = ""
+    hung_up = False
 
 
 def _handle_signal(number: int, _frame: object) -> None:
     name = signal.Signals(number).name
+    if number == _HANGUP:
+        if _State.hung_up:
+            return
+        _State.hung_up = True
     if _State.deferring and not _State.accepting and not _State.pending:
         _State.pending = name
         return
     raise KeyboardInterrupt(name)
 
 
+def stopping_signals() -> list[signal.Signals]:
+    """The signals that end a run. SIGHUP is not one of them under nohup, which ignores it."""
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN:
+        numbers.append(_HANGUP)
+    return numbers
+
+
 @contextmanager
 def raise_on_signals() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does: with a report. Raises KeyboardInterrupt with the signal's name."""
-    previous = {number: signal.signal(number, _handle_signal) for number in _SIGNALS}
+    """Each of these signals ends a run with a report. Raises KeyboardInterrupt with the signal's name."""
+    previous = {number: signal.signal(number, _handle_signal) for number in stopping_signals()}
     try:
         yield
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-        _State.deferring, _State.pending = False, ""
+        _State.deferring, _State.pending, _State.hung_up = False, "", False
 
 
 @contextmanager
@@ -62,12 +76,20 @@ def ignore_first_signal() -> None:
 
 @contextmanager
 def handle_worker_signals() -> Iterator[None]:
-    """Both contexts, for a worker of a split run, which has no other signal handlers."""
+    """Both contexts, for a worker of a split run, which has no other signal handlers.
+
+    It ignores SIGHUP, which reaches one process or all of them: the controller ends its workers with SIGINT.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    with raise_on_signals(), defer_signals():
-        yield
+    previous = None if _HANGUP is None else signal.signal(_HANGUP, signal.SIG_IGN)
+    try:
+        with raise_on_signals(), defer_signals():
+            yield
+    finally:
+        if _HANGUP is not None:
+            signal.signal(_HANGUP, previous)
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from conformance.profile.subschema import Root, Schema
 JsonValue = Any
 
 _DEPTH = 12
+_NEWEST = 20
+"""The items of a list whose variants are tried: with all of them a long list would take quadratic time."""
 _FORMATS = {
     "uuid": "6f1c1c5e-3c4b-4f0a-9d55-0a3e5b0c7a11",
     "uri": "https://example.com/a",
@@ -109,9 +111,9 @@ def _arrays(flat: Schema, root: Root, depth: int) -> Iterator[JsonValue]:
 
 
 def _different_item(first: JsonValue, elements: list[JsonValue], items: Schema, root: Root) -> JsonValue:
-    """A different item, for `uniqueItems`; the same one where none was found."""
+    """A different item, for `uniqueItems`; the same one where none was found among variants of the newest ones."""
     check = root.validator(items)
-    for known in elements:
+    for known in elements[: -_NEWEST - 1 : -1]:
         for place, leaf in pointer.leaves(known):
             bodies = _variants(known, place, leaf, root.enums(items, place))
             unused = [body for body in bodies if body not in elements and check.is_valid(body)]
@@ -125,7 +127,7 @@ def _strings(flat: Schema, _root: Root, _depth: int) -> Iterator[JsonValue]:
         yield _FORMATS[flat["format"]]
     shortest, longest = int(flat.get("minLength", 0)), flat.get("maxLength")
     for text in _TEXTS:
-        padded = text if len(text) >= shortest else (text * shortest)[:shortest]
+        padded = text if len(text) >= shortest else (text * (shortest // len(text) + 1))[:shortest]
         yield padded if longest is None else padded[: int(longest)]
 
 

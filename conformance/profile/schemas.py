@@ -13,6 +13,7 @@ import yaml
 
 from conformance.core import json_pointer as pointer
 from conformance.core.errors import ProfileError
+from conformance.profile.schema_limits import check_limits
 from conformance.profile.source import nearest
 
 _MAPS_OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
@@ -38,6 +39,7 @@ def load_schemas(path: Path, names: Mapping[str, str], interface_names: Iterable
     Raises ProfileError where the file cannot be read or parsed, lacks a name of `names`, or holds no valid schema.
     """
     document = read_document(path)
+    check_limits(document, str(path))
     base, declared = _find_schemas(document, path)
     translate = not str(document.get("openapi", "")).startswith("3.1")
     found = {}

@@ -17,6 +17,7 @@ from conformance.client.redaction.secrets import clean_with_all
 from conformance.contract import Contract
 from conformance.core.errors import JournalError
 from conformance.core.exit_codes import EXIT_CODES
+from conformance.core.file_handles import with_remedy
 from conformance.core.model import Result, Run
 from conformance.core.outcomes import OPEN_OUTCOMES, Outcome, Verdict
 from conformance.engine.scheduler import EngineShutdown
@@ -42,7 +43,7 @@ class Ending:
     def fail(self, problem: str, exit_code: int = EXIT_BROKEN) -> None:
         """Records a failure; the first one is kept."""
         if not self.failure:
-            self.failure, self.exit_code = clean_with_all(problem), exit_code
+            self.failure, self.exit_code = with_remedy(clean_with_all(problem)), exit_code
 
     def interrupt(self) -> None:
         self.interrupted = True
@@ -81,7 +82,7 @@ def describe_crash(error: BaseException) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     place = f" at {Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}" if trace else ""
-    return clean_with_all(f"the suite erred: {type(error).__name__}: {_last_line(str(error))}{place}")
+    return with_remedy(clean_with_all(f"the suite erred: {type(error).__name__}: {_last_line(str(error))}{place}"))
 
 
 def _last_line(text: str) -> str:

@@ -59,6 +59,12 @@ class Terminal:
                 pass
         return self.finish()
 
+    def hang_up(self) -> int:
+        """Closes the terminal's window; the exit code of the command."""
+        os.close(self.descriptor)
+        self.descriptor = -1
+        return self.process.wait(timeout=TIMEOUT_S)
+
     def finish(self) -> int:
         """Reads to the end; the exit code."""
         until = time.monotonic() + TIMEOUT_S
@@ -92,10 +98,12 @@ def terminal(desk: Desk, *command: object) -> Iterator[Terminal]:
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     os.close(theirs)
+    opened = Terminal(process, ours)
     try:
-        yield Terminal(process, ours)
+        yield opened
     finally:
         if process.poll() is None:
             process.kill()
         process.wait()
-        os.close(ours)
+        if opened.descriptor >= 0:
+            os.close(ours)

@@ -48,7 +48,6 @@ _BURSTS = 6
 """Maximum number of bursts for one operation, until a valid request was limited."""
 _AROUND = 4
 """Requests of a burst before and after a valid one that is to be limited among them."""
-_DEFAULT_RECOVERY_S = 2.0
 _RETRY_AFTER_WAITS = 2
 """Maximum number of operations whose Retry-After is examined separately."""
 _MEMORY = "limits"
@@ -136,10 +135,7 @@ async def _limit_all(case: Case) -> _Outcomes:
     outcomes: _Outcomes = {}
     ready = await asyncio.gather(*(_prepare(item, outcomes) for item in cases))
     preparations = [prep for prep in ready if prep is not None]
-    wait = wait_for(
-        _DEFAULT_RECOVERY_S if facts.longest_recovery_s is None else facts.longest_recovery_s,
-        case.runtime.sender.limit_watch.longest_silence_s,
-    )
+    wait = wait_for(facts.longest_recovery_s, case.runtime.sender.limit_watch.longest_silence_s)
     if facts.prepare:
         await fixtures.http(facts.prepare, {}, "rate_limit.prepare")
     try:

@@ -12,9 +12,12 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from conformance.client.pauses import growing_pauses_s
+
 T = TypeVar("T")
 
 _POLL_S = 3.0
+_UNSTATED_RECOVERY_S = 2.0
 _FINAL_POLLS = 3
 _PAUSES_TOGETHER_S = (0.1, 0.2)
 """The pauses after polling all of them together has found none that recovered, before they are polled one by one."""
@@ -22,14 +25,24 @@ _PAUSES_TOGETHER_S = (0.1, 0.2)
 
 @dataclass(frozen=True)
 class Wait:
-    """The wait for a limited operation: polling at growing intervals, then `silence_s` without requests."""
+    """The wait for a limited operation: polling at growing intervals, then `silence_s` without requests.
+
+    `early_silences_s`: silences before that one, each followed by a poll.
+    """
 
     poll_s: float
     silence_s: float
+    early_silences_s: tuple[float, ...] = ()
 
 
-def wait_for(bound_s: float, longest_s: float) -> Wait:
-    """The declared bound passes once completely without requests, unless it exceeds the longest wait."""
+def wait_for(bound_s: float | None, longest_s: float) -> Wait:
+    """The declared bound passes once completely without requests, unless it exceeds the longest wait.
+
+    Without a bound the longest wait passes, in growing silences.
+    """
+    if bound_s is None:
+        *early_silences_s, silence_s = growing_pauses_s(_UNSTATED_RECOVERY_S, longest_s)
+        return Wait(_UNSTATED_RECOVERY_S, silence_s, tuple(early_silences_s))
     return Wait(min(bound_s, _POLL_S), min(bound_s, longest_s))
 
 
@@ -75,6 +88,7 @@ def _pauses(wait: Wait) -> Iterator[float]:
     while elapsed_s < wait.poll_s:
         yield pause
         elapsed_s, pause = elapsed_s + pause, min(pause * 1.5, 1.0)
+    yield from wait.early_silences_s
     if wait.silence_s:
         yield wait.silence_s
     yield from (0.05,) * _FINAL_POLLS

@@ -76,6 +76,19 @@ def _base64_cores(raw: bytes) -> set[str]:
     return found
 
 
+def base32_forms(secret: str) -> tuple[str, ...]:
+    """The base32 characters that encode only bits of the secret, at each of the five offsets, in either case.
+
+    They are apart from the other forms: for all secrets of a run they would cost more time than the others together.
+    """
+    raw, found = secret.encode("utf-8", "surrogatepass"), set()
+    for offset in range(5):
+        shifted = base64.b32encode(b"\0" * offset + raw)
+        core = shifted[(offset * 8 + 4) // 5 : (offset + len(raw)) * 8 // 5].decode()
+        found |= {core, core.lower()}
+    return _from_longest(found)
+
+
 class UnescapedText:
     """A text with its escapes decoded; `span` maps positions back to the original text.
 

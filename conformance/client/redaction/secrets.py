@@ -15,7 +15,7 @@ from sys import intern
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from weakref import WeakSet
 
-from conformance.client.redaction.encodings import ESCAPES, MIN_LENGTH, UnescapedText, forms
+from conformance.client.redaction.encodings import ESCAPES, MIN_LENGTH, UnescapedText, base32_forms, forms
 from conformance.client.redaction.fragments import (
     LENGTH,
     MIN_COVERED,
@@ -27,6 +27,7 @@ from conformance.client.redaction.fragments import (
     shared_spans,
 )
 from conformance.client.redaction.marks import Marks
+from conformance.client.redaction.wide_text import WideText
 
 __all__ = ["MIN_LENGTH", "WHOLE_HEADERS", "Secrets", "clean_with_all", "forms", "is_secret_name", "without_tail"]
 
@@ -176,7 +177,7 @@ class Secrets:
     def add_credential(self, name: str, secret: str) -> None:
         """Adds a credential of the profile; written as «credential:name»."""
         label = f"«credential:{name}»"
-        for form in forms(secret):
+        for form in (*forms(secret), *base32_forms(secret)):
             self._keep(_Spelling(form, label, False))
         self._fragments.add(secret, f"«redacted:part of {name}»")
         self._shortest = min(self._shortest, LENGTH)
@@ -262,10 +263,13 @@ class Secrets:
         forms = [spelling.form for spelling in self._find_in(joined_text, blocks)]
         may_have_fragments = self._fragments.may_occur_among(blocks)
         escaped_matches = False
-        if unescaped := UnescapedText(joined_text).text:
+        unescaped = UnescapedText(joined_text).text
+        if unescaped:
             blocks = blocks_of(unescaped)
             escaped_matches = bool(self._find_in(unescaped, blocks))
             may_have_fragments = may_have_fragments or self._fragments.may_occur_among(blocks)
+        if "\0" in joined_text or "\0" in unescaped:
+            may_have_fragments = True
         if not (forms or escaped_matches or may_have_fragments) and _without_secret_members(joined_text) == joined_text:
             for text in new:
                 self._remember(text)
@@ -303,14 +307,21 @@ class Secrets:
             text = spelling.remove_from(text, marks)
         for start, end, label in reversed(self._fragments.spans(text)):
             text = text[:start] + label + text[end:]
-        unescaped = UnescapedText(text)
-        if not unescaped.text:
-            return text
-        spans = [Span(*at, item.label) for item in self._find_in(unescaped.text) for at in item.spans(unescaped.text)]
-        for start, end, label in reversed(merge_spans([*spans, *self._fragments.spans(unescaped.text)])):
-            first, last = unescaped.span(start, end)
-            text = text[:first] + _label_with_mark(label, text[first:last], marks) + text[last:]
+        for start, end, label in reversed(merge_spans(self._spans_of_views(text))):
+            text = text[:start] + _label_with_mark(label, text[start:end], marks) + text[end:]
         return text
+
+    def _spans_of_views(self, text: str) -> Iterator[Span]:
+        """The places in a text of secrets that show when its escapes are decoded, or its NULs removed."""
+        yield from _original_spans(self._spans(wide := WideText(text)), wide)
+        yield from _original_spans(self._spans(unescaped := UnescapedText(text)), unescaped)
+        wide = WideText(unescaped.text)
+        yield from _original_spans(_original_spans(self._spans(wide), wide), unescaped)
+
+    def _spans(self, view: UnescapedText | WideText) -> Iterator[Span]:
+        if view.text:
+            yield from (Span(*at, item.label) for item in self._find_in(view.text) for at in item.spans(view.text))
+            yield from self._fragments.spans(view.text)
 
     def _find_in(self, text: str, blocks: Set[int] | None = None) -> list[_Spelling]:
         """The forms that occur in a text, the longest first. `blocks`: `blocks_of(text)`, where it is known."""
@@ -328,6 +339,10 @@ class Secrets:
         if isinstance(value, list):
             return [self.redact_json(item) for item in value]
         return value
+
+
+def _original_spans(spans: Iterable[Span], view: UnescapedText | WideText) -> Iterator[Span]:
+    return (Span(*view.span(start, end), label) for start, end, label in spans)
 
 
 def without_tail(text: str, length: int) -> str:

@@ -18,9 +18,11 @@ from typing import IO, Any, Final, cast
 
 import ijson
 
+from conformance.client.traffic.nesting import NestingGuard
 from conformance.client.traffic.observation import Headers, Observation, header
 from conformance.core.errors import UsageError
 from conformance.core.observed_traffic import TRUNCATED
+from conformance.core.strict_json import NestingLimitError
 
 _BOM: Final = b"\xef\xbb\xbf"
 _WIDE_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -42,17 +44,29 @@ def read_har(file: BufferedReader, where: str) -> Iterator[Observation | str]:
     """
     reader, count = _HarEntries(), 0
     try:
-        for entry in ijson.items(_without_bom(file, where), "log.entries.item", use_float=True, buf_size=_BUFFER):
+        stream = NestingGuard(_without_bom(file, where))
+        for entry in ijson.items(stream, "log.entries.item", use_float=True, buf_size=_BUFFER):
             count += 1
             yield reader.read(entry)
+    except NestingLimitError as error:
+        hint = _read_before(count) or "a recorder nests some ten levels"
+        raise UsageError(f"is {error}{_after(count)}", where=where, hint=hint) from None
     except (ijson.JSONError, UnicodeDecodeError, EOFError, gzip.BadGzipFile, ValueError) as error:
         problem = "ends early" if "ncomplete" in str(error) or "parse error: premature" in str(error) else "is no JSON"
-        hint = f"{count:,} entries before that place were read" if count else "a HAR file (HAR 1.2) is JSON in UTF-8"
-        raise UsageError(f"{problem}{' after entry ' + str(count) if count else ''}", where=where, hint=hint) from None
+        hint = _read_before(count) or "a HAR file (HAR 1.2) is JSON in UTF-8"
+        raise UsageError(f"{problem}{_after(count)}", where=where, hint=hint) from None
     except OSError as error:
         raise UsageError(error.strerror or "cannot be read", where=where) from None
     if not count:
         raise UsageError("has no log.entries: it is no HAR 1.2, or an empty one", where=where)
+
+
+def _read_before(count: int) -> str:
+    return f"{count:,} entries before that place were read" if count else ""
+
+
+def _after(count: int) -> str:
+    return f" after entry {count}" if count else ""
 
 
 def _without_bom(file: BufferedReader, where: str) -> IO[bytes]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import signal
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -43,7 +42,7 @@ def parse_duration(text: str) -> float:
 def observe_proxy(
     listen: str, options: TrafficOptions, line: LiveLine, *, duration: str | None = None, strict: bool = False
 ) -> tuple[Run, Path, int]:
-    """Judges what goes through until Ctrl-C, SIGTERM or the end of `duration`: the run, its folder, the exit code."""
+    """Judges what goes through until a signal or the end of `duration`: the run, its folder, the exit code."""
     host, port = parse_address(listen)
     seconds = parse_duration(duration) if duration else None
     traffic = TrafficRun(options, [f"proxy {listen}"], is_current=True)
@@ -62,7 +61,7 @@ async def _serve(
 ) -> Exception | None:
     proxy = await _start(traffic, host, port, strict=strict)
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in interrupts.stopping_signals():
         loop.add_signal_handler(number, proxy.ended.set)
     traffic.begin()
     address = f"http://{_host_text(host)}:{proxy.port_in_use}{proxy.prefix}"

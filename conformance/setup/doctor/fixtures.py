@@ -66,9 +66,17 @@ async def _read_fact(runtime: Runtime, fixture: Fixture, members: Members, name:
         if answer.ok:
             return wrong(name, f"{example} is readable with the home installation's key", "use another installation's")
         return proven(name, f"yields {example}, hidden from the home installation: {answer.summary}")
+    if answer.status == 404 and _is_hidden(runtime, fixture):
+        return proven(name, f"yields {example}, which {read.id} answers 404, as [[transitions]] states of that state")
     if answer.status == 404:
         return wrong(name, f"yields {example}, and {read.id} answers 404 for it", "does it exist in this installation?")
     return proven(name, f"yields {example}, known to {read.id}: {answer.summary}")
+
+
+def _is_hidden(runtime: Runtime, fixture: Fixture) -> bool:
+    """Whether the profile states that an operation is refused with 404 in that state: what is so is as if absent."""
+    transitions = runtime.settings.profile.transitions
+    return any(t.fixture == fixture.name and not (t.after or t.leads_to) and t.status == 404 for t in transitions)
 
 
 def _read_operations(runtime: Runtime, fixture: Fixture) -> Iterator[Operation]:

@@ -13,8 +13,13 @@ from tests.support.proxy import Behaviour, Forward, Message
 _LIMITED = {"error": {"code": "rate_limited", "message": "too many requests"}, "requestId": "req_load"}
 
 
+_numbers = count(1)
+
+
 def limited(*headers: tuple[str, str]) -> Message:
-    return Message.of(429, _LIMITED, *headers, reason="Too Many Requests")
+    """A 429 with the header that the reference's profile names for every answer (ANS-1)."""
+    named = ("X-Request-Id", f"req_load_{next(_numbers)}")
+    return Message.of(429, _LIMITED, named, *headers, reason="Too Many Requests")
 
 
 def slow(seconds: float) -> Behaviour:

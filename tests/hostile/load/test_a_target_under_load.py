@@ -7,6 +7,7 @@ A selection of checks never certifies anything: of such a run no row may be fail
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.hostile.load.behaviours import at_most, by_chance, dropping, slow
-from tests.support.commands import Desk, Done, run_json, shared_reference
+from tests.support.commands import REFERENCE, Desk, Done, run_json, shared_reference
 from tests.support.proxy import Behaviour, Proxy
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow(every=0)]
@@ -59,16 +60,19 @@ class Loaded:
 
 
 @contextmanager
-def proxied(behaviour: Behaviour) -> Iterator[tuple[Proxy, list[str]]]:
+def proxied(behaviour: Behaviour, path: Path) -> Iterator[tuple[Proxy, list[str]]]:
     service = shared_reference()
     with Proxy(service.base_url, behaviour) as proxy:
         profile = Desk(Path(), service).target()
+        profile[profile.index("--profile") + 1] = str(path)
         profile[profile.index("--base-url") + 1] = proxy.url
         yield proxy, profile
 
 
-def loaded(place: Path, behaviour: Behaviour, record_property: Any, *given: object) -> Loaded:
-    with proxied(behaviour) as (proxy, target):
+def loaded(
+    place: Path, behaviour: Behaviour, record_property: Any, *given: object, profile: Path = REFERENCE
+) -> Loaded:
+    with proxied(behaviour, profile) as (proxy, target):
         started = time.monotonic()
         done = Desk(place, shared_reference()).conformance("run", *target, "--report-dir", "out", *given)
         took = time.monotonic() - started
@@ -109,6 +113,18 @@ def test_a_limit_that_nobody_stated_is_found(tmp_path: Path, record_property: An
     assert told.traffic["limited"] < 0.6 * sent
     told.tells(r"slowed down to \d+\.\d requests a second")
     assert "waiting: the target" in told.done.out
+
+
+@pytest.mark.slow(every=1)
+def test_a_window_longer_than_the_first_silence_is_waited_out(tmp_path: Path, record_property: Any) -> None:
+    """12 requests in any 14 s, and the profile states no recovery: what fits into the patience is judged."""
+    profile = tmp_path / "profiles" / REFERENCE.name
+    shutil.copytree(REFERENCE.parent, profile.parent)
+    profile.write_text(re.sub(r"(?m)^recovery_s = .*", "", profile.read_text()))
+    given = ("-k", "getApiKeyIdentity and check_authentication", "--limit", "patience_s=30")
+    told = loaded(tmp_path, at_most(12, 14.0), record_property, *given, profile=profile)
+    assert told.traffic["limited"] > 0
+    told.is_undisturbed(least=5)
 
 
 def test_a_limit_that_asking_keeps_up_is_left_alone(tmp_path: Path, record_property: Any) -> None:

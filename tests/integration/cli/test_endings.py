@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 from conformance.runner import embedded_reference as embedded
 from tests.support.commands import TIMEOUT_S, Desk, checks, passed, run_json, wait_until
+from tests.support.terminal import terminal
 
 pytestmark = pytest.mark.e2e
 
@@ -36,7 +38,9 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: signal.Signals(number).name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: signal.Signals(number).name
+)
 def test_an_interrupted_run_reports_what_it_had(desk: Desk, number: signal.Signals) -> None:
     """Exit 130, the verdict is `incomplete`, every report is there, and what did not run is listed as untested."""
     process = begun(desk)
@@ -52,6 +56,17 @@ def test_an_interrupted_run_reports_what_it_had(desk: Desk, number: signal.Signa
     assert untested
     assert {result["message"] for result in untested} == {f"not run: {number.name}"}
     assert set(checks(run)) == planned(desk)
+
+
+@pytest.mark.parametrize("split", [(), ("-n", "2")], ids=["one process", "two"])
+def test_a_run_whose_terminal_is_closed_has_its_reports(desk: Desk, split: tuple[str, ...]) -> None:
+    """The kernel sends SIGHUP to the processes of the terminal, and what they print then is lost."""
+    with terminal(desk, "run", *desk.target(), "--report-dir", "out", "-k", SELECTION, *split) as screen:
+        wait_until(lambda: passed(list((desk.place / "out").glob("journal*.ndjson"))) >= 20, screen.process)
+        assert screen.hang_up() == 130
+    run = run_json(desk.place / "out")
+    assert (run["verdict"], run["complete"], run["interrupted"]) == ("incomplete", False, "SIGHUP")
+    assert (desk.place / "out" / "report.html").stat().st_size > 10_000
 
 
 SIGNALLED = """
@@ -180,6 +195,19 @@ def test_a_full_disk_is_the_suites_trouble(desk: Desk, limit: int, split: tuple[
     assert code == 5, out + err
     assert "out" in line and "File too large" in line
     assert ("report: " in out) is (desk.place / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize("limit", [16, 20])
+def test_too_few_file_handles_are_the_environments_trouble(desk: Desk, limit: int) -> None:
+    """Exit 5; the one line says what is lacking, how much there is, and what to do."""
+    process = desk.started(
+        ["-m", "conformance", "run", *desk.target(), "-q", "--report-dir", "out", "-k", "getApiKeyIdentity"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
+    )
+    code, out, err = ended(process)
+    (line,) = err.splitlines()
+    assert code == 5, out + err
+    assert re.search(rf"Too many open files.*the limit of open files, which is {limit}.*lower --concurrency", line)
 
 
 @pytest.mark.slow

@@ -381,6 +381,18 @@ def test_a_fixture_that_needs_an_unstated_fact_is_no_crash(desk: Desk) -> None:
     assert line.startswith("·") and "state idempotency" in line, done.out
 
 
+@pytest.mark.parametrize(
+    ("status", "sign"), [("status = 404\n", "✓"), ("", "✕")], ids=["stated as hidden", "stated as a conflict"]
+)
+def test_a_state_that_is_refused_with_404_may_be_hidden_from_reads(desk: Desk, status: str, sign: str) -> None:
+    """A service may treat what is over as absent; where it is not stated so, the provider is wrong."""
+    gone = fixture("cart.checked_out", 'values = [{ id = "cart_00000000000000000000" }]\nreusable = true')
+    stated = 'operation = "quotePublicCart"\nfixture = "cart.checked_out"\n'
+    done = examined(desk, lambda text: gone(text).replace(stated, stated + status))
+    line = by_name(done)["fixtures.cart.checked_out"]
+    assert line.startswith(sign) and "404" in line, done.out
+
+
 def test_scopes_are_read_where_the_profile_places_them(desk: Desk) -> None:
     """A list of all scopes in the same answer is no list of the key's."""
     done = examined(desk, replaced('[identity]\nscopes = "/data/scopes"', '[identity]\nscopes = "/data/nowhere"'))

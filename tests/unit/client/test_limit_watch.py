@@ -133,6 +133,70 @@ def test_a_limit_that_ends_in_silence_is_none(watched: Any, answer: Any) -> None
     assert given.request is IDENTITY
 
 
+UNSTATED = replace(PROFILE, rate_limit=RateLimit())
+
+
+def test_a_window_that_nobody_stated_is_waited_out(watched: Any, answer: Any) -> None:
+    """Where no recovery is stated, a first silence proves nothing: longer ones follow, up to the patience.
+
+    Refused requests count here, so that only a silence of 1.1 s ends the limit.
+    """
+    arrivals: list[float] = []
+
+    def script(arrived: Any) -> bytes:
+        arrivals.append(time.monotonic())
+        return answer(200 if len(arrivals) > 1 and arrivals[-1] - arrivals[-2] > 1.1 else 429)
+
+    given, _, flow = watched(script, lambda flow: flow.send(IDENTITY), UNSTATED)
+    silences = [later - earlier for earlier, later in pairwise(arrivals) if later - earlier > 0.25]
+    assert given.status == 200 or silences[-1] > 1.1
+    assert flow.limit_watch.violation("getApiKeyIdentity", "RATE-3") is None
+    assert flow.limit_watch.lasting_limit(IDENTITY) is None
+
+
+def test_once_a_limit_outlasts_the_patience_the_next_gets_one_pause(watched: Any, answer: Any) -> None:
+    """A target that never recovers costs the patience once for genuine callers, and once for guessed keys.
+
+    A guard against guessed keys says nothing about a limit of others.
+    """
+    profile = replace(UNSTATED, limits=Limits(patience_s=2))
+    guessed = replace(IDENTITY, credential="")
+
+    async def work(flow: Sender) -> list[float]:
+        requests = guessed, IDENTITY, replace(CREATE, key=None, idempotency=None)
+        return [(await raised(flow, request)).limit.waited_s for request in requests]
+
+    waited, _, _ = watched(lambda arrived: answer(429), work, profile)
+    assert waited[:2] == pytest.approx([2.2, 2.2], abs=0.2)
+    assert waited[2] <= 0.3
+
+
+def test_a_key_that_is_used_up_gets_one_pause(watched: Any, answer: Any) -> None:
+    """Its caller is answered under another key, so that it is no window that has to pass."""
+
+    async def work(flow: Sender) -> LimitPersists:
+        await flow.send(CREATE.with_key("k0"))
+        return await raised(flow, CREATE)
+
+    error, _, _ = watched(lambda a: answer(429 if a.all("Idempotency-Key") == ["k1"] else 200), work, UNSTATED)
+    assert error.limit.waited_s == pytest.approx(0.3)
+
+
+def test_a_silence_is_a_wait_that_the_progress_names(watched: Any, answer: Any) -> None:
+    async def work(flow: Sender) -> str:
+        limited = asyncio.create_task(raised(flow, IDENTITY))
+        while not flow.limit_watch.is_silent:
+            await asyncio.sleep(0.01)
+        other = asyncio.create_task(flow.send(CONFIG))
+        await asyncio.sleep(0.05)
+        description = flow.wait_stats.description
+        await asyncio.gather(limited, other)
+        return description
+
+    given, _, _ = watched(lambda arrived: answer(429 if "identity" in arrived.target else 200), work)
+    assert "recovers" in given
+
+
 def test_an_answer_now_and_then_is_no_suspicion(watched: Any, answer: Any) -> None:
     """A shared limit of few requests a second: no silence, nothing refused."""
     count = iter(range(10_000))
@@ -148,7 +212,7 @@ def test_an_answer_now_and_then_is_no_suspicion(watched: Any, answer: Any) -> No
 @pytest.mark.parametrize(
     ("profile", "ends_in_s"),
     [
-        (replace(PROFILE, rate_limit=RateLimit()), None),
+        (replace(PROFILE, rate_limit=RateLimit(), limits=Limits(patience_s=2.5)), None),
         (
             replace(
                 PROFILE,

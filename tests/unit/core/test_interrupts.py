@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from conformance.core import interrupts
 
 
-@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.fixture(params=[signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def number(request: pytest.FixtureRequest) -> signal.Signals:
     return signal.Signals(request.param)
 
@@ -57,7 +58,7 @@ def test_while_the_end_is_written_one_signal_ends_nothing(number: signal.Signals
         interrupts.ignore_first_signal()
         signal.raise_signal(number)
         with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(number)
+            signal.raise_signal(signal.SIGTERM)
     with interrupts.raise_on_signals(), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(number)
 
@@ -67,3 +68,34 @@ def test_handlers_are_put_back(number: signal.Signals) -> None:
     with interrupts.raise_on_signals():
         assert signal.getsignal(number) != before
     assert signal.getsignal(number) == before
+
+
+def test_a_terminal_that_hangs_up_twice_asks_once() -> None:
+    """The kernel and a shell both send a SIGHUP; only another signal ends the writing of the report."""
+    with interrupts.raise_on_signals():
+        with pytest.raises(KeyboardInterrupt, match="SIGHUP"):
+            signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+        interrupts.ignore_first_signal()
+        signal.raise_signal(signal.SIGHUP)
+    with interrupts.raise_on_signals(), pytest.raises(KeyboardInterrupt, match="SIGHUP"):
+        signal.raise_signal(signal.SIGHUP)
+
+
+@pytest.fixture
+def hangups_ignored() -> Iterator[None]:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+def test_under_nohup_a_run_goes_on(hangups_ignored: None) -> None:
+    with interrupts.raise_on_signals():
+        signal.raise_signal(signal.SIGHUP)
+
+
+def test_a_worker_leaves_a_hangup_to_its_controller() -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    with interrupts.handle_worker_signals():
+        signal.raise_signal(signal.SIGHUP)
+    assert signal.getsignal(signal.SIGHUP) == before

@@ -54,6 +54,16 @@ def test_polling_does_not_keep_limits_in_force(monkeypatch: pytest.MonkeyPatch) 
     assert limits.answered == set(limits.ends)
 
 
+def test_without_a_bound_silences_grow_up_to_the_longest_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window of 30 s that nobody stated is waited out within the patience, and one that never ends only once."""
+    limits = Limits(dict.fromkeys("abc", 30.0))
+    limits.settle(monkeypatch, recovery.wait_for(None, 60.2))
+    assert limits.answered == set(limits.ends)
+    endless = Limits(dict.fromkeys("abc", 1e9))
+    endless.settle(monkeypatch, recovery.wait_for(None, 60.2))
+    assert endless.clock_s < 66
+
+
 def test_of_limits_that_never_end_one_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others have waited as long by then, and are polled three times more."""
     limits = Limits(dict.fromkeys("abcd", 1e9))

@@ -36,6 +36,14 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 }
 
 
+WIDE: dict[str, Callable[[str], str]] = {
+    "UTF-16": lambda s: s.encode("utf-16-le").decode("latin-1"),
+    "UTF-16 in JSON": lambda s: json.dumps(s.encode("utf-16-be").decode("latin-1"))[1:-1],
+    "UTF-16, escaped twice": lambda s: json.dumps(json.dumps("\0".join(s))),
+    "UTF-32": lambda s: s.encode("utf-32-le").decode("latin-1"),
+}
+
+
 def _known(secret: str, *, lasting: bool) -> Secrets:
     secrets = Secrets()
     if lasting:
@@ -55,6 +63,30 @@ def test_no_spelling_survives(spelling: str, lasting: bool, secret: str, before:
     cleaned = _known(secret, lasting=lasting).clean(before + shown + after)
     assert shown not in cleaned or shown in (before + after)
     assert "«" in cleaned
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+@pytest.mark.parametrize("spelling", WIDE)
+@few
+@given(secret=st.text(string.ascii_letters + string.digits + "/+=-_.", min_size=12, max_size=60), rest=around)
+def test_no_secret_survives_between_nuls(lasting: bool, spelling: str, secret: str, rest: str) -> None:
+    """An answer in UTF-16 is read as single bytes; what stands around the secret is kept."""
+    written = WIDE[spelling](secret)
+    clean = _known(secret, lasting=lasting).clean(f"<{rest}>{written}<end>")
+    assert written not in clean
+    assert secret not in clean.replace("\0", "").replace("\\u0000", "")
+    assert clean.endswith("<end>")
+    assert _known(secret, lasting=lasting).cleaner([f"<{rest}>{written}<end>"])(f"<{rest}>{written}<end>") == clean
+
+
+@few
+@given(secret=secret_texts, before=st.binary(max_size=6), after=st.binary(max_size=6), lower=st.booleans())
+def test_no_base32_of_a_credential_survives(secret: str, before: bytes, after: bytes, lower: bool) -> None:
+    """At whatever offset of what was encoded, in either case."""
+    written = base64.b32encode(before + secret.encode() + after).decode()
+    clean = _known(secret, lasting=True).clean(written.lower() if lower else written)
+    assert "«credential" in clean
+    assert len(clean.partition("«")[0]) <= len(before) * 8 // 5 + 2
 
 
 @pytest.mark.parametrize("lasting", [True, False], ids=["lasting", "passing"])

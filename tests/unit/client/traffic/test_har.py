@@ -114,6 +114,12 @@ def test_an_entry_that_is_no_exchange_says_why(value: Any, reason: str) -> None:
         ('{"log":1}'.encode("utf-16"), "UTF-16"),
         (b"\x1f\x8bno gzip", "is no JSON"),
         (b'{"log":{"entries":["\xff\xfe"]}}', "is no JSON"),
+        (b'{"log":{"entries":[{"request":' + b"[" * 100_000, "is nested deeper than 512 levels"),
+        (b"[" * 100_000 + b"]" * 100_000, "is nested deeper than 512 levels"),
+        (
+            har([entry()] * 500)[:-2] + b"," + b"[" * 100_000,
+            "is nested deeper than 512 levels after entry .*before that place",
+        ),
     ],
 )
 def test_what_is_no_har_is_one_clear_error(raw: bytes, problem: str) -> None:
