@@ -25,10 +25,10 @@ from conformance.checks.support.rate_limits import (
     provoke,
 )
 from conformance.checks.support.registry import cause_of, check
-from conformance.checks.support.retry_after import retry_after_s
 from conformance.checks.support.separate_counts import Separation
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.response import NO_VALUE, Answer
+from conformance.client.retry_after import retry_after_s
 from conformance.judge.invariants import ERROR_SCHEMA
 from conformance.profile.behavior import RateLimit
 

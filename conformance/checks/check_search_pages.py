@@ -81,7 +81,9 @@ def _two_sizes(profile: Profile, items: int) -> tuple[int, ...]:
 
 @check("SRCH-9")
 async def the_stated_query_finds_items(case: Case) -> None:
-    """The query of the profile, which is stated to have several pages, finds items."""
+    """The query of the profile, which is stated to have several pages, finds items, unless items are excluded."""
+    if "search.item_id" in case.profile.exclusions:
+        case.need(False, "search.item_id", "the place of an item's id is needed")
     answer = await case.control(await case.arrange())
     if not items_of(answer):
         message = "search.query, a query with several pages as the profile states, finds nothing"

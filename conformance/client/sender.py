@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import math
 import random
 import time
@@ -22,6 +21,7 @@ from conformance.client.redaction.learn import Guard
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import Request, Wire, repeatable
 from conformance.client.response import Answer
+from conformance.client.retry_after import retry_after_s
 from conformance.client.throttle import AdaptivePacer, ConcurrencyLimiter, Pacer
 from conformance.client.wait_stats import WaitStats
 from conformance.journal.lines import TrafficStats
@@ -208,7 +208,7 @@ class Sender:
 
     def _back_off(self, answer: Answer, attempt: int) -> float:
         own_wait_s = _JITTER.uniform(0.5, 1) * float(min(_LONGEST_WAIT_S, 0.05 * 2**attempt))
-        stated_wait_s = _retry_after(answer.header("Retry-After")) or 0.0
+        stated_wait_s = retry_after_s(answer) or 0.0
         return max(own_wait_s, min(stated_wait_s, _LONGEST_RETRY_AFTER_S) + _JITTER.uniform(0, 0.05))
 
     def _challenge(self, answer: Answer) -> str:
@@ -349,16 +349,3 @@ def _after_loss(answer: Answer) -> Answer:
 def nonce_from(answer: Answer) -> str:
     nonce = answer.header("DPoP-Nonce") or ""
     return nonce if len(nonce) < 1024 else ""
-
-
-def _retry_after(value: str | None) -> float | None:
-    """Seconds from delay-seconds or an HTTP-date (RFC 9110 section 10.2.3); None where it cannot be read."""
-    if value is None:
-        return None
-    text = value.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None

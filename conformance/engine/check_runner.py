@@ -35,7 +35,7 @@ _START_NUMBERS = count(1)
 _MAX_ATTEMPTS = 9
 """At most this many attempts of one check, while lost answers make its result uncertain."""
 _MAX_OLD_CODES = 3
-"""The same, while authorization codes may have expired that waited for the target's pace."""
+"""The same, while authorization codes or tickets may have expired that waited for the target's pace."""
 _UNCERTAIN_OUTCOMES = (Outcome.FAILED, Outcome.WARNED, Outcome.INCONCLUSIVE)
 _REDACTED_FIELDS = ("message", "expected", "observed", "reproduce", "cause", "fact", "exclusion")
 """Members of a result that may hold text of the target or of the profile."""
@@ -59,7 +59,7 @@ async def run(instance: Instance, runtime: Runtime) -> Result:
 
 
 async def _run_until_certain(instance: Instance, runtime: Runtime) -> tuple[Result, Case]:
-    """Runs the check, each time with new fixtures, until no lost answer and no old code makes its result uncertain."""
+    """Runs the check, each time with new fixtures, until no lost answer and no old code or ticket leaves doubt."""
     for attempt in range(1, _MAX_ATTEMPTS + 1):
         case = Case(runtime, instance.operation)
         result = await _run_once(instance, case)
@@ -71,7 +71,7 @@ async def _run_until_certain(instance: Instance, runtime: Runtime) -> tuple[Resu
     reason = (
         "answers were lost, so that a request may have taken effect twice"
         if is_lost
-        else f"a code was {case.expired_code_s:.0f} s old before the pace of the target let it through"
+        else f"a code or ticket was {case.expired_code_s:.0f} s old before the pace of the target let it through"
     )
     message = f"{reason}: {result.message}"
     return replace(result, outcome=Outcome.INCONCLUSIVE, message=message, signature=""), case

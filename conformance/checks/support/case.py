@@ -21,7 +21,7 @@ from conformance.profile.resources import OperationFacts
 _MAX_KEY_AGE_S: Final = 5.0
 """Where no retention is stated."""
 _LEAST_LIFETIME_S: Final = 10.0
-"""Of an authorization code, where none is stated."""
+"""Of an authorization code, where none is stated, and of a ticket, for which there is no such fact."""
 _ROUNDING_S: Final = 1.0
 
 
@@ -35,7 +35,7 @@ class Case:
         self.notes: list[str] = []
         self.warnings: list[Violation] = []
         self.expired_code_s = 0.0
-        """The age at which an authorization code was refused that may have expired; 0: none was."""
+        """The age at which an authorization code or a ticket was refused that may have expired; 0: none was."""
 
     @property
     def profile(self) -> Profile:
@@ -164,11 +164,12 @@ class Case:
 
     def _note_answer(self, answer: Answer) -> None:
         self.answers.append(answer.ref)
-        arranged_at, oauth = answer.request.arranged_at, self.profile.oauth
-        if arranged_at is None or oauth is None or answer.ok or answer.request.operation.auth != "oauth":
+        arranged_at, words = answer.request.arranged_at, answer.request.operation.words
+        if arranged_at is None or answer.ok or words.isdisjoint({"oauth", "hosted"}):
             return
+        stated_s = self.profile.oauth.code_lifetime_s if self.profile.oauth and "oauth" in words else None
         age_s = time.monotonic() - arranged_at
-        if age_s > (oauth.code_lifetime_s or _LEAST_LIFETIME_S) - _ROUNDING_S:
+        if age_s > (stated_s or _LEAST_LIFETIME_S) - _ROUNDING_S:
             self.expired_code_s = age_s
 
     def rate_limit_message(self, answer: Answer) -> str:

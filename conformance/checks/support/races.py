@@ -55,14 +55,17 @@ class DuplicateBursts:
         self._bursts: dict[int, Duplicates] = {}
 
     async def get(self, case: Case, number: int) -> Duplicates:
-        """The burst with this number, from 1. One with lost answers is sent again. Raises what `Case.send` raises."""
+        """The burst with this number, from 1. One with lost answers or an old code is sent again.
+
+        Raises what `Case.send` raises.
+        """
         async with self._turn:
             known = self._bursts.get(number)
             if known is not None:
                 case.answers += [answer.ref for answer in (*known.answers, known.final)]
                 return known
             burst = await _send_duplicates(case)
-            if not any(answer.possibly_applied for answer in case.answers):
+            if not (case.expired_code_s or any(answer.possibly_applied for answer in case.answers)):
                 self._bursts[number] = burst
             return burst
 

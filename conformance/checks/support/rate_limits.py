@@ -28,7 +28,7 @@ from conformance.checks.support.limit_evasion import forms_of, observe_evasion
 from conformance.checks.support.provocation import FAILURES, Failure, Preparation, Provocation, with_spare_credential
 from conformance.checks.support.recovery import Wait, settle, wait_for
 from conformance.checks.support.registry import cause_of
-from conformance.checks.support.retry_after import SLACK_S, observe_retry_after, retry_after_s
+from conformance.checks.support.retry_after import SLACK_S, observe_retry_after
 from conformance.checks.support.separate_counts import (
     ATTEMPTS,
     Separation,
@@ -41,6 +41,7 @@ from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.recorder import current_check
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
+from conformance.client.retry_after import retry_after_s
 from conformance.client.throttle import high_priority
 from conformance.profile.behavior import RateLimit
 

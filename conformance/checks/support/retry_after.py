@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
 
 from conformance.checks.support.bursts import LIMITED_STATUSES, send_burst
 from conformance.checks.support.case import Case
 from conformance.client.request import Request
 from conformance.client.response import Answer
+from conformance.client.retry_after import retry_after_s
 
 SLACK_S = 1.0
 """Both forms of the header have a resolution of one second."""
 _ATTEMPTS = 4
-
-
-def retry_after_s(answer: Answer) -> float | None:
-    """The seconds of a Retry-After, a date relative to the Date header; None where it cannot be read."""
-    text = (answer.header("Retry-After") or "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        retry_date, sent_date = (
-            email.utils.parsedate_to_datetime(header) for header in (text, answer.header("Date") or "")
-        )
-        return max(0.0, (retry_date - sent_date).total_seconds())
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 async def observe_retry_after(case: Case, request: Request) -> tuple[Answer, ...] | None:

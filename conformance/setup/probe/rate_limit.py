@@ -6,9 +6,10 @@ import asyncio
 import time
 from typing import Final
 
-from conformance.checks.support.retry_after import SLACK_S, retry_after_s
+from conformance.checks.support.retry_after import SLACK_S
 from conformance.client.request import Request
 from conformance.client.response import Answer
+from conformance.client.retry_after import retry_after_s
 from conformance.setup.probe.access import IDENTITY
 from conformance.setup.probe.context import Probe
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -113,9 +112,13 @@ def test_a_retry_after_beyond_patience_is_not_waited_for(through: Any, answer: A
     assert time.perf_counter() - started < 4
 
 
-def _in(seconds: float) -> Callable[[], str]:
-    """That date, when the test runs."""
-    return lambda: email.utils.formatdate(time.time() + seconds, usegmt=True)
+_TARGET_TIME = 1_700_000_000
+"""By the target's clock, which is years behind."""
+
+
+def _in(seconds: float) -> str:
+    """A date so long after the answer, by the target's clock."""
+    return email.utils.formatdate(_TARGET_TIME + seconds, usegmt=True)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +135,7 @@ def _in(seconds: float) -> Callable[[], str]:
         ("soon", 0.05, 0.1),
         ("", 0.05, 0.1),
         ("٣", 0.05, 0.1),
-        (_in(12), 10, 12.1),
+        (_in(12), 12, 12.1),
         (_in(-3600), 0.05, 0.1),
         (_in(86400), 30, 30.1),
         ("Wed, 99 Foo 2099 99:99:99 GMT", 0.05, 0.1),
@@ -140,8 +143,8 @@ def _in(seconds: float) -> Callable[[], str]:
     ],
 )
 def test_how_long_a_429_is_waited_out(value: Any, low: float, high: float) -> None:
-    """Seconds and dates are followed within bounds; whatever else stands there, the own back-off is."""
-    headers = () if value is None else (("Retry-After", value() if callable(value) else value),)
+    """Seconds, and dates by the target's clock, are followed within bounds; otherwise the own back-off is."""
+    headers = (("Date", _in(0)), *(() if value is None else (("Retry-After", value),)))
     told = Answer("x1", IDENTITY, "u", (), b"", 429, headers)
     flow = Sender(None, None, Secrets(), Limits(), concurrency=1)  # type: ignore[arg-type]
     assert low <= flow._back_off(told, 1) <= high

@@ -19,10 +19,10 @@ from conformance.checks.support.bursts import (
     slow_burst_message,
 )
 from conformance.checks.support.races import without_gateway_trouble
-from conformance.checks.support.retry_after import retry_after_s
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
+from conformance.client.retry_after import retry_after_s
 from conformance.contract import load_contract
 from conformance.profile.behavior import RateLimit
 from conformance.profile.model import Limits
