@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 from conformance.checks.support.case import Case
@@ -42,11 +43,19 @@ async def an_unknown_id_is_answered_404(case: Case) -> None:
         raise case.violation("the same unknown id is answered otherwise", first, second, expected=expected)
 
 
+_NUMERIC_ID = re.compile(r"\d+([-_.].*[g-zG-Z].*)?")
+"""A number, or one with a title: hexadecimal groups are no title."""
+
+
 @check("NF-1", on=_OPERATIONS_WITH_ID)
 async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
-    """A valid id with a suffix is not found; numeric ids are omitted, since a longer number may exist."""
+    """A valid id with a suffix is not found.
+
+    Numeric ids are omitted, since a longer number may exist, and numbers with a title behind them (`17-summer-cart`),
+    of which a service may read the number alone.
+    """
     request = await case.arrange()
-    longer = {name: f"{value}zz" for name, value in request.path.items() if not value.isdigit()}
+    longer = {name: f"{value}zz" for name, value in request.path.items() if not _NUMERIC_ID.fullmatch(value)}
     case.require_case(longer, "every id is a number, and a longer one may be another resource")
     await case.shared_negative(
         lambda good: good.with_path(**longer), _allowed_statuses(case, False), "an id with a suffix"
