@@ -248,8 +248,8 @@ def _expect_bound(case: Case, answer: Answer) -> None:
         kind = pointer.get(answer.value, oauth.token_type) if pointer.has(answer.value, oauth.token_type) else None
         if not isinstance(kind, str) or kind.lower() != "dpop":
             raise case.violation("the token is not of type DPoP", answer, expected="DPoP", observed=str(kind))
-    claims, beside = _claims(access_token(case, answer)), _thumbprint(answer.data)
-    confirmed = {*([] if claims is None else [_thumbprint(claims)]), *([beside] if beside else [])}
+    claims, confirmation = _claims(access_token(case, answer)), _thumbprint(answer.data)
+    confirmed = {*([] if claims is None else [_thumbprint(claims)]), *([confirmation] if confirmation else [])}
     if confirmed - {proof_of(answer.request).key.thumbprint}:
         raise case.violation(
             "the token confirms another key", answer, expected="cnf.jkt of the proof's key", observed="another"

@@ -222,9 +222,7 @@ async def what_is_counted_separately_is_answered(case: Case) -> None:
 
 @check("RATE-6", on=WINDOW_OPERATION, exclusive=True)
 async def a_limit_of_a_caller_is_not_evaded(case: Case) -> None:
-    """A limited caller gets no more through in another form of its request: the headers of another address or client,
-    another query, another spelling of its scheme.
-    """
+    """A limited caller gets no more through with other headers, other queries, or other spellings of its scheme."""
     facts = case.profile.rate_limit
     case.need(facts.per, "rate_limit.per", "what is counted separately is needed")
     case.require_case(facts.per in ("key", "installation"), "the limit does not count by caller")

@@ -69,7 +69,7 @@ def short_id(policy: Policy) -> Policy:
     requirement="OA-6",
     title="the htu of a proof is compared with the host of X-Forwarded-Host",
     operations=_TOKEN,
-    source="a framework that trusts the headers of a proxy from anybody",
+    source="a framework that trusts the headers of a proxy also where there is none",
 )
 def forwarded_host(policy: Policy) -> Policy:
     def check(call: Call, proof: Proof) -> None:
