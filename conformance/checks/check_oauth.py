@@ -10,6 +10,8 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.oauth_exchange import (
     REFUSAL_STATUSES,
     access_token,
+    arrange_for_other_client,
+    exchange_with,
     oauth_of,
     other_algorithms,
     source_of_codes,
@@ -17,6 +19,7 @@ from conformance.checks.support.oauth_exchange import (
 )
 from conformance.checks.support.races import ROUNDS, concurrent_calls, send_together
 from conformance.checks.support.registry import check
+from conformance.checks.support.replays import other_body
 from conformance.client.dpop import Proof, ProofKey, challenge_of
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -46,10 +49,7 @@ async def the_exchange_answers_a_token_in_data(case: Case) -> None:
 @check("OA-1", cases=other_algorithms)
 async def a_proof_of_each_declared_algorithm_is_accepted(case: Case, algorithm: str) -> None:
     """A proof signed with any declared algorithm is accepted."""
-    key = await asyncio.to_thread(ProofKey.new, algorithm)
-    await case.runtime.controls.prove(case.operation)
-    request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
-    answer = await case.send(request.with_proof(Proof(key)), f"a proof of {algorithm}")
+    answer = await exchange_with(case, algorithm)
     if not answer.ok:
         await case.control(await case.arrange())
         message = f"a proof of {algorithm}, which the profile declares, was refused"
@@ -87,6 +87,8 @@ _DEFECTIVE_VERIFIERS: dict[str, Callable[[str], str | None]] = {
     "challenge-as-verifier": challenge_of,
     "case-folded": str.swapcase,
     "extended": lambda verifier: verifier + "A",
+    "line-feed-at-its-end": lambda verifier: f"{verifier}\n",
+    "space-at-its-start": lambda verifier: f" {verifier}",
 }
 
 
@@ -123,6 +125,15 @@ async def each_wrong_verifier_is_refused(case: Case) -> None:
     await case.share_control(refuse, "wrong verifiers")
 
 
+@check("OA-2")
+async def a_wrong_verifier_of_the_other_client_is_refused(case: Case) -> None:
+    """A code of the other client is exchanged only with its verifier, too."""
+    request = await arrange_for_other_client(case)
+    bad = with_member(case, request, "code_verifier", _DEFECTIVE_VERIFIERS["wrong"])
+    control, purpose = await arrange_for_other_client(case), "a wrong verifier of the other client"
+    await case.negative(request, bad, REFUSAL_STATUSES, purpose, any_refusal=True, control=control)
+
+
 @check("OA-4")
 async def a_code_is_exchanged_once(case: Case) -> None:
     """A used code with a new key and proof is refused; binding where the profile says single-use."""
@@ -145,6 +156,24 @@ async def a_code_is_exchanged_once_by_all_keys(case: Case) -> None:
 
     purpose = "the same code again, another key's proof"
     _judge_reuse(case, *await case.repeat_changed(change_proof_key, purpose, defect="code"))
+
+
+@check("OA-4")
+async def a_code_is_exchanged_once_by_all_clients(case: Case) -> None:
+    """A used code of the other client is refused, too."""
+    _need_single_use(case)
+    first = await case.control(await arrange_for_other_client(case), "the other client")
+    _judge_reuse(case, first, await case.send(first.request.with_fresh_key(), "the other client's code again"))
+
+
+@check("OA-4")
+async def a_code_is_exchanged_once_in_all_bodies(case: Case) -> None:
+    """A used code is refused in another valid body, such as one for another audience, too."""
+    _need_single_use(case)
+    case.require_case(case.facts.bodies, "the profile states one body only")
+    request = await case.arrange()
+    first = await case.control(request.with_body(await other_body(case, request)), "another valid body")
+    _judge_reuse(case, first, await case.send(request.with_fresh_key(), "the same code in the first body"))
 
 
 @check("OA-4", chain=True)

@@ -15,7 +15,10 @@ from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP
 from conformance.checks.support.oauth_exchange import (
     REFUSAL_STATUSES,
     access_token,
+    arrange_for_other_client,
+    exchange_with,
     oauth_of,
+    other_algorithms,
     proof_of,
     source_of_codes,
     with_member,
@@ -107,6 +110,51 @@ async def a_redirect_uri_is_compared_as_a_whole(case: Case, change: Callable[[st
     await _expect_refusal(case, request, bad, "almost the redirect URI")
 
 
+def _with_default_port(uri: str) -> str:
+    parts = urlsplit(uri)
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    is_added = default and parts.hostname and parts.port is None
+    return urlunsplit(parts._replace(netloc=f"{parts.netloc.rstrip(':')}:{default}")) if is_added else uri
+
+
+def _with_host_in_other_case(uri: str) -> str:
+    parts = urlsplit(uri)
+    user, at, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user}{at}{host.swapcase()}"))
+
+
+def _with_encoded_letter(uri: str) -> str:
+    """With the first letter of its path percent-encoded."""
+    parts = urlsplit(uri)
+    at = next((at for at, character in enumerate(parts.path) if character.isascii() and character.isalpha()), None)
+    if at is None or "%" in parts.path:
+        return uri
+    path = f"{parts.path[:at]}%{ord(parts.path[at]):02X}{parts.path[at + 1 :]}"
+    return urlunsplit(parts._replace(path=path))
+
+
+_EQUIVALENT: Mapping[str, Callable[[str], str]] = {
+    "default-port": _with_default_port,
+    "case-of-the-host": _with_host_in_other_case,
+    "percent-encoded-letter": _with_encoded_letter,
+}
+
+
+@check("OA-5", cases=_EQUIVALENT)
+async def an_equivalent_redirect_uri_is_another_one(case: Case, change: Callable[[str], str]) -> None:
+    """A warning where a code is exchanged with another spelling of its redirect URI.
+
+    The two are equivalent after normalization (RFC 3986 section 6.2), but the values must be identical (RFC 6749
+    section 4.1.3), which the interface does not repeat.
+    """
+    request = await case.arrange()
+    bad = with_member(case, request, "redirect_uri_member", change)
+    case.require_case(bad.body != request.body, "the redirect URI has no other spelling of this kind")
+    purpose = "an equivalent redirect URI"
+    statuses = (*REFUSAL_STATUSES, 403)
+    await case.shared_negative(lambda _: bad, statuses, purpose, any_refusal=True, level=Level.RECOMMENDED)
+
+
 async def _expect_refusal(case: Case, request: Request, bad: Request, purpose: str) -> None:
     statuses = (*REFUSAL_STATUSES, 403)
     await case.shared_negative(lambda _: bad, statuses, purpose, any_refusal=True)
@@ -115,18 +163,21 @@ async def _expect_refusal(case: Case, request: Request, bad: Request, purpose: s
 @check("OA-5")
 async def the_other_client_exchanges_its_own_code(case: Case) -> None:
     """A code of the other client is exchanged with its redirect URI, so that it is refused only what is not its own."""
-    oauth = oauth_of(case)
-    case.need(oauth.other_client_id, "oauth.other_client_id", "another client is needed")
-    case.need(oauth.other_client_redirect_uri, "oauth.other_client_redirect_uri", "its redirect URI is needed")
-    templates = (str(case.facts.body), source_of_codes(case.profile))
-    takes_both = all(f"{{oauth.{name}}}" in text for name in ("client_id", "redirect_uri") for text in templates)
-    case.require_case(takes_both, "the body and the source of codes do not take the client from [oauth]")
-    await case.runtime.controls.prove(case.operation)
-    client = {"oauth.client_id": oauth.other_client_id, "oauth.redirect_uri": oauth.other_client_redirect_uri}
-    answer = await case.send(await case.runtime.arranger.arrange(case.operation, scope=client), "the other client")
+    answer = await case.send(await arrange_for_other_client(case), "the other client")
     if not answer.ok:
         await case.control(await case.arrange())
         raise case.violation("the other client's own code was refused", answer, expected="200")
+
+
+@check("OA-5")
+async def a_code_of_the_other_client_belongs_to_its_redirect_uri(case: Case) -> None:
+    """A code of the other client is refused with the redirect URI of the first one (RFC 6749 section 4.1.3)."""
+    request = await arrange_for_other_client(case)
+    bad = with_member(case, request, "redirect_uri_member", partial(_replace, oauth_of(case).redirect_uri))
+    case.require_case(bad.body != request.body, "both clients have the same redirect URI")
+    control, purpose = await arrange_for_other_client(case), "another redirect URI of the other client"
+    statuses = (*REFUSAL_STATUSES, 403)
+    await case.negative(request, bad, statuses, purpose, any_refusal=True, control=control)
 
 
 @check("OA-5", cases=FORGED)
@@ -169,21 +220,40 @@ def _claims(token: str) -> dict[str, Any] | None:
 @check("OA-9")
 async def the_token_is_bound_to_the_proof_key(case: Case) -> None:
     """token_type is DPoP, and a readable token confirms the key's thumbprint (RFC 9449 sections 5 and 6.1)."""
+    _need_place_of_token(case)
+    answer = await case.good_answer()
+    _expect_bound(case, answer)
+    if _claims(access_token(case, answer)) is None and not oauth_of(case).token_type:
+        raise Inconclusive("the token is opaque, and its type is not stated", answer)
+
+
+@check("OA-9", cases=other_algorithms)
+async def the_token_is_bound_to_a_proof_key_of_each_algorithm(case: Case, algorithm: str) -> None:
+    """token_type and thumbprint are right with a proof of any declared algorithm."""
+    _need_place_of_token(case)
+    answer = await exchange_with(case, algorithm)
+    case.require_case(answer.ok, f"an exchange with a proof of {algorithm} is answered {answer.summary}")
+    _expect_bound(case, answer)
+
+
+def _need_place_of_token(case: Case) -> None:
     oauth = oauth_of(case)
     case.need(oauth.access_token or oauth.token_type, "oauth.access_token", "the place of the token is needed")
-    answer = await case.good_answer()
+
+
+def _expect_bound(case: Case, answer: Answer) -> None:
+    """Violated where the type is not DPoP, or where a readable token or the answer confirms another key."""
+    oauth = oauth_of(case)
     if oauth.token_type:
         kind = pointer.get(answer.value, oauth.token_type) if pointer.has(answer.value, oauth.token_type) else None
         if not isinstance(kind, str) or kind.lower() != "dpop":
             raise case.violation("the token is not of type DPoP", answer, expected="DPoP", observed=str(kind))
-    claims = _claims(access_token(case, answer))
-    if claims is not None:
-        if _thumbprint(claims) != proof_of(answer.request).key.thumbprint:
-            raise case.violation(
-                "the token confirms another key", answer, expected="cnf.jkt of the proof's key", observed="another"
-            )
-    elif not oauth.token_type:
-        raise Inconclusive("the token is opaque, and its type is not stated", answer)
+    claims, confirmation = _claims(access_token(case, answer)), _thumbprint(answer.data)
+    confirmed = {*([] if claims is None else [_thumbprint(claims)]), *([confirmation] if confirmation else [])}
+    if confirmed - {proof_of(answer.request).key.thumbprint}:
+        raise case.violation(
+            "the token confirms another key", answer, expected="cnf.jkt of the proof's key", observed="another"
+        )
 
 
 @check("OA-9", cases={"another": {}, "described": {"kid": "the-key-of-this-proof", "use": "sig"}})

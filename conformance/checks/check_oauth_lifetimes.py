@@ -1,14 +1,16 @@
-"""Lifetimes of codes and tokens as the profile states them (OA-14, OA-17)."""
+"""Lifetimes of codes and tokens as the profile states them, and an expired code (OA-13, OA-14, OA-17)."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import Any, Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.oauth_exchange import (
     CODE_AGE,
+    arrange_for_other_client,
     makes_codes_on_demand,
     oauth_of,
     seconds_of,
@@ -29,9 +31,7 @@ _ROUNDING_S: Final = 1.0
 @check("OA-14", cases={"just-before-its-end": False, "just-after-its-end": True}, chain=True)
 async def a_code_ends_when_stated(case: Case, is_old: bool) -> None:
     """A code just younger than its stated lifetime is exchanged, one just older is refused."""
-    lifetime_s = oauth_of(case).code_lifetime_s
-    case.need(lifetime_s, "oauth.code_lifetime_s", "how long a code is good for is needed")
-    assert lifetime_s is not None
+    lifetime_s = _lifetime_of_codes(case)
     age_s = lifetime_s + _DISTANCE_S if is_old else max(lifetime_s - _DISTANCE_S, lifetime_s / 2)
     await case.runtime.controls.prove(case.operation)
     began = time.monotonic()
@@ -49,11 +49,52 @@ async def a_code_ends_when_stated(case: Case, is_old: bool) -> None:
     raise case.violation(message, answer, expected="400 or 401" if is_old else "200")
 
 
+@check("OA-14")
+async def a_code_of_the_other_client_ends_when_stated(case: Case) -> None:
+    """A code of the other client that is just older than the stated lifetime is refused, too."""
+    lifetime_s = _lifetime_of_codes(case)
+    request = await arrange_for_other_client(case, _old_code(case, lifetime_s + _DISTANCE_S))
+    answer = await case.send(request, "an expired code of the other client")
+    if not answer.is_refused:
+        await case.control(await arrange_for_other_client(case))
+        message = f"a code older than oauth.code_lifetime_s = {lifetime_s:g} was answered {answer.summary}"
+        raise case.violation(message, answer, expected="400 or 401")
+
+
+@check("OA-13")
+async def an_expired_code_has_the_stated_status(case: Case) -> None:
+    """An expired code is answered with the status of a wrong one (RFC 6749 section 5.2, `invalid_grant`)."""
+    status = oauth_of(case).status.bad_grant
+    case.need(status is not None, "oauth.status.bad_grant", "the status of the failure is needed")
+    scope = _old_code(case, _lifetime_of_codes(case) + _DISTANCE_S)
+    await case.runtime.controls.prove(case.operation)
+    request = await case.runtime.arranger.arrange(case.operation, scope=scope)
+    answer = await case.send_with_retry(request, "an expired code")
+    if answer.ok:
+        raise Inconclusive("an expired code was answered 200", answer, cause="OA-14")
+    if answer.status != status:
+        await case.control(await case.arrange())
+        message = "an expired code was not answered as oauth.status.bad_grant states"
+        raise case.violation(message, answer, expected=str(status))
+
+
+def _lifetime_of_codes(case: Case) -> float:
+    lifetime_s = oauth_of(case).code_lifetime_s
+    case.need(lifetime_s, "oauth.code_lifetime_s", "how long a code is good for is needed")
+    assert lifetime_s is not None
+    return lifetime_s
+
+
+def _old_code(case: Case, age_s: float) -> Mapping[str, float]:
+    """The scope of a request whose code is so old. Inapplicable where none can be made older than it is."""
+    case.require_case(takes_code_age(case.profile), f"no code source takes {{{CODE_AGE}}}")
+    return {CODE_AGE: int(age_s) if age_s == int(age_s) else age_s}
+
+
 async def _with_a_code_of_age(case: Case, age_s: float, lifetime_s: float) -> Request:
     """A request with a code that is made so old, or waited for."""
     if takes_code_age(case.profile):
-        whole = int(age_s) if age_s == int(age_s) else age_s
-        return await case.runtime.arranger.arrange(case.operation, scope={CODE_AGE: whole})
+        return await case.runtime.arranger.arrange(case.operation, scope=_old_code(case, age_s))
     reason = f"codes live longer than {_LONGEST_WAIT_S:g} s, and no code source takes {{{CODE_AGE}}}"
     case.require_applicable(lifetime_s <= _LONGEST_WAIT_S, reason)
     is_on_demand = makes_codes_on_demand(case.profile)
@@ -68,11 +109,31 @@ async def _with_a_code_of_age(case: Case, age_s: float, lifetime_s: float) -> Re
 @check("OA-17")
 async def the_answer_states_the_lifetime_of_the_token(case: Case) -> None:
     """The answer to an exchange says the lifetime that the profile states."""
+    _need_lifetime_of_tokens(case)
+    _expect_stated_lifetime(case, await case.good_answer())
+
+
+@check("OA-17")
+async def the_lifetime_of_a_token_begins_with_it(case: Case) -> None:
+    """The answer to an exchange says the same lifetime where the code is not new."""
+    _need_lifetime_of_tokens(case)
+    scope = _old_code(case, int(_lifetime_of_codes(case) / 2))
+    await case.runtime.controls.prove(case.operation)
+    answer = await case.send(await case.runtime.arranger.arrange(case.operation, scope=scope), "a code that is not new")
+    if not answer.ok:
+        raise Inconclusive(f"a code of half its lifetime was answered {answer.summary}", answer, cause="OA-14")
+    _expect_stated_lifetime(case, answer)
+
+
+def _need_lifetime_of_tokens(case: Case) -> None:
     oauth = oauth_of(case)
     case.need(oauth.token_lifetime_s, "oauth.token_lifetime_s", "how long a token is good for is needed")
     case.need(oauth.expires_in, "oauth.expires_in", "the place of the lifetime in the answer is needed")
+
+
+def _expect_stated_lifetime(case: Case, answer: Answer) -> None:
+    oauth = oauth_of(case)
     assert oauth.token_lifetime_s is not None
-    answer = await case.good_answer()
     found = _member(answer, oauth.expires_in)
     seconds = seconds_of(found)
     earliest_s = oauth.token_lifetime_s - answer.duration_s - _ROUNDING_S

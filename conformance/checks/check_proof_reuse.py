@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.oauth_exchange import oauth_of, proof_of
+from conformance.checks.support.oauth_exchange import arrange_for_other_client, oauth_of, proof_of
 from conformance.checks.support.proof_age import sent_proof
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.dpop import Proof, ProofKey
+from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.client.sender import nonce_from
 
@@ -27,19 +28,13 @@ async def a_used_proof_is_treated_as_stated(case: Case, is_retry: bool) -> None:
     """The very same request, or an exchange of another code with a used proof, is accepted or refused as stated."""
     reuse = oauth_of(case).proof_reuse
     case.need(reuse, "oauth.proof_reuse", "what a used proof is good for is needed")
-    for _ in range(_ATTEMPTS):
-        first = await case.first_call()
-        if not first.follows_loss:
-            break
-    else:
-        raise Inconclusive("answers were lost: which proof was used is not known", first, cause="no answer")
+    first = await _first_exchange(case)
     request = first.request
     if not is_retry:
         await case.control(await case.arrange(), "an exchange in between")
         request = await case.arrange()
-    text = sent_proof(first)
-    used = request.with_proof(replace(proof_of(request), alter=lambda _: text))
-    answer = await case.send(used, "the very same request" if is_retry else "a used proof, fresh code")
+    purpose = "the very same request" if is_retry else "a used proof, fresh code"
+    answer = await case.send(_with_proof_of(request, first), purpose)
     is_accepted = reuse == "accepted" or (reuse == "retry" and is_retry)
     if is_accepted and not answer.ok:
         await _expect_usable(case, first, answer)
@@ -47,6 +42,35 @@ async def a_used_proof_is_treated_as_stated(case: Case, is_retry: bool) -> None:
     if not is_accepted and not answer.is_refused:
         message = f"a used proof was accepted, and oauth.proof_reuse is {reuse!r}"
         raise case.violation(message, first, answer, expected="400 or 401")
+
+
+@check("OA-16")
+async def a_used_proof_is_of_no_use_to_another_client(case: Case) -> None:
+    """A used proof is refused with a code of the other client, too, unless used proofs are accepted as stated."""
+    reuse = oauth_of(case).proof_reuse
+    case.need(reuse, "oauth.proof_reuse", "what a used proof is good for is needed")
+    case.require_case(reuse != "accepted", "the profile says that used proofs are accepted")
+    request = await arrange_for_other_client(case)
+    first = await _first_exchange(case)
+    answer = await case.send(_with_proof_of(request, first), "a used proof, the other client")
+    if not answer.is_refused:
+        message = f"a used proof was accepted from another client, and oauth.proof_reuse is {reuse!r}"
+        raise case.violation(message, first, answer, expected="400 or 401")
+
+
+async def _first_exchange(case: Case) -> Answer:
+    """A good exchange whose proof is known to be used. Inconclusive where answers were lost."""
+    for _ in range(_ATTEMPTS):
+        first = await case.first_call()
+        if not first.follows_loss:
+            return first
+    raise Inconclusive("answers were lost: which proof was used is not known", first, cause="no answer")
+
+
+def _with_proof_of(request: Request, first: Answer) -> Request:
+    """The request with the very proof of another one."""
+    text = sent_proof(first)
+    return request.with_proof(replace(proof_of(request), alter=lambda _: text))
 
 
 async def _expect_usable(case: Case, first: Answer, answer: Answer) -> None:

@@ -185,6 +185,23 @@ def _expect_enforced(case: Case, burst: Burst, facts: RateLimit) -> None:
     case.note(burst.measure)
 
 
+@check("RATE-5", on=WINDOW_OPERATION, exclusive=True)
+async def a_limit_is_enforced_after_each_recovery(case: Case) -> None:
+    """A second burst, after the recovery from the first one, gets a 429, too."""
+    facts = case.profile.rate_limit
+    case.need(facts.limit is not None, "rate_limit.limit", "a declared limit is needed")
+    case.need(facts.window_s is not None, "rate_limit.window_s", "the time that the limit is for is needed")
+    provocation = await provoke(case)
+    _expect_recovered(case, provocation)
+    burst = provocation.second_burst
+    case.require_case(burst is not None, "no second burst is sent in quick depth")
+    if not isinstance(burst, Burst):
+        assert burst is not None
+        raise burst
+    case.answers.append(burst.last.ref)
+    _expect_enforced(case, burst, facts)
+
+
 @check("RATE-6", exclusive=True)
 async def what_is_counted_separately_is_answered(case: Case) -> None:
     """While one is limited, a separately counted one is answered."""
@@ -205,7 +222,7 @@ async def what_is_counted_separately_is_answered(case: Case) -> None:
 
 @check("RATE-6", on=WINDOW_OPERATION, exclusive=True)
 async def a_limit_of_a_caller_is_not_evaded(case: Case) -> None:
-    """A limited caller gets no more through from other addresses, or in other spellings of its scheme."""
+    """A limited caller gets no more through with other headers, other queries, or other spellings of its scheme."""
     facts = case.profile.rate_limit
     case.need(facts.per, "rate_limit.per", "what is counted separately is needed")
     case.require_case(facts.per in ("key", "installation"), "the limit does not count by caller")
@@ -215,7 +232,7 @@ async def a_limit_of_a_caller_is_not_evaded(case: Case) -> None:
     for name, burst in provocation.evasions.items():
         if exceeds(facts, burst):
             allowed = int(max_allowed(facts, burst.seconds))
-            message = f"a limited caller got more through {name}, and the limit is per {facts.per}: {burst.measure}"
+            message = f"a limited caller got more through, {name}, and the limit is per {facts.per}: {burst.measure}"
             raise case.violation(
                 message,
                 _limited_answer(provocation),

@@ -339,7 +339,8 @@ class ExchangeStatuses:
     bad_proof: Annotated[Excludable[ExchangeStatus | None], fact("The DPoP proof is not valid.")] = None
     unknown_client: Annotated[Excludable[ExchangeStatus | None], fact("The client does not exist.")] = None
     bad_grant: Annotated[
-        Excludable[ExchangeStatus | None], fact("The code, its client, its redirect URI or its verifier is wrong.")
+        Excludable[ExchangeStatus | None],
+        fact("The code is wrong or has expired, or its client, redirect URI or verifier is wrong."),
     ] = None
     bad_body: Annotated[Excludable[ExchangeStatus | None], fact("The body does not match its schema.")] = None
 

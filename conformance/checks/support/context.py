@@ -84,6 +84,8 @@ class Runtime:
     """By operationId and the kind of what is sent under their keys."""
     answers_to_keys: dict[tuple[str, str], KnownAnswer] = field(default_factory=lambda: defaultdict(KnownAnswer))
     """By operationId and the name of the credential, for reads that show who calls."""
+    known_answers: dict[str, KnownAnswer] = field(default_factory=lambda: defaultdict(KnownAnswer))
+    """By what was sent, for other answers that several checks judge."""
     calls_with_key: Counter[str] = field(default_factory=Counter)
     """By operationId: the calls with an idempotency key that were answered."""
     _alternatives: dict[str, Alternatives] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from conformance.client.response import Answer
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class KnownAnswer:
-    """The answer to a read with one credential, for what does not change during a run: who the caller is."""
+    """The answer to one good request, such as a read with one credential: who calls does not change in a run."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
@@ -20,10 +21,18 @@ class KnownAnswer:
 
     async def get(self, case: Case, credential: str) -> Answer:
         """The answer of any status. Raises what `Case.send` raises, and the next check then sends the read again."""
+
+        async def send() -> Answer:
+            request = await case.arrange(credential=credential, prove_control=False)
+            return await case.send(request, f"the key {credential!r}")
+
+        return await self.get_from(case, send)
+
+    async def get_from(self, case: Case, send: Callable[[], Awaitable[Answer]]) -> Answer:
+        """The answer that `send` of the first check returned. Raises what it raises, and the next check then sends."""
         async with self._turn:
             if self._answer is None:
-                request = await case.arrange(credential=credential, prove_control=False)
-                self._answer = await case.send(request, f"the key {credential!r}")
+                self._answer = await send()
             else:
                 case.answers.append(self._answer.ref)
             return self._answer

@@ -13,27 +13,36 @@ from conformance.client.request import Request
 
 _BY_CALLER: Final = ("key", "installation")
 _ADDRESS_HEADERS: Final = ("X-Forwarded-For", "X-Real-IP", "CF-Connecting-IP")
+_USER_AGENT: Final = "Mozilla/5.0 (X11; Linux x86_64; rv:{number}.0) Gecko/20100101 Firefox/{number}.0"
 _REQUESTS: Final = 10
 """In each form: with what has passed before, more than a limit below that number allows."""
 
 
 def forms_of(case: Case, request: Request) -> dict[str, tuple[Request, ...]]:
-    """The request as from other addresses, and in other spellings of the scheme where those are accepted, as stated.
+    """The request as from other addresses and clients, with a query that it does not need, and in other spellings of
+    the scheme where those are accepted, as stated.
 
-    In quick depth only the first. Empty where the limit does not count by caller.
+    In quick depth only the first. Empty where the limit does not count by caller. A form that is refused gets nothing
+    through.
     """
     if case.profile.rate_limit.per not in _BY_CALLER or not request.credential:
         return {}
-    found = {"from other addresses": tuple(_from_address(request, number) for number in range(1, _REQUESTS + 1))}
+    numbers = range(1, _REQUESTS + 1)
+    found = {"as from other addresses and clients": tuple(_from_client(request, number) for number in numbers)}
+    if case.profile.limits.depth == "quick":
+        return found
+    found["with other queries"] = tuple(request.with_query(n=str(number)) for number in numbers)
     stated = case.profile.authorization
-    is_quick = case.profile.limits.depth == "quick"
-    if not is_quick and stated.scheme_case == "any" and (forms := other_cases(stated)):
+    if stated.scheme_case == "any" and (forms := other_cases(stated)):
         spelled = [with_form(case, request, form) for form in forms.values()]
         found["in other spellings of its scheme"] = tuple((spelled * _REQUESTS)[:_REQUESTS])
     return found
 
 
-def _from_address(request: Request, number: int) -> Request:
+def _from_client(request: Request, number: int) -> Request:
+    """As from another address, and from another program in another language."""
+    request = request.with_header("User-Agent", _USER_AGENT.format(number=100 + number))
+    request = request.with_header("Accept-Language", f"en;q=0.{number:02}")
     for name in _ADDRESS_HEADERS:
         request = request.with_header(name, f"198.51.100.{number}")
     return request.with_header("Forwarded", f"for=198.51.100.{number}")

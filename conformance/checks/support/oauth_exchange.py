@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from math import copysign, inf
 
 from conformance.checks.support.case import Case
-from conformance.client.dpop import Proof
+from conformance.client.dpop import Proof, ProofKey
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
@@ -68,6 +69,34 @@ def access_token(case: Case, answer: Answer) -> str:
     where = oauth_of(case).access_token
     found = pointer.get(answer.value, where) if where and pointer.has(answer.value, where) else ""
     return found if isinstance(found, str) else ""
+
+
+async def exchange_with(case: Case, algorithm: str) -> Answer:
+    """The answer, of any status, to a good exchange with a proof of an algorithm: it is sent once in a run."""
+
+    async def send() -> Answer:
+        key = await asyncio.to_thread(ProofKey.new, algorithm)
+        await case.runtime.controls.prove(case.operation)
+        request = await case.runtime.arranger.arrange(case.operation, scope={"dpop.jkt": key.thumbprint})
+        return await case.send(request.with_proof(Proof(key)), f"a proof of {algorithm}")
+
+    return await case.runtime.known_answers[f"a proof of {algorithm}"].get_from(case, send)
+
+
+async def arrange_for_other_client(case: Case, scope: Mapping[str, object] | None = None) -> Request:
+    """A good exchange of the other client: a code of its own, with its redirect URI.
+
+    Inapplicable where the body or the source of codes does not take the client from [oauth].
+    """
+    oauth = oauth_of(case)
+    case.need(oauth.other_client_id, "oauth.other_client_id", "another client is needed")
+    case.need(oauth.other_client_redirect_uri, "oauth.other_client_redirect_uri", "its redirect URI is needed")
+    templates = (str(case.facts.body), source_of_codes(case.profile))
+    takes_both = all(f"{{oauth.{name}}}" in text for name in ("client_id", "redirect_uri") for text in templates)
+    case.require_case(takes_both, "the body and the source of codes do not take the client from [oauth]")
+    await case.runtime.controls.prove(case.operation)
+    client = {"oauth.client_id": oauth.other_client_id, "oauth.redirect_uri": oauth.other_client_redirect_uri}
+    return await case.runtime.arranger.arrange(case.operation, scope={**client, **(scope or {})})
 
 
 def seconds_of(value: object) -> float | None:

@@ -46,6 +46,8 @@ class Provocation(msgspec.Struct, frozen=True):
     retry_after: tuple[Answer, ...] = ()
     """A 429 and the answer after its Retry-After, where that was examined separately."""
     separation: Separation | Failure | None = None
+    second_burst: Burst | Failure | None = None
+    """Another one after the recovery, where it was sent."""
     evasions: Mapping[str, Burst] = {}
     """By form of the request, the burst and the requests of that form after it, as one."""
 

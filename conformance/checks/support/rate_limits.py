@@ -27,16 +27,18 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.limit_evasion import forms_of, observe_evasion
 from conformance.checks.support.provocation import FAILURES, Failure, Preparation, Provocation, with_spare_credential
 from conformance.checks.support.recovery import Wait, settle, wait_for
-from conformance.checks.support.registry import cause_of
-from conformance.checks.support.retry_after import SLACK_S, observe_retry_after
-from conformance.checks.support.separate_counts import (
-    ATTEMPTS,
-    Separation,
-    observe,
-    other_credential_request,
-    other_request,
-    send_between,
+from conformance.checks.support.recovery_steps import (
+    examine_retry_after,
+    is_limited,
+    is_retry_limited,
+    observe_separation,
+    overrun_again,
+    poll_recovery,
+    repeat_spare,
 )
+from conformance.checks.support.registry import cause_of
+from conformance.checks.support.retry_after import SLACK_S
+from conformance.checks.support.separate_counts import Separation, other_credential_request, send_between
 from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.recorder import current_check
 from conformance.client.request_builder import MissingFact
@@ -147,17 +149,17 @@ async def _limit_all(case: Case) -> _Outcomes:
         await _run_each(preparations, outcomes, partial(_overrun, bursts=bursts), concurrency=concurrency)
         if has_short_window(facts):
             await _wait_for_last_window(outcomes, facts.window_s or 0.0)
-        await _settle(preparations, outcomes, partial(_poll, wait=wait), _is_limited, wait)
+        await _settle(preparations, outcomes, partial(poll_recovery, wait=wait), is_limited, wait)
         await _check_late_recoveries(preparations, outcomes)
         if facts.restore:
-            await _separate_all(preparations, outcomes, bursts_at_once)
+            await _overrun_further(preparations, outcomes, bursts_at_once)
     finally:
         if facts.restore:
             await fixtures.http(facts.restore, {}, "rate_limit.restore")
     poll_s = 0.0 if case.runtime.sender.limit_watch.uses_keys_up else wait.poll_s
-    await _settle(preparations, outcomes, _repeat, _is_retry_limited, Wait(poll_s, silence_s=0.0))
+    await _settle(preparations, outcomes, repeat_spare, is_retry_limited, Wait(poll_s, silence_s=0.0))
     if not facts.restore:
-        await _separate_all(preparations, outcomes, bursts_at_once)
+        await _overrun_further(preparations, outcomes, bursts_at_once)
     return outcomes
 
 
@@ -173,14 +175,21 @@ async def _wait_for_last_window(outcomes: _Outcomes, window_s: float) -> None:
     await asyncio.sleep(max([0.0, *(end - time.monotonic() for end in ends)]))
 
 
+async def _overrun_further(preparations: Sequence[Preparation], outcomes: _Outcomes, at_once: int) -> None:
+    """The bursts after the recovery: what is counted separately, and whether the limit is still in force."""
+    await _separate_all(preparations, outcomes, at_once)
+    observed = [prep for prep in preparations if prep.case.operation.id == WINDOW_OPERATION]
+    await _run_each(observed, outcomes, overrun_again, concurrency=1)
+
+
 async def _separate_all(preparations: Sequence[Preparation], outcomes: _Outcomes, at_once: int) -> None:
     """Observes what is counted separately: side by side first, then alone where nothing was answered.
 
     What is answered between two 429s is counted separately, whatever else is sent; a 429 may have another reason.
     """
     if at_once > 1:
-        await _run_each(preparations, outcomes, partial(_separate, attempts=1), concurrency=at_once)
-    await _run_each(preparations, outcomes, _separate, concurrency=1)
+        await _run_each(preparations, outcomes, partial(observe_separation, attempts=1), concurrency=at_once)
+    await _run_each(preparations, outcomes, observe_separation, concurrency=1)
 
 
 async def _run_each(preparations: Sequence[Preparation], outcomes: _Outcomes, step: _Step, *, concurrency: int) -> None:
@@ -224,7 +233,7 @@ async def _check_late_recoveries(preparations: Sequence[Preparation], outcomes: 
             if stated_delay_s is not None and provocation.recovered_after_s > stated_delay_s + SLACK_S:
                 late.append(prep)
     if late and late[0].case.profile.rate_limit.retry_after:
-        await _run_each(late[:_RETRY_AFTER_WAITS], outcomes, _check_retry_after, concurrency=1)
+        await _run_each(late[:_RETRY_AFTER_WAITS], outcomes, examine_retry_after, concurrency=1)
 
 
 async def _prepare(case: Case, outcomes: _Outcomes) -> Preparation | None:
@@ -338,58 +347,3 @@ async def _renew_spare(prep: Preparation) -> bool:
     except FAILURES:
         return False
     return True
-
-
-async def _poll(prep: Preparation, provocation: Provocation | None, *, wait: Wait) -> Provocation:
-    """Polls whether the operation answers again. From the second time on under another key too: the first may be used
-    up."""
-    assert provocation is not None
-    if provocation.recovered_after_s is not None:
-        return provocation
-    answer = await prep.case.send(prep.request, "recovery", accept_statuses=LIMITED_STATUSES)
-    if answer.status in LIMITED_STATUSES and prep.request.key and provocation.last is not None:
-        answer = await prep.case.send(
-            prep.request.with_fresh_key(), "recovery, another key", accept_statuses=LIMITED_STATUSES
-        )
-    elapsed_s = None if answer.status in LIMITED_STATUSES else time.monotonic() - provocation.limited_at
-    return replace(provocation, recovered_after_s=elapsed_s, last=answer, waited_s=wait.silence_s)
-
-
-def _is_limited(provocation: Provocation) -> bool:
-    return provocation.recovered_after_s is None
-
-
-async def _repeat(prep: Preparation, provocation: Provocation | None) -> Provocation:
-    """Repeats the valid request that was limited."""
-    assert provocation is not None
-    if prep.spare is None or provocation.spare is None or provocation.recovered_after_s is None:
-        return provocation
-    effects = provocation.effects_while_limited
-    if provocation.retry is None:
-        effects = await prep.oracle.count_visible_effects() if prep.oracle else None
-    retry = await prep.case.send(prep.spare, "after the limit", accept_statuses=LIMITED_STATUSES)
-    effects_after = await prep.oracle.effects_within() if prep.oracle and retry.ok else None
-    return replace(provocation, effects_while_limited=effects, retry=retry, effects_after_retry=effects_after)
-
-
-def _is_retry_limited(provocation: Provocation) -> bool:
-    return provocation.retry is not None and provocation.retry.status in LIMITED_STATUSES
-
-
-async def _check_retry_after(prep: Preparation, provocation: Provocation | None) -> Provocation:
-    assert provocation is not None
-    return replace(provocation, retry_after=await observe_retry_after(prep.case, prep.request) or ())
-
-
-async def _separate(prep: Preparation, provocation: Provocation | None, *, attempts: int = ATTEMPTS) -> Provocation:
-    """Observes whether a separately counted request is answered while this one is limited."""
-    assert provocation is not None
-    if isinstance(provocation.separation, Separation) and provocation.separation.was_answered:
-        return provocation
-    if not prep.case.profile.rate_limit.per or provocation.recovered_after_s is None:
-        return provocation
-    try:
-        other = await other_request(prep.case, prep.request)
-        return replace(provocation, separation=await observe(prep.case, prep.request, other, attempts=attempts))
-    except FAILURES as error:
-        return replace(provocation, separation=error)

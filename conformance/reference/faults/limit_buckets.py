@@ -26,3 +26,25 @@ def limit_by_forwarded(policy: Policy) -> Policy:
 )
 def limit_by_header(policy: Policy) -> Policy:
     return with_limits(policy, bucket=lambda call: f"{call.request.first_header(b'authorization')}:{call.operation}")
+
+
+@fault(
+    "F715",
+    requirement="RATE-6",
+    title="each query string has a limit of its own",
+    source="a limiter of a gateway, whose bucket is the whole URL",
+)
+def limit_by_query(policy: Policy) -> Policy:
+    return with_limits(policy, bucket=lambda call: f"{policy.limits.bucket(call)}:{call.request.query!r}")
+
+
+@fault(
+    "F716",
+    requirement="RATE-6",
+    title="each User-Agent has a limit of its own",
+    source="a limiter by a fingerprint of the client",
+)
+def limit_by_agent(policy: Policy) -> Policy:
+    return with_limits(
+        policy, bucket=lambda call: f"{policy.limits.bucket(call)}:{call.request.first_header(b'user-agent')}"
+    )

@@ -232,3 +232,24 @@ def short_window(policy: Policy) -> Policy:
         return wait_s if count > limit else None
 
     return with_limits(policy, admit=admit)
+
+
+@fault(
+    "F717",
+    requirement="RATE-5",
+    title="who has recovered from a limit has none any more",
+    source="a block that ends by a mark, which the limiter then takes for an exemption",
+)
+def limited_once(policy: Policy) -> Policy:
+    limited: set[str] = set()
+    free: set[str] = set()
+
+    def admit(call: Call) -> float | None:
+        wait_s, bucket = policy.limits.admit(call), call.policy.limits.bucket(call)
+        if wait_s is None and bucket in limited:
+            free.add(bucket)
+        elif wait_s is not None:
+            limited.add(bucket)
+        return None if bucket in free else wait_s
+
+    return with_limits(policy, admit=admit)

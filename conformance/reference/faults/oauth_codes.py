@@ -148,3 +148,48 @@ def redirect_without_slash(policy: Policy) -> Policy:
 )
 def redirect_in_lower_case(policy: Policy) -> Policy:
     return _with_compared_redirect(policy, str.lower)
+
+
+@fault(
+    "F702",
+    requirement="OA-5",
+    title="a redirect URI with the default port added is accepted",
+    operations=_TOKEN,
+    source="a URL that is parsed and written again; RFC 6749 section 4.1.3 demands identical values",
+)
+def redirect_with_default_port(policy: Policy) -> Policy:
+    return _with_compared_redirect(policy, lambda uri: uri.replace(":443/", "/", 1))
+
+
+@fault(
+    "F700",
+    requirement="OA-2",
+    title="white space around a verifier is ignored",
+    operations=_TOKEN,
+    source="a framework that trims each text of a request",
+)
+def verifier_is_trimmed(policy: Policy) -> Policy:
+    def check(call: Call, code: Mapping[str, Any]) -> None:
+        call.body = {**call.body, "codeVerifier": call.body["codeVerifier"].strip()}
+        policy.oauth.grant["verifier"](call, code)
+
+    return _with_grant(policy, verifier=check)
+
+
+@fault(
+    "F706",
+    requirement="OA-4",
+    title="a used code is good again for another audience",
+    operations=_TOKEN,
+    source="a unique index over the code and the audience",
+)
+def once_for_each_audience(policy: Policy) -> Policy:
+    seen: set[tuple[str, str]] = set()
+
+    def check(call: Call, code: Mapping[str, Any]) -> None:
+        use = (code["digest"], str(call.body.get("audience")))
+        if use in seen:
+            policy.oauth.grant["unused"](call, code)
+        seen.add(use)
+
+    return _with_grant(policy, unused=check)

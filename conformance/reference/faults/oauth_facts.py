@@ -297,6 +297,24 @@ def only_one_client(policy: Policy) -> Policy:
     return _with_grant(policy, client=client)
 
 
+@off("F705", "OA-17", "the lifetime of a token counts from its code", "one time of issue for both records")
+def lifetime_from_code(policy: Policy) -> Policy:
+    def issue(call: Call, code: Mapping[str, Any]) -> JsonObject:
+        token = policy.oauth.issue(call, code)
+        return {**token, "expiresIn": token["expiresIn"] - int(call.now - code["issued_at"])}
+
+    return with_oauth(policy, issue=issue)
+
+
+@off("F707", "OA-13", "an expired code is answered 401", "an expired session and an expired code have one exception")
+def expired_401(policy: Policy) -> Policy:
+    def check(call: Call, code: Mapping[str, Any]) -> None:
+        if call.now - code["issued_at"] > call.policy.oauth.code_lifetime_s:
+            raise Refusal("bad_credential", "The authorization code has expired.")
+
+    return _with_grant(policy, unexpired=check)
+
+
 # Tickets
 
 

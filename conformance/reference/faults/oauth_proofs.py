@@ -162,3 +162,18 @@ def refused_proof_stored(policy: Policy) -> Policy:
             raise
 
     return _with_authentication(policy, check)
+
+
+@fault(
+    "F708",
+    requirement="OA-9",
+    title="the token for a PS256 proof has the type Bearer",
+    operations=_TOKEN,
+    source="a library for proofs that knows EC keys only, and a branch that issues what it issued before DPoP",
+)
+def bearer_for_rsa(policy: Policy) -> Policy:
+    def issue(call: Call, code: Mapping[str, Any]) -> JsonObject:
+        is_rsa = call.proof is not None and call.proof.header.get("alg") == "PS256"
+        return {**policy.oauth.issue(call, code), "tokenType": "Bearer" if is_rsa else "DPoP"}
+
+    return with_oauth(policy, issue=issue)

@@ -1,10 +1,15 @@
-"""Faults of single members of a proof: OA-6, OA-8."""
+"""Faults of single members of a proof: OA-1, OA-6, OA-8."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection
+
 from conformance.reference.call import Call
-from conformance.reference.dpop import Proof
-from conformance.reference.policy import Policy, with_proof
+from conformance.reference.dpop import Proof, bad_proof, normalize
+from conformance.reference.policy import Policy, before_work, with_proof
 from conformance.reference.registry import fault
 
 _TOKEN = ("exchangeOAuthToken",)
@@ -41,3 +46,72 @@ def private_key_of_another_kind(policy: Policy) -> Policy:
             policy.oauth.proof["public"](call, proof)
 
     return with_proof(policy, public=public)
+
+
+@fault(
+    "F704",
+    requirement="OA-1",
+    title="proofs whose jti have the same first 32 characters count as the same",
+    operations=_TOKEN,
+    source="a column of 32 characters for the ids of used proofs, which cuts longer ones",
+)
+def short_id(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> Call:
+        if call.proof is not None:
+            call.proof = replace(call.proof, claims={**call.proof.claims, "jti": call.proof.claims["jti"][:32]})
+        return call
+
+    return before_work(policy, look, *_TOKEN)
+
+
+@fault(
+    "F709",
+    requirement="OA-6",
+    title="the htu of a proof is compared with the host of X-Forwarded-Host",
+    operations=_TOKEN,
+    source="a framework that trusts the headers of a proxy also where there is none",
+)
+def forwarded_host(policy: Policy) -> Policy:
+    def check(call: Call, proof: Proof) -> None:
+        host = call.request.first_header(b"x-forwarded-host")
+        parts = urlsplit(call.request.url)
+        url = parts._replace(netloc=host).geturl() if host else call.request.url
+        if normalize(str(proof.claims.get("htu"))) != normalize(url):
+            raise bad_proof("The proof's htu is another URL.")
+
+    return with_proof(policy, url=check)
+
+
+@fault(
+    "F713",
+    requirement="OA-8",
+    title="an iat with a fraction is refused",
+    operations=_TOKEN,
+    source="a claim of an integer type; RFC 7519 section 2: a NumericDate may be a non-integer",
+)
+def whole_iat(policy: Policy) -> Policy:
+    def check(call: Call, proof: Proof) -> None:
+        if isinstance(proof.claims.get("iat"), float):
+            raise bad_proof("The proof's iat must be an integer.")
+        policy.oauth.proof["fresh"](call, proof)
+
+    return with_proof(policy, fresh=check)
+
+
+_KNOWN_CLAIMS = frozenset({"jti", "htm", "htu", "iat", "nonce", "ath", "exp", "nbf"})
+
+
+@fault(
+    "F714",
+    requirement="OA-1",
+    title="a proof with a further claim is refused",
+    operations=_TOKEN,
+    source="a closed schema of the claims; RFC 9449 section 4.2 allows others",
+)
+def closed_claims(policy: Policy) -> Policy:
+    def check(call: Call, proof: Proof) -> None:
+        if proof.claims.keys() - _KNOWN_CLAIMS:
+            raise bad_proof("The proof has an unknown claim.")
+        policy.oauth.proof["claims"](call, proof)
+
+    return with_proof(policy, claims=check)

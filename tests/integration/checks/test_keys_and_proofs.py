@@ -100,10 +100,13 @@ def test_a_well_formed_key_is_not_sent_as_one_of_another_format(judged: Any, ans
 
 
 def test_verifiers_and_challenges_have_legitimate_lengths() -> None:
-    """Those of the controls, those that are the wrong ones, and that of a plain challenge, which is its verifier."""
+    """Those of the controls, those that are the wrong ones, and that of a plain challenge, which is its verifier.
+
+    Those with white space are wrong by nothing else.
+    """
     verifier = new_verifier()
     made = [verifier, *(change(verifier) for change in _DEFECTIVE_VERIFIERS.values())]
-    assert all(UNRESERVED.fullmatch(one) for one in made if one)
+    assert all(UNRESERVED.fullmatch(one) or one.strip() == verifier for one in made if one)
 
 
 def _exchanging(judged: Any, script: Any, law: Any, **more: Any) -> Any:

@@ -1,0 +1,51 @@
+"""Proofs that differ from those of most clients, and are valid by RFC 9449 section 4.2 (OA-1)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.oauth_exchange import proof_of
+from conformance.checks.support.registry import check
+from conformance.client.request import Request
+from conformance.core.outcomes import Level
+
+
+def _with_another_end(jti: str) -> str:
+    return jti[:-4] + ("AAAA" if jti[-4:] != "AAAA" else "BBBB")
+
+
+_SIMILAR: dict[str, Callable[[str], str]] = {"another-end": _with_another_end, "another-case": str.swapcase}
+
+
+@check("OA-1", cases=_SIMILAR)
+async def proofs_with_similar_ids_are_different(case: Case, change: Callable[[str], str]) -> None:
+    """A proof is accepted after another one whose jti, a case-sensitive text (RFC 7519 section 4.1.7), is similar."""
+    first, second = await case.arrange(), await case.arrange()
+    used = await case.control(_with_id(first, secrets.token_urlsafe(32)))
+    jti = proof_of(used.request).claims["jti"]
+    answer = await case.send(_with_id(second, change(jti)), "a proof with a similar jti")
+    if not answer.ok:
+        await case.control(await case.arrange())
+        raise case.violation("a proof with a jti similar to a used one was refused", used, answer, expected="200")
+
+
+def _with_id(request: Request, jti: str) -> Request:
+    return request.with_proof(replace(proof_of(request), claims={"jti": jti}, new_id_on_retry=True))
+
+
+@check("OA-1")
+async def a_proof_with_a_further_claim_is_accepted(case: Case) -> None:
+    """A warning where a proof with a claim of the client's own is refused.
+
+    A proof may have further claims (RFC 9449 section 4.2), and what is not understood is ignored (RFC 7519 section 4).
+    """
+    request = await case.arrange()
+    proof = replace(proof_of(request), claims={"conformance_run": secrets.token_hex(8)})
+    answer = await case.send(request.with_proof(proof), "a proof with a further claim")
+    if not answer.ok:
+        await case.control(await case.arrange())
+        message = "a proof with a further claim was refused"
+        raise case.violation(message, answer, expected="200", level=Level.RECOMMENDED)

@@ -1,0 +1,65 @@
+"""The forms in which a limited caller repeats its request, each of which its limit counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.limit_evasion import forms_of
+from conformance.core.outcomes import Outcome
+from conformance.profile.behavior import Authorization, RateLimit
+from conformance.profile.model import Limits
+from tests.support.check_runs import CONTRACT
+
+IDENTITY = CONTRACT.operations["getApiKeyIdentity"]
+CLIENTS, QUERIES, SPELLINGS = (
+    "as from other addresses and clients",
+    "with other queries",
+    "in other spellings of its scheme",
+)
+
+
+@pytest.mark.parametrize(
+    ("per", "depth", "scheme_case", "names"),
+    [
+        ("key", "standard", "any", [CLIENTS, QUERIES, SPELLINGS]),
+        ("installation", "standard", "exact", [CLIENTS, QUERIES]),
+        ("key", "quick", "any", [CLIENTS]),
+        ("operation", "standard", "any", []),
+        ("", "standard", "any", []),
+    ],
+)
+def test_the_forms_of_a_limited_request(
+    judged: Any, answer: Any, per: Any, depth: Any, scheme_case: Any, names: list[str]
+) -> None:
+    """None where the limit does not count by caller: another address may have a limit of its own then."""
+
+    async def law(case: Case) -> None:
+        answer = await case.good_answer()
+        assert list(forms_of(case, answer.request)) == names
+
+    result, _ = judged(
+        lambda _: answer(200, {"data": {}}),
+        law,
+        IDENTITY,
+        rate_limit=RateLimit(per=per),
+        limits=replace(Limits(timeout_s=2), depth=depth),
+        authorization=Authorization("Bearer {key}", scheme_case=scheme_case),
+    )
+    assert result.outcome is Outcome.PASSED, result.message
+
+
+def test_each_request_of_a_form_differs(judged: Any, answer: Any) -> None:
+    """A bucket for each value of a header, or of the query, would let all of them pass."""
+
+    async def law(case: Case) -> None:
+        forms = forms_of(case, (await case.good_answer()).request)
+        for name in ("User-Agent", "Accept-Language", "X-Forwarded-For", "X-Real-IP", "Forwarded"):
+            assert len({dict(request.headers)[name] for request in forms[CLIENTS]}) == 10
+        assert len({request.query for request in forms[QUERIES]}) == 10
+
+    result, _ = judged(lambda _: answer(200, {"data": {}}), law, IDENTITY, rate_limit=RateLimit(per="key"))
+    assert result.outcome is Outcome.PASSED, result.message
