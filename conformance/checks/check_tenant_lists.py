@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from conformance.checks.support.authorization_forms import other_cases, with_form
 from conformance.checks.support.case import Case
 from conformance.checks.support.concurrent_keys import expect_own_answers
 from conformance.checks.support.context import control_failed
@@ -117,8 +119,44 @@ async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
             message = "a delivery to an endpoint of another installation is listed"
             raise case.violation(message, foreign_answer, answer, expected="nothing of it")
         if _shows(foreign_answer, texts):
+            await _expect_no_choice(case, key, own_list, texts)
             return
     raise Inconclusive(f"no delivery to the new endpoint shows in its installation's own list, in {_ROUNDS} rounds")
+
+
+async def _expect_no_choice(case: Case, key: str, own_list: Request, texts: list[str]) -> None:
+    """Violated where a request that names the other installation shows its deliveries."""
+    name = await _name_of_installation(case, key)
+    for request in _with_choices(own_list, name):
+        answer = await case.send_with_retry(request, "a request that names another installation", own_list)
+        if answer.ok and _shows(answer, texts):
+            message = "a delivery to an endpoint of the installation that the request names is listed"
+            raise case.violation(message, answer, expected="nothing of it")
+        if answer.ok:  # where parameters are refused, the headers are sent alone
+            return
+
+
+async def _name_of_installation(case: Case, key: str) -> str:
+    """What identity names the installation of a key; empty where that is not stated or not shown."""
+    where = case.profile.tenancy.installation_in_identity
+    if not where:
+        return ""
+    known = await case.answer_to(key, case.contract.operations["getApiKeyIdentity"])
+    return str(_value(known, where) or "") if known.ok else ""
+
+
+_PARAMETERS = ("installationId", "installation_id", "installation", "tenantId", "tenant_id", "tenant")
+_HEADERS = ("X-Installation-Id", "X-Installation", "X-Tenant-Id", "X-Tenant")
+
+
+def _with_choices(request: Request, name: str) -> Iterator[Request]:
+    """The request with headers and parameters that name an installation, and with the headers alone."""
+    if not name:
+        return
+    for header in _HEADERS:
+        request = request.with_header(header, name)
+    yield request.with_query(**dict.fromkeys(_PARAMETERS, name))
+    yield request
 
 
 _SHOWN_BY = {
@@ -151,6 +189,54 @@ async def the_installation_that_is_named_is_the_callers(case: Case) -> None:
     if len(names) > 2 and not strictjson.is_equal(names[0], names[2]):
         message = "two keys of one installation get two names"
         raise case.violation(message, answers[0], answers[2], expected=str(names[0]), observed=str(names[2]))
+
+
+@check("TEN-2", on=tuple(_SHOWN_BY))
+async def a_request_chooses_no_other_installation(case: Case) -> None:
+    """Parameters and headers that name another installation do not change the one that the answer names."""
+    fact = _SHOWN_BY[case.operation.id]
+    where = getattr(case.profile.tenancy, fact)
+    case.need(where, f"tenancy.{fact}", "the place that names the installation is needed")
+    place_fact = "tenancy.installation_in_identity"
+    case.need(case.profile.tenancy.installation_in_identity, place_fact, "what names the other installation is needed")
+    name = await _name_of_installation(case, _other_key(case, case.operation.id))
+    case.require_case(name, "identity does not name the other installation")
+    request = await case.arrange()
+    own = await case.answer_to(request.credential)
+    case.require_case(own.ok and pointer.has(own.value, where), f"the own answer has no {where}")
+    for named in _with_choices(request, name):
+        answer = await case.send_with_retry(named, "a request that names another installation", request)
+        if answer.ok and pointer.has(answer.value, where):
+            observed = pointer.get(answer.value, where)
+            if not strictjson.is_equal(observed, pointer.get(own.value, where)):
+                message = "the answer names the installation that the request names, and not the key's"
+                raise case.violation(message, own, answer, expected="the key's installation", observed=str(observed))
+            return
+
+
+@check("TEN-2", on="getApiKeyIdentity")
+async def the_spelling_of_the_scheme_names_no_other_installation(case: Case) -> None:
+    """With its scheme in another case a key is of the same installation, where the case does not count as stated."""
+    where, stated = case.profile.tenancy.installation_in_identity, case.profile.authorization
+    case.need(where, "tenancy.installation_in_identity", "the place that names the installation is needed")
+    forms = other_cases(stated)
+    case.require_case(stated.scheme_case == "any" and forms, "one spelling of the scheme is stated")
+    key = _other_key(case, case.operation.id)
+    known = await case.answer_to(key)
+    case.require_case(known.ok and pointer.has(known.value, where), f"the answer has no {where}")
+    for name, form in forms.items():
+        request = case.as_credential(await case.arrange(), key)
+        answer = await case.send_with_retry(with_form(case, request, form), f"the key {key!r} with {name}")
+        if not answer.ok:  # that a spelling is refused is AUTH-5's question
+            continue
+        if not strictjson.is_equal(_value(answer, where), _value(known, where)):
+            message = f"a key with {name} is of another installation"
+            raise case.violation(message, known, answer, expected=str(_value(known, where)))
+
+
+def _value(answer: Answer, where: str) -> Any:
+    """None where it is not there."""
+    return pointer.get(answer.value, where) if pointer.has(answer.value, where) else None
 
 
 @check("TEN-2", on="getInstallationCredentialReadiness")

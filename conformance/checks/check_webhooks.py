@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.endpoint_bodies import fullest_body, least_body
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
+from conformance.profile.exclusions import exclusion_of
 
 
 async def _create_endpoint(case: Case) -> tuple[Answer, Request]:
@@ -65,6 +67,43 @@ async def patch_changes_only_what_it_names(case: Case) -> None:
     _expect_kept(case, create_answer, answer, case.profile.webhooks.kept)
 
 
+def _place_of_key(case: Case) -> tuple[str, ...]:
+    """The place of an idempotency key in a body, or none."""
+    idempotency = case.profile.idempotency
+    return (idempotency.place,) if idempotency and idempotency.place else ()
+
+
+def _fullest_body(case: Case, create: Request) -> Any:
+    schema = case.profile.schemas.by_name.get(create.operation.request_schema)
+    case.require_case(schema is not None, f"the profile has no schema {create.operation.request_schema}")
+    assert schema is not None
+    return fullest_body(create.body, schema, _place_of_key(case), create.scope.values())
+
+
+async def _least_body(case: Case, create: Request) -> Any:
+    schema = case.profile.schemas.by_name.get(create.operation.request_schema)
+    bodies = case.runtime.arranger.facts(create.operation).bodies
+    template = least_body(bodies, create.body, schema, _place_of_key(case))
+    case.require_case(template is not None, "the profile states no other body that creates an endpoint")
+    return await case.runtime.arranger.render_body(create, template)
+
+
+@check("WH-2", on="updateInstallationWebhook", cases={"fullest": True, "least": False})
+async def patch_keeps_what_another_body_created(case: Case, is_full: bool) -> None:
+    """A PATCH keeps the longest lists, the largest numbers and texts of any letters, and what create did not name."""
+    _need_partial_update(case)
+    where = case.profile.webhooks.id
+    case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
+    create = await case.arrange(case.contract.operations["createInstallationWebhook"])
+    body = _fullest_body(case, create) if is_full else await _least_body(case, create)
+    created = await case.send(create.with_body(body), "create with another body")
+    case.require_case(created.ok and pointer.has(created.value, where), f"such a body is answered {created.summary}")
+    answer = await case.send(await _partial(case, await _update_of(case, created)), "partial update")
+    case.require_case(answer.ok, f"a PATCH of an endpoint with such a body is answered {answer.summary}")
+    # what create alone leaves out of its answer may be a default that the answer to PATCH shows
+    _expect_kept(case, created, answer, [at for at in case.profile.webhooks.kept if pointer.has(created.value, at)])
+
+
 def _value(answer: Answer, where: str) -> Any:
     """None where it is not there."""
     return pointer.get(answer.value, where) if pointer.has(answer.value, where) else None
@@ -105,6 +144,9 @@ async def patch_keeps_a_switch_as_it_was_set(case: Case) -> None:
         if plain.status == 404:
             raise Inconclusive("no new endpoint is found by PATCH", plain_answer, plain, cause="WH-1")
         raise case.violation("an endpoint with other switches is not found by PATCH", created, answer, expected="200")
+    if answer.status == 409 and exclusion_of(case.profile, f"transitions.{case.operation.id}"):
+        message = "a PATCH of an endpoint with other switches was refused, and the profile states that none conflicts"
+        raise case.violation(message, created, answer, expected="200")
     case.require_case(answer.ok, f"a PATCH of an endpoint with other switches is answered {answer.summary}")
     _expect_kept(case, created, answer, switches.values())
 
@@ -117,6 +159,7 @@ async def patch_changes_what_it_names(case: Case) -> None:
     case.require_case(isinstance(created.request.body, dict), "the body that creates an endpoint is no object")
     steps = await _steps(case, created, update)
     changed_values: dict[str, Any] = {}
+    kept_names = {name for name in created.request.body if _is_shown(case, created, name)}
     answer = created
     for step in steps:
         found = await case.send(update.with_body(step).with_fresh_key(), "partial update")
@@ -132,6 +175,8 @@ async def patch_changes_what_it_names(case: Case) -> None:
         if stale_places:
             case.warn(f"the answer to a PATCH shows the old {stale_places[0]}", created, answer, expected="the new one")
         changed_values |= old_values
+        kept_names -= step.keys()
+        _expect_kept(case, created, answer, _places_of(case, kept_names))
     case.require_case(answer is not created, "no partial update of what is shown was answered 200")
 
 
@@ -158,6 +203,12 @@ def _is_shown(case: Case, created: Answer, name: str) -> bool:
     return (
         name in body and pointer.has(created.value, where) and strictjson.is_equal(_value(created, where), body[name])
     )
+
+
+def _places_of(case: Case, names: Collection[str]) -> list[str]:
+    """The kept places of members that create set: one that is derived may change with another one that PATCH names."""
+    places = {_beside_kept(case, name) for name in names}
+    return [where for where in case.profile.webhooks.kept if where in places]
 
 
 async def _expect_changed(case: Case, created: Answer, answer: Answer, changed_values: Mapping[str, Any]) -> Answer:

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from conformance.client.response import Answer
+from conformance.contract import Operation
 
 if TYPE_CHECKING:
     from conformance.checks.support.case import Case
@@ -18,11 +19,11 @@ class KnownAnswer:
         self._turn = asyncio.Lock()
         self._answer: Answer | None = None
 
-    async def get(self, case: Case, credential: str) -> Answer:
+    async def get(self, case: Case, operation: Operation, credential: str) -> Answer:
         """The answer of any status. Raises what `Case.send` raises, and the next check then sends the read again."""
         async with self._turn:
             if self._answer is None:
-                request = await case.arrange(credential=credential, prove_control=False)
+                request = await case.arrange(operation, credential=credential, prove_control=False)
                 self._answer = await case.send(request, f"the key {credential!r}")
             else:
                 case.answers.append(self._answer.ref)
