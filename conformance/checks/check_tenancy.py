@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from conformance.checks.support.authorization import OTHER_INSTALLATION, cases, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.endpoint_bodies import opposite_switches
+from conformance.checks.support.installation_names import name_of_installation
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.unknown_ids import is_distinctive
@@ -60,18 +62,16 @@ async def an_object_of_another_installation_is_out_of_reach(case: Case, foreign:
 
 async def _expect_no_owner(case: Case, answer: Answer) -> None:
     """Warns where the refusal names another installation: no text of the interface says what a refusal may tell."""
-    where, home = case.profile.tenancy.installation_in_identity, case.runtime.arranger.home
-    identity = case.contract.operations["getApiKeyIdentity"]
-    foreign = [c.name for c in case.profile.credentials.values() if c.active and c.installation != home]
-    if not where or answer.ok:
-        return
-    usual = _text_of(await case.good_answer())
-    for credential in foreign:
-        known = await case.answer_to(credential, identity)
-        name = str(pointer.get(known.value, where)) if known.ok and pointer.has(known.value, where) else ""
-        is_expected = name in usual or any(name in value for value in answer.request.path.values())
-        if is_distinctive(name) and not is_expected and name in _text_of(answer):
-            case.warn("a refused object shows the installation that owns it", known, answer, expected="no owner")
+    home = case.runtime.arranger.home
+    usual, refusal = _text_of(await case.good_answer()), _text_of(answer)
+    for credential in case.profile.credentials.values():
+        name = ""
+        if credential.active and credential.installation != home:
+            with suppress(Inconclusive):  # the refusal is judged without it
+                name = await name_of_installation(case, credential.name)
+        is_in_request = any(name in value for value in answer.request.path.values())
+        if is_distinctive(name) and name in refusal and name not in usual and not is_in_request:
+            case.warn("a refused object shows the installation that owns it", answer, expected="no owner")
 
 
 def _text_of(answer: Answer) -> str:

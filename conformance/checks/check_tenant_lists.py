@@ -10,6 +10,7 @@ from conformance.checks.support.authorization_forms import other_cases, with_for
 from conformance.checks.support.case import Case
 from conformance.checks.support.concurrent_keys import expect_own_answers
 from conformance.checks.support.context import control_failed
+from conformance.checks.support.installation_names import name_of_installation
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.unknown_ids import is_distinctive
@@ -99,6 +100,15 @@ async def _names_own_endpoint(case: Case, texts: list[str]) -> bool:
     return (await case.send(update.with_path(**{name: texts[0]}), "an own endpoint of that id")).ok
 
 
+async def _expect_nothing(case: Case, texts: list[str], message: str, *answers: Answer) -> None:
+    """Violated where the last answer, to a key of this installation, shows the other one's endpoint."""
+    if not _shows(answers[-1], texts):
+        return
+    if await _names_own_endpoint(case, texts):
+        raise Inconclusive("an own endpoint has the id of the other installation's", answers[-1], cause="TEN-1")
+    raise case.violation(message, *answers, expected="nothing of it")
+
+
 @check("TEN-2", on="listInstallationWebhookDeliveries")
 async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
     """What is delivered to an endpoint of another installation is in its own list, and not in this one's."""
@@ -113,11 +123,8 @@ async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
         foreign_answer, answer = await asyncio.gather(
             case.control(foreign_list, "the other installation's list"), case.control(own_list, "the own list")
         )
-        if _shows(answer, texts):
-            if await _names_own_endpoint(case, texts):
-                raise Inconclusive("an own endpoint has the id of the other installation's", answer, cause="TEN-1")
-            message = "a delivery to an endpoint of another installation is listed"
-            raise case.violation(message, foreign_answer, answer, expected="nothing of it")
+        message = "a delivery to an endpoint of another installation is listed"
+        await _expect_nothing(case, texts, message, foreign_answer, answer)
         if _shows(foreign_answer, texts):
             await _expect_no_choice(case, key, own_list, texts)
             return
@@ -126,23 +133,13 @@ async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
 
 async def _expect_no_choice(case: Case, key: str, own_list: Request, texts: list[str]) -> None:
     """Violated where a request that names the other installation shows its deliveries."""
-    name = await _name_of_installation(case, key)
+    name = await name_of_installation(case, key)
     for request in _with_choices(own_list, name):
         answer = await case.send_with_retry(request, "a request that names another installation", own_list)
-        if answer.ok and _shows(answer, texts):
-            message = "a delivery to an endpoint of the installation that the request names is listed"
-            raise case.violation(message, answer, expected="nothing of it")
+        message = "a delivery to an endpoint of the installation that the request names is listed"
+        await _expect_nothing(case, texts, message, answer)
         if answer.ok:  # where parameters are refused, the headers are sent alone
             return
-
-
-async def _name_of_installation(case: Case, key: str) -> str:
-    """What identity names the installation of a key; empty where that is not stated or not shown."""
-    where = case.profile.tenancy.installation_in_identity
-    if not where:
-        return ""
-    known = await case.answer_to(key, case.contract.operations["getApiKeyIdentity"])
-    return str(_value(known, where) or "") if known.ok else ""
 
 
 _PARAMETERS = ("installationId", "installation_id", "installation", "tenantId", "tenant_id", "tenant")
@@ -199,18 +196,18 @@ async def a_request_chooses_no_other_installation(case: Case) -> None:
     case.need(where, f"tenancy.{fact}", "the place that names the installation is needed")
     place_fact = "tenancy.installation_in_identity"
     case.need(case.profile.tenancy.installation_in_identity, place_fact, "what names the other installation is needed")
-    name = await _name_of_installation(case, _other_key(case, case.operation.id))
+    name = await name_of_installation(case, _other_key(case, case.operation.id))
     case.require_case(name, "identity does not name the other installation")
     request = await case.arrange()
-    own = await case.answer_to(request.credential)
-    case.require_case(own.ok and pointer.has(own.value, where), f"the own answer has no {where}")
-    for named in _with_choices(request, name):
-        answer = await case.send_with_retry(named, "a request that names another installation", request)
+    usual = await case.answer_to(request.credential)
+    case.require_case(usual.ok and pointer.has(usual.value, where), f"the own answer has no {where}")
+    for detour in _with_choices(request, name):
+        answer = await case.send_with_retry(detour, "a request that names another installation", request)
         if answer.ok and pointer.has(answer.value, where):
             observed = pointer.get(answer.value, where)
-            if not strictjson.is_equal(observed, pointer.get(own.value, where)):
+            if not strictjson.is_equal(observed, pointer.get(usual.value, where)):
                 message = "the answer names the installation that the request names, and not the key's"
-                raise case.violation(message, own, answer, expected="the key's installation", observed=str(observed))
+                raise case.violation(message, usual, answer, expected="the key's installation", observed=str(observed))
             return
 
 

@@ -13,6 +13,8 @@ from conformance.profile.subschema import Root, Schema
 _MOST_ITEMS: Final = 20
 _EXACT: Final = 2**53 - 1
 """Larger integers may be indistinguishable for a JSON parser (RFC 8259 section 6)."""
+_SIGNS: Final = frozenset(":@")
+"""Of a text that is a URL or an address, whatever the schema says."""
 _LETTERS: Final = " Łódź 北"
 """Beyond Latin-1, and equal in every Unicode normalization that keeps their composition."""
 
@@ -31,20 +33,22 @@ def least_body(bodies: Collection[Any], body: Any, schema: Schema | None, keep: 
     return next((least for words, least in found if words == "the required members alone"), None)
 
 
-def fullest_body(body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]) -> Any:
-    """The body with lists as long as the schema lets them be and in no order, letters beyond Latin-1, and the largest
-    integers.
+def fullest_body(
+    body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any], *, new_items: bool = True
+) -> Any:
+    """The body with the longest lists and the largest integers that the schema allows, and letters beyond Latin-1.
 
-    `keep` names places, `values` fixture values that stay unchanged.
+    No list is in the order of the alphabet. Without `new_items` each has its own items alone, since a service may know
+    more of them than its schema says. `keep` names places, `values` fixture values that stay unchanged.
     """
     root, lists = Root(schema), list[str]()
     check = root.validator(schema)
     for where in places(body):
         value = pointer.get(body, where)
-        if where in keep or any(where.startswith(f"{at}/") for at in lists) or value in values:
+        if any(where == at or where.startswith(f"{at}/") for at in (*keep, *lists)) or value in values:
             continue
         parts = list(root.subschemas(schema, pointer.tokens(where)))
-        items = list(root.subschemas(schema, [*pointer.tokens(where), "0"])) if isinstance(value, list) else []
+        items = list(root.subschemas(schema, [*pointer.tokens(where), "0"])) if new_items else [{"enum": ()}]
         lists += [where] if isinstance(value, list) else []
         changed = (pointer.replace(body, where, fuller) for fuller in _fuller(value, parts, items))
         body = next(filter(check.is_valid, changed), body)
@@ -58,7 +62,7 @@ def _fuller(value: Any, parts: list[dict[str, Any]], items: list[dict[str, Any]]
         if not any(SYNTAX & part.keys() for part in items):
             yield [f"{value[0]}{number}" for number in range(min(count, _MOST_ITEMS), 0, -1)]
         yield sorted(value, reverse=True)
-    elif isinstance(value, str) and not any(SYNTAX & part.keys() for part in parts):
+    elif isinstance(value, str) and not any(SYNTAX & part.keys() for part in parts) and not _SIGNS & set(value):
         yield value + _LETTERS
     elif isinstance(value, int) and not isinstance(value, bool):
         bounds = [part["maximum"] for part in parts if isinstance(part.get("maximum"), int)]
