@@ -6,12 +6,13 @@ import re
 import secrets
 import string
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from msgspec import structs
 
 from conformance.checks.support.authorization import INACTIVE, cases, has_category
 from conformance.checks.support.case import Case
+from conformance.checks.support.context import is_read
+from conformance.checks.support.path_spellings import SPELLINGS, encode_letter, with_spelling
 from conformance.checks.support.registry import check
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -129,26 +130,15 @@ async def headers_of_a_gateway_open_no_way_around_authentication(case: Case) -> 
     )
 
 
-def _upper(path: str) -> str:
-    return "/".join(part if part.startswith("{") else part.upper() for part in path.split("/"))
-
-
-_SPELLINGS: Mapping[str, Callable[[str], str]] = {
-    "a slash behind it": lambda path: f"{path}/",
-    "a slash before it": lambda path: f"/{path}",
-    "capitals": _upper,
-}
-
-
 @check("AUTH-1")
 async def another_spelling_of_the_path_opens_no_way_around_authentication(case: Case) -> None:
     """Other spellings of the operation's path do not succeed without a credential."""
+    is_plain_read = is_read(case.operation) and not case.operation.path_parameters  # one place decodes all paths
+    spellings = {**SPELLINGS, **({"an encoded letter": encode_letter} if is_plain_read else {})}
 
     async def refuse(request: Request) -> Answer:
-        for name, spell in _SPELLINGS.items():
-            operation = replace(case.operation, path=spell(case.operation.path))
-            # with a `raw_path` the request is no operation of the interface: the invariants do not judge its answer
-            detour = structs.replace(request.with_authorization(), operation=operation, raw_path={"": name})
+        for name, spell in spellings.items():
+            detour = with_spelling(request.with_authorization(), spell, name)
             purpose = f"the path with {name}, no credential"
             answer = await case.send_with_retry(detour.with_fresh_key(), purpose, request)
             if answer.ok and isinstance(answer.data, dict):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final
+
 from conformance.checks.support.authorization import (
     ALLOWED,
     LACKS_SCOPE,
@@ -12,20 +17,68 @@ from conformance.checks.support.authorization import (
 )
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
+from conformance.checks.support.list_items import texts_of_items
+from conformance.checks.support.path_spellings import encode_letter, with_spelling
 from conformance.checks.support.registry import check
 from conformance.checks.support.sign_reader import fixtures_of
+from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
+from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
 
 
 @check("SCO-1", cases=cases(LACKS_SCOPE))
 async def a_key_without_the_scope_is_answered_403(case: Case, credential: str) -> None:
-    """A valid key without the operation's scope is answered 403, whatever other scopes it has."""
+    """A valid key without the operation's scope is answered 403, whatever other scopes it has and what it sends."""
     absent = has_category(case.profile, case.operation, LACKS_SCOPE)
     case.need_credential(credential, f"a key without the scope {case.operation.scope} is needed", absent)
-    await case.shared_negative(
-        lambda request: case.as_credential(request, credential), {403}, f"the key {credential!r}"
-    )
+
+    async def refuse(request: Request) -> Answer:
+        bad = case.as_credential(request, credential)
+        for template in _bodies_for(case, credential):
+            if template is not None:
+                answer = await _refused_body(case, bad, template)
+            if template is None or answer.status != 403:  # whether another body is valid is not asked here
+                purpose = f"the key {credential!r}"
+                answer = await case.refusal(bad.with_fresh_key(), {403}, purpose, control=request.with_fresh_key())
+        return answer
+
+    await case.share_control(refuse, f"the key {credential!r}")
+
+
+def _bodies_for(case: Case, credential: str) -> Sequence[Any]:
+    """The part of the profile's bodies that a key sends, None for the usual one: all keys together send each."""
+    lacking, bodies = names(case.profile, case.operation, LACKS_SCOPE), (None, *case.facts.bodies)
+    number = lacking.index(credential)
+    return bodies[number :: len(lacking)] or bodies[number % len(bodies) :][:1]
+
+
+async def _refused_body(case: Case, bad: Request, template: Any) -> Answer:
+    """The answer to another valid body of a key that lacks the scope; violated where it is 200."""
+    body = await case.runtime.arranger.render_body(bad, template)
+    answer = await case.send_with_retry(bad.with_body(body).with_fresh_key(), f"the key {bad.credential!r}, that body")
+    if answer.ok:
+        message = f"{case.operation.id} with the key {bad.credential!r} and another valid body was not answered 403"
+        raise case.violation(message, answer, expected="403")
+    return answer
+
+
+@check("SCO-1", on="listInstallationWebhookDeliveries")
+async def an_encoded_letter_in_the_path_opens_no_way_around_scopes(case: Case) -> None:
+    """An encoded letter is that letter (RFC 3986, section 6.2.2.2): a key without the scope is not answered 200."""
+    lacking = names(case.profile, case.operation, LACKS_SCOPE)
+    absent = has_category(case.profile, case.operation, LACKS_SCOPE)
+    case.need_credential(lacking, f"a key without the scope {case.operation.scope} is needed", absent)
+
+    async def refuse(request: Request) -> Answer:
+        detour = with_spelling(case.as_credential(request, lacking[0]), encode_letter, "an encoded letter")
+        answer = await case.send_with_retry(detour, f"an encoded letter, the key {lacking[0]!r}", request)
+        if answer.ok and isinstance(answer.data, dict):
+            message = f"an encoded letter in the path led the key {lacking[0]!r} past its scopes"
+            raise case.violation(message, answer, expected="403 or 404")
+        return answer
+
+    await case.share_control(refuse, "an encoded letter in the path")
 
 
 _READ = "quotePublicCartCheckout"
@@ -72,6 +125,48 @@ async def the_named_scope_suffices_for_every_body(case: Case) -> None:
         if answer.status == 403:
             message = f"the key {least!r} was answered 403 to another valid body"
             raise case.violation(message, answer, expected="not 403")
+
+
+_ROUNDS: Final = 3
+
+
+@check("SCO-2", on="listInstallationWebhookDeliveries")
+async def the_named_scope_suffices_for_what_is_listed(case: Case) -> None:
+    """Of the deliveries that a key of more scopes is shown, the key with the fewest that suffice is shown some too."""
+    home = case.runtime.arranger.home
+    able = [name for name in names(case.profile, case.operation, ALLOWED) if _installation(case, name) == home]
+    case.require_case(able, f"no key has the scope {case.operation.scope}")
+    least, most = (choose(able, key=lambda name: len(case.profile.credentials[name].scopes)) for choose in (min, max))
+    case.require_case(least != most, "no second key of this installation has other scopes")
+    request = await case.arrange()
+    for round_number in range(_ROUNDS):
+        answers = [
+            await case.control(case.as_credential(request, name), f"the list of {name!r}")
+            for name in (most, least, most)
+        ]
+        first_texts, least_texts, last_texts = map(texts_of_items, answers)
+        common_texts = first_texts & last_texts  # a list may end after a number of items
+        if common_texts & least_texts:
+            return
+        if round_number == 0 and not common_texts:
+            await _cause_events(case)
+        await asyncio.sleep(0.3)  # a copy of the list may be old
+    case.require_case(common_texts, f"no delivery is listed, in {_ROUNDS} rounds")
+    message = f"of what the key {most!r} is shown, the key {least!r} is shown nothing"
+    raise case.violation(message, *answers[:2], expected="the deliveries of the installation", observed="none of them")
+
+
+def _installation(case: Case, credential: str) -> str:
+    return case.profile.credentials[credential].installation
+
+
+async def _cause_events(case: Case) -> None:
+    """Creates an endpoint and calls orders and carts, any of which may cause a delivery; no answer is judged."""
+    create = case.contract.operations["createInstallationWebhook"]
+    for operation in (create, *case.contract.select(["orders", "carts"])):
+        if operation.idempotent:
+            with suppress(MissingFact, Inconclusive):
+                await case.send(await case.arrange(operation), "an event")
 
 
 @check("SCO-3", cases=cases(ALLOWED))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from conformance.checks.support.authorization import OTHER_INSTALLATION, cases, has_category
 from conformance.checks.support.case import Case
+from conformance.checks.support.endpoint_bodies import opposite_switches
+from conformance.checks.support.installation_names import name_of_installation
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.unknown_ids import is_distinctive
@@ -48,12 +51,32 @@ async def _foreign_path(case: Case, foreign: tuple[str, str] | None) -> Mapping[
 async def an_object_of_another_installation_is_out_of_reach(case: Case, foreign: tuple[str, str] | None) -> None:
     """An object of another installation, in every state that there is, is refused for a valid key."""
     path = await _foreign_path(case, foreign)
-    await case.shared_negative(
+    answer = await case.shared_negative(
         lambda request: request.with_path(**path),
         _REFUSAL_STATUSES,
         "an object of another installation",
         any_refusal=True,
     )
+    await _expect_no_owner(case, answer)
+
+
+async def _expect_no_owner(case: Case, answer: Answer) -> None:
+    """Warns where the refusal names another installation: no text of the interface says what a refusal may tell."""
+    home = case.runtime.arranger.home
+    usual, refusal = _text_of(await case.good_answer()), _text_of(answer)
+    for credential in case.profile.credentials.values():
+        name = ""
+        if credential.active and credential.installation != home:
+            with suppress(Inconclusive):  # the refusal is judged without it
+                name = await name_of_installation(case, credential.name)
+        is_in_request = any(name in value for value in answer.request.path.values())
+        if is_distinctive(name) and name in refusal and name not in usual and not is_in_request:
+            case.warn("a refused object shows the installation that owns it", answer, expected="no owner")
+
+
+def _text_of(answer: Answer) -> str:
+    """All header values and the body."""
+    return "\n".join([*(value for _, value in answer.headers), answer.body.decode("utf-8", "replace")])
 
 
 @check("TEN-3", on=_ON_OBJECTS, cases=_answered_foreign)
@@ -94,12 +117,16 @@ async def a_key_of_another_installation_reaches_nothing_here(case: Case, credent
     )
 
 
-@check("TEN-1", on="updateInstallationWebhook")
-async def a_new_object_of_another_installation_is_out_of_reach(case: Case) -> None:
-    """An endpoint that another installation has created is refused for a valid key of this one."""
+@check("TEN-1", on="updateInstallationWebhook", cases={"": False, "other-switches": True})
+async def a_new_object_of_another_installation_is_out_of_reach(case: Case, other_switches: bool) -> None:
+    """An endpoint that another installation has created is refused for a valid key of this one, in either state."""
     where = case.profile.webhooks.id
     case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
     create = await case.arrange(case.contract.operations["createInstallationWebhook"])
+    if other_switches:
+        switches = opposite_switches(create.body)
+        case.require_case(switches, "the body that creates an endpoint has no member that is true or false")
+        create = create.with_body({**create.body, **switches})
     created = await case.send(case.as_credential(create, case.foreign_credential()), "created by another installation")
     case.require_case(created.ok and pointer.has(created.value, where), f"that is answered {created.summary}")
     new_id = str(pointer.get(created.value, where))

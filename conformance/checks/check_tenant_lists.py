@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from conformance.checks.support.authorization_forms import other_cases, with_form
 from conformance.checks.support.case import Case
 from conformance.checks.support.concurrent_keys import expect_own_answers
 from conformance.checks.support.context import control_failed
+from conformance.checks.support.installation_names import name_of_installation
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.unknown_ids import is_distinctive
@@ -97,6 +100,15 @@ async def _names_own_endpoint(case: Case, texts: list[str]) -> bool:
     return (await case.send(update.with_path(**{name: texts[0]}), "an own endpoint of that id")).ok
 
 
+async def _expect_nothing(case: Case, texts: list[str], message: str, *answers: Answer) -> None:
+    """Violated where the last answer, to a key of this installation, shows the other one's endpoint."""
+    if not _shows(answers[-1], texts):
+        return
+    if await _names_own_endpoint(case, texts):
+        raise Inconclusive("an own endpoint has the id of the other installation's", answers[-1], cause="TEN-1")
+    raise case.violation(message, *answers, expected="nothing of it")
+
+
 @check("TEN-2", on="listInstallationWebhookDeliveries")
 async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
     """What is delivered to an endpoint of another installation is in its own list, and not in this one's."""
@@ -111,14 +123,37 @@ async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
         foreign_answer, answer = await asyncio.gather(
             case.control(foreign_list, "the other installation's list"), case.control(own_list, "the own list")
         )
-        if _shows(answer, texts):
-            if await _names_own_endpoint(case, texts):
-                raise Inconclusive("an own endpoint has the id of the other installation's", answer, cause="TEN-1")
-            message = "a delivery to an endpoint of another installation is listed"
-            raise case.violation(message, foreign_answer, answer, expected="nothing of it")
+        message = "a delivery to an endpoint of another installation is listed"
+        await _expect_nothing(case, texts, message, foreign_answer, answer)
         if _shows(foreign_answer, texts):
+            await _expect_no_choice(case, key, own_list, texts)
             return
     raise Inconclusive(f"no delivery to the new endpoint shows in its installation's own list, in {_ROUNDS} rounds")
+
+
+async def _expect_no_choice(case: Case, key: str, own_list: Request, texts: list[str]) -> None:
+    """Violated where a request that names the other installation shows its deliveries."""
+    name = await name_of_installation(case, key)
+    for request in _with_choices(own_list, name):
+        answer = await case.send_with_retry(request, "a request that names another installation", own_list)
+        message = "a delivery to an endpoint of the installation that the request names is listed"
+        await _expect_nothing(case, texts, message, answer)
+        if answer.ok:  # where parameters are refused, the headers are sent alone
+            return
+
+
+_PARAMETERS = ("installationId", "installation_id", "installation", "tenantId", "tenant_id", "tenant")
+_HEADERS = ("X-Installation-Id", "X-Installation", "X-Tenant-Id", "X-Tenant")
+
+
+def _with_choices(request: Request, name: str) -> Iterator[Request]:
+    """The request with headers and parameters that name an installation, and with the headers alone."""
+    if not name:
+        return
+    for header in _HEADERS:
+        request = request.with_header(header, name)
+    yield request.with_query(**dict.fromkeys(_PARAMETERS, name))
+    yield request
 
 
 _SHOWN_BY = {
@@ -151,6 +186,54 @@ async def the_installation_that_is_named_is_the_callers(case: Case) -> None:
     if len(names) > 2 and not strictjson.is_equal(names[0], names[2]):
         message = "two keys of one installation get two names"
         raise case.violation(message, answers[0], answers[2], expected=str(names[0]), observed=str(names[2]))
+
+
+@check("TEN-2", on=tuple(_SHOWN_BY))
+async def a_request_chooses_no_other_installation(case: Case) -> None:
+    """Parameters and headers that name another installation do not change the one that the answer names."""
+    fact = _SHOWN_BY[case.operation.id]
+    where = getattr(case.profile.tenancy, fact)
+    case.need(where, f"tenancy.{fact}", "the place that names the installation is needed")
+    place_fact = "tenancy.installation_in_identity"
+    case.need(case.profile.tenancy.installation_in_identity, place_fact, "what names the other installation is needed")
+    name = await name_of_installation(case, _other_key(case, case.operation.id))
+    case.require_case(name, "identity does not name the other installation")
+    request = await case.arrange()
+    usual = await case.answer_to(request.credential)
+    case.require_case(usual.ok and pointer.has(usual.value, where), f"the own answer has no {where}")
+    for detour in _with_choices(request, name):
+        answer = await case.send_with_retry(detour, "a request that names another installation", request)
+        if answer.ok and pointer.has(answer.value, where):
+            observed = pointer.get(answer.value, where)
+            if not strictjson.is_equal(observed, pointer.get(usual.value, where)):
+                message = "the answer names the installation that the request names, and not the key's"
+                raise case.violation(message, usual, answer, expected="the key's installation", observed=str(observed))
+            return
+
+
+@check("TEN-2", on="getApiKeyIdentity")
+async def the_spelling_of_the_scheme_names_no_other_installation(case: Case) -> None:
+    """With its scheme in another case a key is of the same installation, where the case does not count as stated."""
+    where, stated = case.profile.tenancy.installation_in_identity, case.profile.authorization
+    case.need(where, "tenancy.installation_in_identity", "the place that names the installation is needed")
+    forms = other_cases(stated)
+    case.require_case(stated.scheme_case == "any" and forms, "one spelling of the scheme is stated")
+    key = _other_key(case, case.operation.id)
+    known = await case.answer_to(key)
+    case.require_case(known.ok and pointer.has(known.value, where), f"the answer has no {where}")
+    for name, form in forms.items():
+        request = case.as_credential(await case.arrange(), key)
+        answer = await case.send_with_retry(with_form(case, request, form), f"the key {key!r} with {name}")
+        if not answer.ok:  # that a spelling is refused is AUTH-5's question
+            continue
+        if not strictjson.is_equal(_value(answer, where), _value(known, where)):
+            message = f"a key with {name} is of another installation"
+            raise case.violation(message, known, answer, expected=str(_value(known, where)))
+
+
+def _value(answer: Answer, where: str) -> Any:
+    """None where it is not there."""
+    return pointer.get(answer.value, where) if pointer.has(answer.value, where) else None
 
 
 @check("TEN-2", on="getInstallationCredentialReadiness")

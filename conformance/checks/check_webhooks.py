@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.endpoint_bodies import fullest_body, least_body
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
+from conformance.profile.exclusions import exclusion_of
 
 
 async def _create_endpoint(case: Case) -> tuple[Answer, Request]:
@@ -65,6 +67,39 @@ async def patch_changes_only_what_it_names(case: Case) -> None:
     _expect_kept(case, create_answer, answer, case.profile.webhooks.kept)
 
 
+async def _other_bodies(case: Case, create: Request, is_full: bool) -> list[Any]:
+    """The fullest body, and one whose lists have known items alone; or the least one."""
+    schema = case.profile.schemas.by_name.get(create.operation.request_schema)
+    idempotency = case.profile.idempotency
+    keep = (idempotency.place,) if idempotency and idempotency.place else ()
+    if is_full:
+        case.require_case(schema is not None, f"the profile has no schema {create.operation.request_schema}")
+        assert schema is not None
+        values = create.scope.values()
+        return [fullest_body(create.body, schema, keep, values, new_items=new) for new in (True, False)]
+    template = least_body(case.runtime.arranger.facts(create.operation).bodies, create.body, schema, keep)
+    case.require_case(template is not None, "the profile states no other body that creates an endpoint")
+    return [await case.runtime.arranger.render_body(create, template)]
+
+
+@check("WH-2", on="updateInstallationWebhook", cases={"fullest": True, "least": False})
+async def patch_keeps_what_another_body_created(case: Case, is_full: bool) -> None:
+    """A PATCH keeps the longest lists, the largest numbers and texts of any letters, and what create did not name."""
+    _need_partial_update(case)
+    where = case.profile.webhooks.id
+    case.need(where, "webhooks.id", "the place of the new endpoint's id is needed")
+    create = await case.arrange(case.contract.operations["createInstallationWebhook"])
+    for body in await _other_bodies(case, create, is_full):
+        created = await case.send(create.with_body(body).with_fresh_key(), "create with another body")
+        if created.ok:
+            break
+    case.require_case(created.ok and pointer.has(created.value, where), f"such a body is answered {created.summary}")
+    answer = await case.send(await _partial(case, await _update_of(case, created)), "partial update")
+    case.require_case(answer.ok, f"a PATCH of an endpoint with such a body is answered {answer.summary}")
+    # what create alone leaves out of its answer may be a default that the answer to PATCH shows
+    _expect_kept(case, created, answer, [at for at in case.profile.webhooks.kept if pointer.has(created.value, at)])
+
+
 def _value(answer: Answer, where: str) -> Any:
     """None where it is not there."""
     return pointer.get(answer.value, where) if pointer.has(answer.value, where) else None
@@ -105,6 +140,9 @@ async def patch_keeps_a_switch_as_it_was_set(case: Case) -> None:
         if plain.status == 404:
             raise Inconclusive("no new endpoint is found by PATCH", plain_answer, plain, cause="WH-1")
         raise case.violation("an endpoint with other switches is not found by PATCH", created, answer, expected="200")
+    if answer.status == 409 and exclusion_of(case.profile, f"transitions.{case.operation.id}"):
+        message = "a PATCH of an endpoint with other switches was refused, and the profile states that none conflicts"
+        raise case.violation(message, created, answer, expected="200")
     case.require_case(answer.ok, f"a PATCH of an endpoint with other switches is answered {answer.summary}")
     _expect_kept(case, created, answer, switches.values())
 
@@ -117,9 +155,11 @@ async def patch_changes_what_it_names(case: Case) -> None:
     case.require_case(isinstance(created.request.body, dict), "the body that creates an endpoint is no object")
     steps = await _steps(case, created, update)
     changed_values: dict[str, Any] = {}
+    kept_names = {name for name in created.request.body if _is_shown(case, created, name)}
     answer = created
     for step in steps:
         found = await case.send(update.with_body(step).with_fresh_key(), "partial update")
+        kept_names -= step.keys()
         if not found.ok:
             continue
         answer = await _expect_changed(case, created, found, changed_values)
@@ -132,6 +172,7 @@ async def patch_changes_what_it_names(case: Case) -> None:
         if stale_places:
             case.warn(f"the answer to a PATCH shows the old {stale_places[0]}", created, answer, expected="the new one")
         changed_values |= old_values
+        _expect_kept(case, created, answer, _places_of(case, kept_names))
     case.require_case(answer is not created, "no partial update of what is shown was answered 200")
 
 
@@ -158,6 +199,12 @@ def _is_shown(case: Case, created: Answer, name: str) -> bool:
     return (
         name in body and pointer.has(created.value, where) and strictjson.is_equal(_value(created, where), body[name])
     )
+
+
+def _places_of(case: Case, names: Collection[str]) -> list[str]:
+    """The kept places of members that create set: one that is derived may change with another one that PATCH names."""
+    places = {_beside_kept(case, name) for name in names}
+    return [where for where in case.profile.webhooks.kept if where in places]
 
 
 async def _expect_changed(case: Case, created: Answer, answer: Answer, changed_values: Mapping[str, Any]) -> Answer:

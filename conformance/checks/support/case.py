@@ -216,9 +216,10 @@ class Case:
         retention_s = self.profile.idempotency.retention_s if self.profile.idempotency else None
         return _MAX_KEY_AGE_S if retention_s is None else min(_MAX_KEY_AGE_S, retention_s / 4)
 
-    async def answer_to(self, credential: str) -> Answer:
+    async def answer_to(self, credential: str, operation: Operation | None = None) -> Answer:
         """The answer to the operation's read with a credential, which the checks of what it says share."""
-        return await self.runtime.answers_to_keys[self.operation.id, credential].get(self, credential)
+        operation = operation or self.operation
+        return await self.runtime.answers_to_keys[operation.id, credential].get(self, operation, credential)
 
     async def send_with_retry(self, request: Request, purpose: str, control: Request | None = None) -> Answer:
         """Like `send`, but gateway trouble that recurs while the control succeeds is returned: it is tied to the input.

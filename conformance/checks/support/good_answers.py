@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from conformance.client.response import Answer
+from conformance.contract import Operation
 
 if TYPE_CHECKING:
     from conformance.checks.support.case import Case
@@ -19,11 +20,11 @@ class KnownAnswer:
         self._turn = asyncio.Lock()
         self._answer: Answer | None = None
 
-    async def get(self, case: Case, credential: str) -> Answer:
+    async def get(self, case: Case, operation: Operation, credential: str) -> Answer:
         """The answer of any status. Raises what `Case.send` raises, and the next check then sends the read again."""
 
         async def send() -> Answer:
-            request = await case.arrange(credential=credential, prove_control=False)
+            request = await case.arrange(operation, credential=credential, prove_control=False)
             return await case.send(request, f"the key {credential!r}")
 
         return await self.get_from(case, send)

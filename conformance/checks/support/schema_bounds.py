@@ -22,7 +22,7 @@ _MAX_ITEMS: Final = 1000
 _LARGE: Final = 5_000
 """In characters: more than a store with small entries holds in one."""
 _LONG_ITEM: Final = 400
-_SYNTAX: Final = {"pattern", "format", "enum", "const"}
+SYNTAX: Final = {"pattern", "format", "enum", "const"}
 """Keywords that leave a text no free choice of its characters."""
 _FURTHER: Final = "furtherMember"
 _EXACT: Final = 2**53 - 1
@@ -77,7 +77,7 @@ def least_values(
         parts = list(root.subschemas(schema, pointer.tokens(where)))
         if isinstance(value, list):
             yield f"the shortest list at {where}", pointer.replace(body, where, value[: _largest(parts, "minItems")])
-        elif isinstance(value, str) and not any(_SYNTAX & part.keys() for part in parts):
+        elif isinstance(value, str) and not any(SYNTAX & part.keys() for part in parts):
             texts = pointer.replace(texts, where, value[: _largest(parts, "minLength")])
         elif not isinstance(value, (bool, str)) and value is not None and any("minimum" in part for part in parts):
             numbers = pointer.replace(numbers, where, _largest(parts, "minimum"))
@@ -99,7 +99,7 @@ def longest_texts(
             continue
         parts = list(root.subschemas(schema, pointer.tokens(where)))
         bounds = [part["maxLength"] for part in parts if "maxLength" in part]
-        if bounds and not any(_SYNTAX & part.keys() for part in parts):
+        if bounds and not any(SYNTAX & part.keys() for part in parts):
             yield where, min(bounds)
 
 
@@ -121,7 +121,7 @@ def large_values(
         ):
             continue
         items = list(root.subschemas(schema, [*pointer.tokens(where), "0"]))
-        if not isinstance(value[0], str) or value[0] in values or any(_SYNTAX & part.keys() for part in items):
+        if not isinstance(value[0], str) or value[0] in values or any(SYNTAX & part.keys() for part in items):
             continue
         length = min(_LONG_ITEM, _smallest(items, "maxLength", _LONG_ITEM))
         count = min(_smallest(list(root.subschemas(schema, pointer.tokens(where))), "maxItems", 50), most // length)

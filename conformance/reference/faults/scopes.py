@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.reference.call import Answer, Call, Caller, Refusal
 from conformance.reference.pipeline import authorize
-from conformance.reference.policy import Policy, evolve
+from conformance.reference.policy import Policy, evolve, with_shape
 from conformance.reference.registry import fault
 
 
@@ -93,3 +93,45 @@ def granted_for_the_cart(policy: Policy) -> Policy:
         return place in granted
 
     return evolve(policy, permits=permits)
+
+
+@fault(
+    "F745",
+    requirement="SCO-1",
+    title="a path with a percent-encoded letter is not checked for its scope",
+    source="rules of a gateway that match the raw path, before a router that decodes it (CWE-177)",
+)
+def encoded_path(policy: Policy) -> Policy:
+    return evolve(policy, permits=lambda call, caller: b"%" in call.request.path or policy.permits(call, caller))
+
+
+@fault(
+    "F746",
+    requirement="SCO-1",
+    title="a change of the URL alone of an endpoint needs no scope",
+    operations=("updateInstallationWebhook",),
+    source="a move of an endpoint, added as a call of its own without the guard of the general one",
+)
+def unscoped_url(policy: Policy) -> Policy:
+    def permits(call: Call, caller: Caller) -> bool:
+        text = call.request.body.replace(b" ", b"")
+        is_url = call.operation == "updateInstallationWebhook" and text.startswith(b'{"url"') and b"," not in text
+        return is_url or policy.permits(call, caller)
+
+    return evolve(policy, permits=permits)
+
+
+@fault(
+    "F747",
+    requirement="SCO-2",
+    title="a key with webhooks:read alone is shown no deliveries",
+    operations=("listInstallationWebhookDeliveries",),
+    source="a join with the endpoints that the key may change, which filters rows in place of refusing",
+)
+def empty_for_readers(policy: Policy) -> Policy:
+    def shape(call: Call, answer: Answer) -> Answer:
+        if answer.status != 200 or call.caller is None or "webhooks:write" in call.caller.scopes:
+            return answer
+        return evolve(answer, value={"data": {"deliveries": []}})
+
+    return with_shape(policy, shape, "listInstallationWebhookDeliveries")

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from urllib.parse import parse_qsl
+
 from sqlalchemy import Connection, or_, select
 
 from conformance.reference import objects, webhooks
-from conformance.reference.call import Answer, Call
-from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_handlers, with_status
+from conformance.reference.call import Answer, Call, Caller, Refusal
+from conformance.reference.policy import (
+    Handler,
+    Policy,
+    before_work,
+    evolve,
+    with_handler,
+    with_handlers,
+    with_status,
+)
 from conformance.reference.registry import fault
 from conformance.reference.tables import deliveries
 
@@ -144,3 +155,74 @@ def after_sales_for_all(policy: Policy) -> Policy:
         return handler
 
     return with_handler(policy, "listInstallationWebhookDeliveries", wrap)
+
+
+@fault(
+    "F748",
+    requirement="TEN-2",
+    title="a key with a scheme in lower case acts for the first installation",
+    source="a second middleware that reads `Bearer` alone, and leaves the default tenant where it finds none",
+)
+def lower_case_scheme(policy: Policy) -> Policy:
+    def authenticate(call: Call) -> Caller:
+        caller = policy.authenticate(call)
+        is_lower = call.request.first_header(b"authorization").startswith("b")
+        return replace(caller, installation="A") if is_lower else caller
+
+    return evolve(policy, authenticate=authenticate)
+
+
+@fault(
+    "F749",
+    requirement="TEN-2",
+    title="a query parameter installationId chooses the installation",
+    operations=("listInstallationWebhookDeliveries", "getInstallationCredentialReadiness", "getApiKeyIdentity"),
+    source="a parameter for the operator's own console, which the public route reads too",
+)
+def installation_by_query(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> Call:
+        query = dict(parse_qsl(call.request.query.decode("latin-1"), keep_blank_values=True))
+        name = query.get("installationId", "")
+        if call.caller is not None and name.startswith("inst_"):
+            call.caller = replace(call.caller, installation=name[5:])
+        return call
+
+    return before_work(
+        policy, look, "listInstallationWebhookDeliveries", "getInstallationCredentialReadiness", "getApiKeyIdentity"
+    )
+
+
+@fault(
+    "F750",
+    requirement="TEN-1",
+    title="a paused endpoint of another installation can be updated",
+    operations=("updateInstallationWebhook",),
+    source="a look-up of paused rows added for support, without the tenant of the usual one",
+)
+def foreign_paused(policy: Policy) -> Policy:
+    def look(call: Call, db: Connection) -> Call:
+        found = objects.get(db, call.resource)
+        if found is not None and found.state == "paused" and call.caller is not None:
+            call.caller = replace(call.caller, installation=found.installation)
+        return call
+
+    return before_work(policy, look, "updateInstallationWebhook")
+
+
+@fault(
+    "F759",
+    requirement="TEN-1",
+    title="a refused object shows its installation in a header",
+    source="a header for routing and logs that a middleware sets from the row, whatever the answer is",
+)
+def owner_in_header(policy: Policy) -> Policy:
+    def error(call: Call, refusal: Refusal) -> Answer:
+        answer = policy.error(call, refusal)
+        if refusal.kind != "not_found" or not call.resource or call.caller is None:
+            return answer
+        with call.store.read() as db:
+            found = objects.get(db, call.resource[:100])
+        owner = (("X-Installation", f"inst_{found.installation}"),) if found else ()
+        return evolve(answer, headers=(*answer.headers, *owner))
+
+    return evolve(policy, error=error)

@@ -1,14 +1,15 @@
-"""Faults of updates that show in the next look only, or on an endpoint that is not active: WH-2."""
+"""Faults of updates of webhook endpoints: what they keep, and on which endpoints they are carried out: WH-2, BODY-9."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from sqlalchemy import Connection
 
 from conformance.reference import objects
 from conformance.reference.call import Answer, Call, JsonObject, Refusal
-from conformance.reference.policy import Handler, Policy, evolve, with_handler
+from conformance.reference.policy import Handler, Policy, before_work, evolve, with_handler, with_shape
 from conformance.reference.registry import fault
 
 _UPDATE = "updateInstallationWebhook"
@@ -99,3 +100,126 @@ def falsy_ignored(policy: Policy) -> Policy:
         return policy.merge(old, {name: value for name, value in changes.items() if value})
 
     return evolve(policy, merge=merge)
+
+
+@fault(
+    "F751",
+    requirement="WH-2",
+    title="an endpoint that is not active cannot be updated",
+    operations=(_UPDATE,),
+    source="a state machine whose paused state has one way out only",
+)
+def paused_is_frozen(policy: Policy) -> Policy:
+    def look(call: Call, db: Connection) -> None:
+        found = objects.get(db, call.resource)
+        if found is not None and found.state == "paused" and not call.body.get("active"):
+            raise Refusal("state_conflict", "The endpoint is paused.")
+
+    return before_work(policy, look, _UPDATE)
+
+
+@fault(
+    "F752",
+    requirement="WH-2",
+    title="a change of active removes the metadata of an endpoint",
+    operations=(_UPDATE,),
+    source="a row that is written anew to switch it, from the columns that the switch knows",
+)
+def active_drops_metadata(policy: Policy) -> Policy:
+    def merge(old: JsonObject, changes: JsonObject) -> JsonObject:
+        return {**old, **({"metadata": {}} if "active" in changes else {}), **changes}
+
+    return evolve(policy, merge=merge)
+
+
+def _shape_update(policy: Policy, change: Callable[[JsonObject], JsonObject]) -> Policy:
+    def shape(_call: Call, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
+        return evolve(answer, value={**answer.value, "data": change(answer.value["data"])})
+
+    return with_shape(policy, shape, _UPDATE)
+
+
+def _shape_metadata(policy: Policy, name: str, change: Callable[[Any], Any]) -> Policy:
+    """Changes that member of the metadata where it has a value."""
+
+    def shape(data: JsonObject) -> JsonObject:
+        value = data["metadata"].get(name)
+        return {**data, "metadata": {**data["metadata"], name: change(value)}} if value else data
+
+    return _shape_update(policy, shape)
+
+
+@fault(
+    "F753",
+    requirement="WH-2",
+    title="a change of an endpoint sorts the labels of its metadata",
+    operations=(_UPDATE,),
+    source="labels kept as a set, whose order the writer replaces by its own",
+)
+def sorted_labels(policy: Policy) -> Policy:
+    return _shape_metadata(policy, "labels", lambda labels: sorted(set(labels)))
+
+
+@fault(
+    "F754",
+    requirement="WH-2",
+    title="a change of an endpoint cuts the priority of its metadata to 16 bits",
+    operations=(_UPDATE,),
+    source="a column of 16 bits in the table of changes, and of 32 in that of endpoints",
+)
+def short_priority(policy: Policy) -> Policy:
+    return _shape_metadata(policy, "priority", lambda priority: int(priority) & 0xFFFF)
+
+
+@fault(
+    "F755",
+    requirement="WH-2",
+    title="a change of an endpoint replaces letters beyond Latin-1 in its metadata",
+    operations=(_UPDATE,),
+    source="a connection of another character set for writes of one kind",
+)
+def latin_metadata(policy: Policy) -> Policy:
+    return _shape_metadata(policy, "team", lambda team: str(team).encode("latin-1", "replace").decode("latin-1"))
+
+
+@fault(
+    "F756",
+    requirement="WH-2",
+    title="a change of an endpoint keeps ten of its events",
+    operations=(_UPDATE,),
+    source="a page of ten rows where all rows of a relation are meant",
+)
+def ten_events(policy: Policy) -> Policy:
+    return _shape_update(policy, lambda data: {**data, "events": data["events"][:10]})
+
+
+@fault(
+    "F757",
+    requirement="WH-2",
+    title="a change gives an endpoint without metadata the labels of none",
+    operations=(_UPDATE,),
+    source="the defaults of a nested model, filled in when a row is loaded to be changed",
+)
+def default_labels(policy: Policy) -> Policy:
+    def merge(old: JsonObject, changes: JsonObject) -> JsonObject:
+        return {**old, "metadata": old["metadata"] or {"labels": []}, **changes}
+
+    return evolve(policy, merge=merge)
+
+
+@fault(
+    "F758",
+    requirement="BODY-9",
+    title="an unknown member version of a change sets the version of an endpoint",
+    operations=(_UPDATE,),
+    source="mass assignment (CWE-915): what is sent is written over the row that is answered",
+)
+def assigned_version(policy: Policy) -> Policy:
+    def shape(call: Call, answer: Answer) -> Answer:
+        if answer.status != 200 or type(call.body.get("version")) is not int:
+            return answer
+        return evolve(answer, value={"data": {**answer.value["data"], "version": call.body["version"]}})
+
+    return with_shape(policy, shape, _UPDATE)

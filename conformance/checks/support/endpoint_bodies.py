@@ -1,0 +1,69 @@
+"""Bodies that create a webhook endpoint, other than the profile's usual one: pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+from conformance.checks.support.schema_bounds import SYNTAX, least_values
+from conformance.checks.support.strategies import places
+from conformance.core import json_pointer as pointer
+from conformance.profile.subschema import Root, Schema
+
+_MOST_ITEMS: Final = 20
+_EXACT: Final = 2**53 - 1
+"""Larger integers may be indistinguishable for a JSON parser (RFC 8259 section 6)."""
+_SIGNS: Final = frozenset(":@")
+"""Of a text that is a URL or an address, whatever the schema says."""
+_LETTERS: Final = " Łódź 北"
+"""Beyond Latin-1, and equal in every Unicode normalization that keeps their composition."""
+
+
+def opposite_switches(body: Any) -> dict[str, bool]:
+    """The members of a body that are true or false, each with the other value."""
+    members = body.items() if isinstance(body, dict) else ()
+    return {name: not value for name, value in members if isinstance(value, bool)}
+
+
+def least_body(bodies: Collection[Any], body: Any, schema: Schema | None, keep: Collection[Any]) -> Any:
+    """The shortest of the profile's other bodies; else the members that the schema requires; None without either."""
+    if bodies:
+        return min(bodies, key=lambda other: len(str(other)))
+    found = least_values(body, schema, keep, ()) if schema is not None else iter(())
+    return next((least for words, least in found if words == "the required members alone"), None)
+
+
+def fullest_body(
+    body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any], *, new_items: bool = True
+) -> Any:
+    """The body with the longest lists and the largest integers that the schema allows, and letters beyond Latin-1.
+
+    No list is in the order of the alphabet. Without `new_items` each has its own items alone, since a service may know
+    more of them than its schema says. `keep` names places, `values` fixture values that stay unchanged.
+    """
+    root, lists = Root(schema), list[str]()
+    check = root.validator(schema)
+    for where in places(body):
+        value = pointer.get(body, where)
+        if any(where == at or where.startswith(f"{at}/") for at in (*keep, *lists)) or value in values:
+            continue
+        parts = list(root.subschemas(schema, pointer.tokens(where)))
+        items = list(root.subschemas(schema, [*pointer.tokens(where), "0"])) if new_items else [{"enum": ()}]
+        lists += [where] if isinstance(value, list) else []
+        changed = (pointer.replace(body, where, fuller) for fuller in _fuller(value, parts, items))
+        body = next(filter(check.is_valid, changed), body)
+    return body
+
+
+def _fuller(value: Any, parts: list[dict[str, Any]], items: list[dict[str, Any]]) -> Iterator[Any]:
+    """Other values in place of one, the fullest first. `parts`: its schemas; `items`: those of a list's items."""
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        count = min((part["maxItems"] for part in parts if "maxItems" in part), default=_MOST_ITEMS)
+        if not any(SYNTAX & part.keys() for part in items):
+            yield [f"{value[0]}{number}" for number in range(min(count, _MOST_ITEMS), 0, -1)]
+        yield sorted(value, reverse=True)
+    elif isinstance(value, str) and not any(SYNTAX & part.keys() for part in parts) and not _SIGNS & set(value):
+        yield value + _LETTERS
+    elif isinstance(value, int) and not isinstance(value, bool):
+        bounds = [part["maximum"] for part in parts if isinstance(part.get("maximum"), int)]
+        yield from [min(*bounds, _EXACT)] if bounds else []

@@ -1,0 +1,34 @@
+"""Other spellings of an operation's path, which a router may read as the same path and a rule before it may not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from msgspec import structs
+
+from conformance.client.request import Request
+
+
+def _upper(path: str) -> str:
+    return "/".join(part if part.startswith("{") else part.upper() for part in path.split("/"))
+
+
+def encode_letter(path: str) -> str:
+    """The path with the second letter of its last segment percent-encoded (RFC 3986, section 6.2.2.2)."""
+    at = path.rindex("/") + 2
+    return f"{path[:at]}%{ord(path[at]):02X}{path[at + 1 :]}"
+
+
+SPELLINGS: Final[Mapping[str, Callable[[str], str]]] = {
+    "a slash behind it": lambda path: f"{path}/",
+    "a slash before it": lambda path: f"/{path}",
+    "capitals": _upper,
+}
+
+
+def with_spelling(request: Request, spell: Callable[[str], str], name: str) -> Request:
+    """The request to another spelling of its path. It is no operation of the interface: no invariant judges it."""
+    operation = replace(request.operation, path=spell(request.operation.path))
+    return structs.replace(request, operation=operation, raw_path={"": name})
