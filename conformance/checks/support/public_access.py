@@ -10,9 +10,10 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 
 
-async def needs_no_credential(case: Case) -> None:
-    """The control without Authorization is not refused for lack of a credential."""
-    answer = await _without_credential(case, await case.arrange(prove_control=False), "no Authorization")
+async def needs_no_credential(case: Case, request: Request | None = None, purpose: str = "no Authorization") -> None:
+    """The control, or this request, is not refused for lack of a credential when it has no Authorization."""
+    request = request or await case.arrange(prove_control=False)
+    answer = await _without_credential(case, request, purpose)
     if not answer.ok:
         raise control_failed(answer)
 
