@@ -115,9 +115,9 @@ async def the_products_of_a_store_are_its_own(case: Case) -> None:
     case.need(search.item_id, "search.item_id", "the place of an item's id is needed")
     answer = await case.good_answer()
     slug, items = next(iter(answer.request.path.values())), items_of(answer)
-    named = [item for item in items if pointer.has(item, search.item_merchant)]
-    others = [item for item in named if not suits(item, search.item_merchant, slug)]
-    case.require_case(len(others) < len(named), "no item of the list names the store by its slug")
+    with_merchant = [item for item in items if pointer.has(item, search.item_merchant)]
+    others = [item for item in with_merchant if not suits(item, search.item_merchant, slug)]
+    case.require_case(len(others) < len(with_merchant), "no item of the list names the store by its slug")
     if not others or not pointer.has(others[0], search.item_id):
         return
     item_id, merchant = (pointer.get(others[0], place) for place in (search.item_id, search.item_merchant))
