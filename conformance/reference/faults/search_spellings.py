@@ -84,7 +84,12 @@ def locale_with_underscore(policy: Policy) -> Policy:
     return with_search(policy, locales=(*policy.search.locales, "en_US", "de_DE", "fr_FR"))
 
 
-@_off("F729", "a page with an underscore between its digits accepted", "int() of Python", requirement="SRCH-3")
+@_off(
+    "F729",
+    "a page with an underscore between its digits accepted",
+    "int() of Python, which takes underscores",
+    requirement="SRCH-3",
+)
 def page_with_underscore(policy: Policy) -> Policy:
     def integer(name: str, text: str) -> int | None:
         return catalogue.strict_integer(name, text.replace("_", "") if re.fullmatch(r"\d(_?\d)*", text) else text)
