@@ -10,19 +10,22 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 
 
-async def needs_no_credential(case: Case, request: Request | None = None, purpose: str = "no Authorization") -> None:
-    """The control, or this request, is not refused for lack of a credential when it has no Authorization."""
-    request = request or await case.arrange(prove_control=False)
-    answer = await _without_credential(case, request, purpose)
+async def needs_no_credential(case: Case) -> None:
+    """The control without Authorization is not refused for lack of a credential."""
+    answer = await _without_credential(case, await case.arrange(prove_control=False), "no Authorization")
     if not answer.ok:
         raise control_failed(answer)
 
 
 async def needs_no_credential_with(case: Case, parameters: Mapping[str, str]) -> None:
     """The same with further query parameters: they may be refused, but not for lack of a key."""
-    request = (await case.arrange()).with_query(**parameters)
-    answer = await _without_credential(case, request, f"no Authorization, with {', '.join(parameters)}")
-    case.note(f"with {', '.join(parameters)}: {answer.summary}")
+    await accepts_without_credential(case, (await case.arrange()).with_query(**parameters), ", ".join(parameters))
+
+
+async def accepts_without_credential(case: Case, request: Request, addition: str) -> None:
+    """A control with an addition may be refused, but not for lack of a key."""
+    answer = await _without_credential(case, request, f"no Authorization, with {addition}")
+    case.note(f"with {addition}: {answer.summary}")
 
 
 async def _without_credential(case: Case, request: Request, purpose: str) -> Answer:
