@@ -308,7 +308,10 @@ async def the_order_holds_in_every_locale_and_market(case: Case, sort: str) -> N
             await read_page(case, changed.with_query(**{name: value}), number, _ordered_size(case.profile))
             for number in range(first_page(case.profile), first_page(case.profile) + most)
         ]
-        if filled := [page for page in pages if page.ok and items_of(page)]:
+        filled = [page for page in pages if page.ok and items_of(page)]
+        if len(filled) == 2 and items_of(filled[0]) == items_of(filled[1]):
+            await _read_pages(case, request, _ordered_size(case.profile), 2)  # SRCH-6, where each locale has it
+        if filled:
             with suppress(Inconclusive):  # all items may be alike there
                 _expect_order(case, sort, filled)
 
