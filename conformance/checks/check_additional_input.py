@@ -10,12 +10,15 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.survival import expect_survival
 from conformance.client.request import Request
+from conformance.contract import load_contract
 
 _HEADERS: Final = {
     "Accept": "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8",
-    "Accept-Language": "fr-FR,fr;q=0.9,de;q=0.5",
     "Prefer": "return=minimal",
 }
+_LANGUAGES: Final = ("fr-FR,fr;q=0.9,de;q=0.5", "de-DE,de;q=0.9,en;q=0.5")
+_CODINGS: Final = ("identity", "deflate")
+"""Of Accept-Encoding, besides the gzip of every other request: what the client can decode."""
 _PARAMETERS: Final = {
     "limit": "abc",
     "offset": "-1",
@@ -29,9 +32,18 @@ _PARAMETERS: Final = {
 
 
 def _as_browser(request: Request) -> Request:
-    """With the headers of a browser, but for Origin: which origins a target serves is not shown."""
-    others = tuple(pair for pair in request.headers if pair[0] not in _HEADERS)
-    return replace(request, headers=(*others, *_HEADERS.items()))
+    """With the headers of a browser, but for Origin: which origins a target serves is not shown.
+
+    Operations that are next to each other in the contract have another language and another content coding.
+    """
+    place = load_contract().all.index(request.operation)
+    headers = {
+        **_HEADERS,
+        "Accept-Language": _LANGUAGES[place % len(_LANGUAGES)],
+        "Accept-Encoding": _CODINGS[place % len(_CODINGS)],
+    }
+    others = tuple(pair for pair in request.headers if pair[0] not in headers)
+    return replace(request, headers=(*others, *headers.items()))
 
 
 @check("STA-2")

@@ -1,33 +1,27 @@
-"""Unusual answers: empty resources, and statuses that distinguish defects (ENV-2, ENV-3, ERR-3)."""
+"""Unusual answers: empty resources, and statuses that distinguish defects (ENV-2, ENV-3, ERR-3, PUB-3)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from conformance.checks.support.authorization import credentials_without_scope
 from conformance.checks.support.case import Case
+from conformance.checks.support.fixture_states import states_in_path
 from conformance.checks.support.registry import check
+from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core.messages import join_values
 from conformance.profile.model import Profile
-from conformance.profile.render import placeholders
-from conformance.profile.resources import OperationFacts
 
 
 def _states(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str] | None]:
     """Every state, except those of another installation, of the fixture in the path."""
-    path = profile.operations.get(operation.id, OperationFacts()).path
-    kinds = {name.partition(".")[0] for name in placeholders(dict(path))} & set(profile.fixtures)
-    found = {
-        f"{kind}-{state}": (kind, state)
-        for kind in kinds
-        for state, fixture in profile.fixtures[kind].items()
-        if not fixture.is_foreign
-    }
-    return dict(found) or {"": None}
+    return dict(states_in_path(profile, operation.id)) or {"": None}
 
 
-async def _send_in_state(case: Case, fixture_state: tuple[str, str] | None) -> None:
+async def _send_in_state(case: Case, fixture_state: tuple[str, str] | None) -> Answer:
     case.require_case(fixture_state, "no path value comes from a fixture, whose states could be tried")
     assert fixture_state is not None
     answer = await case.send(
@@ -35,12 +29,27 @@ async def _send_in_state(case: Case, fixture_state: tuple[str, str] | None) -> N
         f"{fixture_state[0]} in the state {fixture_state[1]}",
     )
     case.note(f"{fixture_state[0]} in the state {fixture_state[1]}: {answer.summary}")
+    return answer
 
 
-@check("ENV-3", on=("listPublicMerchantCategories", "listPublicMerchantProducts"), cases=_states)
-async def a_list_of_every_state_is_looked_at(case: Case, fixture_state: tuple[str, str] | None) -> None:
-    """A merchant in every state of the profile is listed, so that the invariants judge empty lists too."""
-    await _send_in_state(case, fixture_state)
+_STORE_LISTS = ("listPublicMerchantCategories", "listPublicMerchantProducts")
+
+
+@check("PUB-3", on=_STORE_LISTS, cases=_states)
+async def a_store_of_every_state_is_listed(case: Case, fixture_state: tuple[str, str] | None) -> None:
+    """A merchant in every state of the profile is listed, so that the invariants judge empty lists too.
+
+    A slug that one of the two lists of a store knows is not answered 404 by the other one.
+    """
+    answer = await _send_in_state(case, fixture_state)
+    if answer.status != 404:
+        return
+    other = next(case.contract.operations[name] for name in _STORE_LISTS if name != case.operation.id)
+    control = await case.send(replace(answer.request, operation=other), f"the same slug, {other.id}")
+    if control.ok:
+        raise case.violation(
+            f"a store that {other.id} knows was answered 404", control, answer, expected="200, with an empty list"
+        )
 
 
 @check("ENV-2", on=("api-key read path",), cases=_states)

@@ -13,6 +13,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.case_sampling import alternate_cases
 from conformance.checks.support.invalid_bodies import Change, contract_breaks, refusals
 from conformance.checks.support.registry import check
+from conformance.checks.support.sized_bodies import in_chunks
 from conformance.client.request import Request
 from conformance.core.outcomes import Level
 
@@ -25,6 +26,19 @@ def _text(request: Request) -> bytes:
 async def a_required_body_must_be_sent(case: Case, change: Change) -> None:
     """Without its required body a request is answered 400."""
     await case.shared_negative(change, refusals(case), "no body", any_refusal=True)
+
+
+@check("BODY-1", on="createInstallationWebhook")
+async def a_body_in_chunks_is_no_missing_one(case: Case) -> None:
+    """A valid body is accepted in chunks, which every recipient can parse (RFC 9112, section 7.1): 400 is a warning.
+
+    A server may ask for a length with 411 instead (RFC 9110, section 15.5.12).
+    """
+    request = await case.arrange()
+    answer = await case.send_with_retry(in_chunks(request), "a body in chunks", request)
+    if answer.status == 400:
+        case.warn("a valid body in chunks was answered 400", answer, expected="200")
+    case.note(f"a body in chunks is answered {answer.summary}")
 
 
 NOT_JSON: Mapping[str, Change] = {

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.sized_bodies import nest, pad
+from conformance.checks.support.sized_bodies import in_chunks, nest, pad
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
@@ -161,6 +161,21 @@ async def the_case_of_a_media_type_does_not_count(case: Case) -> None:
     await _expect_accepted(case, "Application/JSON", "bodies.media_types", Level.RECOMMENDED)
 
 
+@check("BODY-9", on="createInstallationWebhook")
+async def a_quoted_charset_is_the_same_one(case: Case) -> None:
+    """A charset that is accepted is accepted between quotes (RFC 9110, section 8.3.1): a refusal is a warning.
+
+    Whether a stated media type may have a charset at all is not stated.
+    """
+    media_types = case.profile.bodies.media_types
+    case.need(media_types, "bodies.media_types", "the accepted media types are needed")
+    case.require_case("application/json" in media_types, "the profile does not name application/json")
+    plain = replace(await case.arrange(), media_type="application/json; charset=utf-8")
+    answer = await case.send_with_retry(plain, "a charset")
+    case.require_case(answer.ok, f"a charset is answered {answer.summary}")
+    await _expect_accepted(case, 'application/json; charset="utf-8"', "bodies.media_types", Level.RECOMMENDED)
+
+
 def _other_media_types(media_types: tuple[str, ...]) -> list[str]:
     """Media types just outside the list: a longer name, and a name of another kind."""
     listed = {name.replace("*", _SUBTYPE).casefold() for name in media_types}
@@ -244,6 +259,19 @@ async def a_body_ends_at_the_stated_size(case: Case) -> None:
     await _expect_200(case, pad(request, limit), f"{limit} bytes")
     await case.share_control(
         lambda good: _expect_400(case, good, pad(good, limit + 1), f"{limit + 1} bytes"), "a longer body"
+    )
+
+
+@check("BODY-9", on="createInstallationWebhook")
+async def a_body_in_chunks_ends_at_the_stated_size(case: Case) -> None:
+    """A body in chunks, whose size no header says, is answered 400 where it is a byte longer than stated."""
+    limit = case.profile.bodies.max_bytes
+    case.need(limit, "bodies.max_bytes", "the largest body is needed")
+    assert limit is not None
+    _need_room(case, await case.arrange(), limit)
+    await case.share_control(
+        lambda good: _expect_400(case, good, in_chunks(pad(good, limit + 1)), f"{limit + 1} bytes, in chunks"),
+        "a longer body in chunks",
     )
 
 

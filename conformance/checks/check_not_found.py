@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.survival import expect_survival
 from conformance.checks.support.unknown_ids import unknown_id_like
+from conformance.checks.support.url_spellings import percent_encode_first
 from conformance.client.fixtures import NotSent
 from conformance.client.request_builder import MissingFact
 from conformance.core.errors import FixtureError
@@ -60,6 +63,20 @@ async def an_id_with_more_behind_it_is_answered_404(case: Case) -> None:
     await case.shared_negative(
         lambda good: good.with_path(**longer), _allowed_statuses(case, False), "an id with a suffix"
     )
+
+
+@check("NF-1", on=("api-key read path",))
+async def an_encoded_letter_of_an_id_is_that_letter(case: Case) -> None:
+    """An id is found with its first character percent-encoded, which is the same URL: a 404 is a warning.
+
+    An unreserved character and its encoding are equivalent (RFC 3986, section 6.2.2.2).
+    """
+    request = await case.arrange()
+    spellings = {name: percent_encode_first(str(value)) for name, value in request.path.items()}
+    answer = await case.send_with_retry(replace(request, raw_path=spellings), "an id with an encoded letter", request)
+    if answer.status == 404:
+        control = await case.control(request)
+        case.warn("an id with a percent-encoded letter was answered 404", control, answer, expected="200")
 
 
 @check("STA-1", on="api-key path")

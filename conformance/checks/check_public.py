@@ -1,4 +1,4 @@
-"""Public operations, and the path of every operation (PUB-1 to PUB-3, VER-1)."""
+"""Public operations, and the path of every operation (PUB-1 to PUB-4, VER-1)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from msgspec import structs
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
-from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
+from conformance.checks.support.public_access import (
+    accepts_without_credential,
+    needs_no_credential,
+    needs_no_credential_with,
+)
 from conformance.checks.support.registry import check
+from conformance.checks.support.search_pages import find_ids, items_of, suits
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.survival import MARKUP
 from conformance.client.response import Answer
 from conformance.contract import Operation
+from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
@@ -59,6 +65,13 @@ async def no_query_parameter_asks_for_a_credential(case: Case, parameters: Mappi
     await needs_no_credential_with(case, parameters)
 
 
+@check("PUB-1", on=_CATALOG)
+async def a_cookie_is_no_credential(case: Case) -> None:
+    """A session cookie, which a browser may have of another service of the domain, is not refused."""
+    request = (await case.arrange()).with_header("Cookie", "session=of-another-service")
+    await accepts_without_credential(case, request, "a session cookie")
+
+
 @check("PUB-2", on="public")
 async def a_bogus_credential_on_a_public_operation_is_recorded(case: Case) -> None:
     """The answer of a public operation to a malformed Authorization is recorded; only a 5xx fails."""
@@ -96,6 +109,30 @@ def _expect_404(case: Case, answer: Answer) -> None:
         case.warn("an unknown slug is answered with an empty list", answer, expected="404")
     elif answer.status != 404:
         raise case.violation("an unknown slug was not answered 404", answer, expected="404")
+
+
+@check("PUB-4")
+async def the_products_of_a_store_are_its_own(case: Case) -> None:
+    """No item of a store's list is one that the search finds with another merchant, and not with this store."""
+    search = case.profile.search
+    case.need(search.item_merchant, "search.item_merchant", "the place of an item's merchant is needed")
+    case.need(search.item_id, "search.item_id", "the place of an item's id is needed")
+    answer = await case.good_answer()
+    slug, items = next(iter(answer.request.path.values())), items_of(answer)
+    with_merchant = [item for item in items if pointer.has(item, search.item_merchant)]
+    others = [item for item in with_merchant if not suits(item, search.item_merchant, slug)]
+    case.require_case(len(others) < len(with_merchant), "no item of the list names the store by its slug")
+    if not others or not pointer.has(others[0], search.item_id):
+        return
+    item_id, merchant = (pointer.get(others[0], place) for place in (search.item_id, search.item_merchant))
+    request = await case.arrange(case.contract.operations["searchPublicProducts"])
+    is_found = {
+        name: str(item_id) in await find_ids(case, request.with_query(merchant=name)) for name in (slug, str(merchant))
+    }
+    case.note(f"the list of {slug} has the item {item_id} of {merchant}")
+    if is_found[str(merchant)] and not is_found[slug]:
+        message = f"the products of {slug} include {item_id}, which the search finds with {merchant} alone"
+        raise case.violation(message, answer, expected=f"products of {slug}")
 
 
 @check("VER-1")

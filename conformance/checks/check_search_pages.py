@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from conformance.checks.support.case import Case
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.search_pages import (
@@ -21,6 +23,7 @@ from conformance.checks.support.search_pages import (
     read_by_cursors,
     read_page,
     read_page_by_cursor,
+    suits,
 )
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
@@ -39,9 +42,13 @@ _FEW_PAGES = 12
 async def _read_all(case: Case, request: Request, size: int) -> list[Answer]:
     """All pages of one size that have items. Inconclusive beyond `_MOST_PAGES`, and where SRCH-4 or SRCH-6 fails."""
     pages = await _read_pages(case, request, size, _MOST_PAGES + 1)
+    _require_all(pages, size)
+    return pages
+
+
+def _require_all(pages: list[Answer], size: int) -> None:
     if len(pages) > _MOST_PAGES:
         raise Inconclusive(f"there are more than {_MOST_PAGES} pages of pageSize {size}", pages[-1])
-    return pages
 
 
 async def _read_pages(case: Case, request: Request, size: int, most: int) -> list[Answer]:
@@ -124,7 +131,7 @@ async def all_pages_together_hold_every_item_once(case: Case) -> None:
 
 @check("SRCH-9", cases={"category": "category", "merchant": "merchant"}, chain=True)
 async def a_filtered_whole_holds_every_item_of_its_value(case: Case, name: str) -> None:
-    """All pages of a filtered search hold every item that has the value in the whole result."""
+    """All pages of a filtered search hold every item that has the value in the whole result, and no other item."""
     need_stable_order(case)
     search = case.profile.search
     value, place = getattr(search, name), getattr(search, f"item_{name}")
@@ -140,8 +147,10 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, name: str) 
     }
     filtered = request.with_query(**{name: value})
     # the smallest pages: a filter that is applied after paging leaves pages empty before the last one
-    small = max(page_sizes(case.profile)[0], -(-len(expected) // _SMALL_PAGES))
-    pages = await _read_all(case, filtered, min(small, size))
+    small = min(size, max(page_sizes(case.profile)[0], -(-len(expected) // _SMALL_PAGES)))
+    pages = await _read_pages(case, filtered, small, _MOST_PAGES + 1)
+    _expect_value_on_every_page(case, pages, name)
+    _require_all(pages, small)
     missing_ids = expected - set(_ids(case, pages))
     if expected and not pages:
         large = await read_page(case, filtered, first_page(case.profile), size)
@@ -157,6 +166,18 @@ async def a_filtered_whole_holds_every_item_of_its_value(case: Case, name: str) 
             expected=f"{len(expected)} items",
             observed=f"without {join_values(sorted(missing_ids), 5)}",
         )
+
+
+def _expect_value_on_every_page(case: Case, pages: list[Answer], name: str) -> None:
+    """Violated by an item of another value on a later page; of the first two pages SRCH-5 asks it."""
+    value, place = getattr(case.profile.search, name), getattr(case.profile.search, f"item_{name}")
+    for number, page in enumerate(pages):
+        if all(suits(item, place, value) for item in items_of(page)):
+            continue
+        message = f"a search with {name}={value} lists an item of another {name} on page {number + 1} of its pages"
+        if number < 2:
+            raise Inconclusive(message, page, cause="SRCH-5")
+        raise case.violation(message, pages[0], page, expected=f"items of the {name} {value}")
 
 
 _PAGES_BY_CURSOR = {"whole": 4, "filtered": 3}
@@ -267,7 +288,10 @@ def _ordered_size(profile: Profile) -> int:
 
 @check("SRCH-9", cases=_sorts)
 async def the_order_holds_in_every_locale_and_market(case: Case, sort: str) -> None:
-    """The first page of each stated locale and market is in the stated order too."""
+    """The first page of each stated locale and market is in the stated order too, with one sort also the second.
+
+    A client of another locale says in Accept-Language which one it is.
+    """
     search = case.profile.search
     case.need(sort, "search.sorts.NAME.by", "the member that a value of sort orders by is needed")
     request = (await case.arrange()).with_query(sort=sort)
@@ -279,13 +303,24 @@ async def the_order_holds_in_every_locale_and_market(case: Case, sort: str) -> N
         if value != query.get(name)
     ]
     case.require_case(others, "the profile states no other locale or market")
+    most = 2 if sort == next(iter(_sorts(case.profile, case.operation))) else 1  # paging is the same for all sorts
     for name, value in others:
-        page = await read_page(
-            case, request.with_query(**{name: value}), first_page(case.profile), _ordered_size(case.profile)
-        )
-        if page.ok and len(items_of(page)) > 1:
+        changed = _as_client_of(request, value) if name == "locale" else request
+        pages = [
+            await read_page(case, changed.with_query(**{name: value}), number, _ordered_size(case.profile))
+            for number in range(first_page(case.profile), first_page(case.profile) + most)
+        ]
+        filled = [page for page in pages if page.ok and items_of(page)]
+        if len(filled) == 2 and items_of(filled[0]) == items_of(filled[1]):
+            await _read_pages(case, request, _ordered_size(case.profile), 2)  # SRCH-6, where each locale has it
+        if filled:
             with suppress(Inconclusive):  # all items may be alike there
-                _expect_order(case, sort, [page])
+                _expect_order(case, sort, filled)
+
+
+def _as_client_of(request: Request, locale: str) -> Request:
+    others = tuple(pair for pair in request.headers if pair[0].lower() != "accept-language")
+    return replace(request, headers=(*others, ("Accept-Language", locale.replace("_", "-"))))
 
 
 def _expect_order(case: Case, sort: str, filled: list[Answer]) -> None:
@@ -304,3 +339,31 @@ def _expect_order(case: Case, sort: str, filled: list[Answer]) -> None:
 
 
 _ORDERED_PAGES = 3
+_READINGS = 4
+
+
+def _every_sort(profile: Profile, _operation: Operation) -> Mapping[str, str]:
+    """The stated values of sort, and where none is stated that of the stated query."""
+    return {name: name for name in profile.search.sorts or (str(profile.search.query.get("sort", "")),)}
+
+
+@check("SRCH-9", cases=_every_sort)
+async def the_order_is_the_same_again(case: Case, sort: str) -> None:
+    """A page that is read twice holds the same items in the same order, for every sort.
+
+    A catalogue that changes in between changes once; where each reading differs from the one before, the order does.
+    """
+    need_stable_order(case)
+    request = (await case.arrange()).with_query(sort=sort)
+    readings: list[Answer] = []
+    for number in range(_READINGS):
+        readings.append(await read_page(case, request, first_page(case.profile), largest_page_size(case.profile)))
+        if not readings[-1].ok:
+            raise Inconclusive(f"sort={sort} was answered {readings[-1].summary}", readings[-1])
+        if number and item_ids(case, readings[-1]) == item_ids(case, readings[-2]):
+            break
+    else:
+        message = f"with sort={sort} the order changes with every request, and is stated not to"
+        raise case.violation(message, *readings[:2], expected="the same items in the same order")
+    if number > 1:
+        raise Inconclusive(f"two readings of a page with sort={sort} differ", *readings[:2])

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.fixture_states import states_in_path
 from conformance.checks.support.registry import check
-from conformance.checks.support.search_pages import first_page, item_ids, items_of
+from conformance.checks.support.search_pages import first_page, item_ids, items_of, suits
 from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.url_spellings import percent_encode_all
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
@@ -19,6 +22,10 @@ from conformance.profile.model import Profile
 
 _REFUSALS = {"refused": 400, "not_found": 404}
 _FAR = (1_000, 1_000_000)
+_BEYOND_INTEGERS = (2**32, 2**64)
+"""Pages by which a counter of 32 or 64 bits begins again."""
+_OF_OTHER_INTERFACES = {"limit": "1", "offset": "1", "size": "1", "per_page": "1", "fields": "id"}
+"""Parameters that other interfaces know."""
 _MOST_PAGES = 20
 
 
@@ -66,11 +73,27 @@ async def an_unusual_value_is_treated_as_stated(case: Case, name: str) -> None:
     request = await case.arrange()
     for unusual in values:
         await _expect_treatment(case, request, unusual)
+    if name == "past-the-end":
+        await _expect_no_first_page_again(case, request)
+
+
+async def _expect_no_first_page_again(case: Case, request: Request) -> None:
+    """A page number beyond 32 or 64 bits is refused or past the end: it has no items."""
+    for bits in _BEYOND_INTEGERS:
+        page = str(bits + first_page(case.profile))
+        answer = await case.send_with_retry(request.with_query(page=page), f"page={page}", request)
+        if answer.ok and items_of(answer):
+            message = f"page={page} has items, although no page far past the end has any"
+            raise case.violation(message, answer, expected="a refusal or an empty list")
 
 
 async def _expect_treatment(case: Case, request: Request, unusual: UnusualValue) -> None:
     query = {unusual.parameter: unusual.value}
     text = f"{unusual.parameter}={unusual.value}"
+    if unusual.fact == "unknown_parameter" and unusual.treatment == "ignored":
+        sent = dict(request.query)
+        others = {name: value for name, value in _OF_OTHER_INTERFACES.items() if name not in _names_in_use(case, sent)}
+        query, text = {**query, **others}, f"{text}, {', '.join(others)}"
     changed = request.with_query(**query)
     message = f"{text} was not treated as search.{unusual.fact} = {unusual.treatment!r} states"
     if status := _REFUSALS.get(unusual.treatment):
@@ -95,6 +118,12 @@ async def _expect_treatment(case: Case, request: Request, unusual: UnusualValue)
         await _expect_no_fewer(case, request, changed, message)
     if unusual.treatment in ("clamped", "ignored"):
         await _expect_same(case, request, unusual, answer, message)
+
+
+def _names_in_use(case: Case, sent: Mapping[str, str]) -> frozenset[str]:
+    """The query parameters that the profile states, besides those of the interface."""
+    idempotency = case.profile.idempotency
+    return frozenset({*sent, case.profile.search.cursor_parameter, idempotency.name if idempotency else ""})
 
 
 async def _expect_no_fewer(case: Case, request: Request, changed: Request, message: str) -> None:
@@ -171,14 +200,80 @@ def _listed_values(profile: Profile, _operation: Operation) -> Mapping[str, tupl
 
 @check("SRCH-8", cases=_listed_values)
 async def a_listed_value_is_accepted(case: Case, listed: tuple[str, str]) -> None:
-    """A search with each stated value of sort, locale and market is answered 200."""
+    """A search with each stated value of sort, locale and market is answered 200.
+
+    Each control has sent the value of the stated query, so that this one is sent percent-encoded: a letter and its
+    encoding are equivalent (RFC 3986, sections 2.3 and 6.2.2.2).
+    """
     name, value = listed
     case.need(value, f"search.{_LISTS[name]}", "the allowed values are needed")
     request = await case.arrange()
-    text = f"{name}={value}"
-    answer = await case.send_with_retry(request.with_query(**{name: value}), text, request)
+    text, changed = f"{name}={value}", request.with_query(**{name: value})
+    if dict(request.query).get(name) == value:
+        encoded = percent_encode_all(value)
+        text, changed = f"{name}={encoded}, which is {value},", request.with_raw_query(name, encoded)
+    answer = await case.send_with_retry(changed, text, request)
     if not answer.ok:
         raise case.violation(f"{text} is one of search.{_LISTS[name]}, and was refused", answer, expected="200")
+
+
+def _resembling_values(value: str) -> list[str]:
+    """What a prefix query or LIKE takes for a value: its beginning, and patterns that match it.
+
+    The beginning is cut within a word in lower case, since the beginning of a code may name a group of codes.
+    """
+    if not re.search("[a-z]{5}$", value):
+        return []
+    return [value[:-2], f"{value[:-2]}%", f"_{value[1:]}"]
+
+
+@check("SRCH-8", cases={"category": "category", "merchant": "merchant"})
+async def a_value_that_resembles_another_one_is_unknown(case: Case, name: str) -> None:
+    """A part of a known category or merchant, or a pattern, finds no item of the known one, as unknown values do.
+
+    It may exist in spite of that; then the items have it.
+    """
+    search = case.profile.search
+    known, place = getattr(search, name), getattr(search, f"item_{name}")
+    treatment = getattr(search, f"unknown_{name}")
+    case.need(treatment, f"search.unknown_{name}", "what happens then is needed")
+    case.need(known, f"search.{name}", "a value to filter by is needed")
+    case.need(place, f"search.item_{name}", "the place of the value in an item is needed")
+    case.require_case(treatment != "ignored", "an unknown value is ignored, as stated")
+    values = _resembling_values(known)
+    case.require_case(values, f"the {name} {known!r} does not end with a word in lower case")
+    request = await case.arrange()
+    for value in values:
+        answer = await case.send_with_retry(request.with_query(**{name: value}), f"{name}={value}", request)
+        items = items_of(answer) if answer.ok else []
+        if any(suits(item, place, known) and not suits(item, place, value) for item in items):
+            message = f"{name}={value} finds items of {known!r}, and an unknown {name} is {treatment!r}, as stated"
+            raise case.violation(message, answer, expected=f"no item of the {name} {known}")
+
+
+def _stores(profile: Profile, operation: Operation) -> Mapping[str, tuple[str, str] | None]:
+    """The states of stores but the default one, whose slug is mostly the stated merchant."""
+    return dict(list(states_in_path(profile, _STORE).items())[1:]) or {"": None}
+
+
+_STORE = "listPublicMerchantProducts"
+
+
+@check("SRCH-8", cases=_stores)
+async def a_store_of_every_state_can_be_searched(case: Case, state: tuple[str, str] | None) -> None:
+    """Where an unknown merchant finds nothing or is ignored, no slug of a store is refused."""
+    treatment = case.profile.search.unknown_merchant
+    case.need(treatment, "search.unknown_merchant", "what happens then is needed")
+    case.require_case(treatment in ("empty", "ignored"), "an unknown merchant is refused, and so a slug may be")
+    case.require_case(state, "stores have one state")
+    assert state is not None
+    request = await case.arrange()
+    store = await case.arrange(case.contract.operations[_STORE], use={state[0]: state[1]}, prove_control=False)
+    slug = next(iter(store.path.values()))
+    answer = await case.send_with_retry(request.with_query(merchant=slug), f"merchant={slug}", request)
+    if not answer.ok:
+        message = f"a search with the slug of a store, {state[0]} in the state {state[1]}, was refused"
+        raise case.violation(message, answer, expected="200")
 
 
 @check("SRCH-8", cases=_LISTS)
@@ -190,7 +285,9 @@ async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
     case.need(search.unlisted, "search.unlisted", "what happens with another value is needed")
     request = await case.arrange()
     listed = next(iter(values))
-    for value in (f"{listed}x", listed[:-1], "no-such-value"):
+    # a language tag has hyphens, and its case does not count (RFC 5646, section 2.1)
+    others = (listed.replace("-", "_"),) if name == "locale" else ()
+    for value in (f"{listed}x", listed[:-1], "no-such-value", *others):
         if value and value.casefold() not in {known.casefold() for known in values}:
             text = f"{name}={value}"
             changed = request.with_query(**{name: value})

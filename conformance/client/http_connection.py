@@ -49,12 +49,17 @@ class Response(NamedTuple):
 
 
 def serialize(method: str, target: str, host: str, headers: Headers, content: bytes | None) -> bytes:
-    """The bytes of a request. A header of the caller replaces Host and Content-Length. Raises MalformedRequest."""
+    """The bytes of a request. A header of the caller replaces Host and Content-Length. Raises MalformedRequest.
+
+    With `Transfer-Encoding: chunked` of the caller the content is sent in chunks (RFC 9112 section 7.1).
+    """
     hosts: list[str] = []
     lines: list[str] = []
     has_length = False
     for name, value in headers:
         lower_name = name.lower()
+        if lower_name == "transfer-encoding" and value == "chunked":
+            content, has_length = _in_chunks(content or b""), True
         has_length = has_length or lower_name == "content-length"
         (hosts if lower_name == "host" else lines).append(f"{name}: {value}")
     lines = [f"{method} {target} HTTP/1.1", *(hosts or [f"Host: {host}"]), *lines]
@@ -64,6 +69,13 @@ def serialize(method: str, target: str, host: str, headers: Headers, content: by
     if head.count(b"\r\n") != len(lines) + 1 or not _HEAD.fullmatch(head):
         raise MalformedRequest("a character that no request target or header may have")
     return head + content if content else head
+
+
+def _in_chunks(content: bytes) -> bytes:
+    """Two chunks where there is enough, and the last one, which is empty."""
+    middle = (len(content) + 1) // 2
+    parts = [part for part in (content[:middle], content[middle:]) if part]
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
 
 
 def _encode(text: str) -> bytes:
@@ -83,7 +95,10 @@ def _encode_line(line: str) -> bytes:
 
 
 class Inflater:
-    """gzip (any number of members, RFC 1952 section 2.2) or deflate, with bounded output."""
+    """gzip (any number of members, RFC 1952 section 2.2) or deflate, with bounded output.
+
+    Deflate comes without its zlib header too, which receivers know (RFC 9110 section 8.4.1.2).
+    """
 
     def __init__(self) -> None:
         self._stream = zlib.decompressobj(wbits=47)
@@ -101,10 +116,17 @@ class Inflater:
                 if not chunk.startswith(b"\x1f"):
                     break  # padding after the last member
                 self._stream = zlib.decompressobj(wbits=47)
+            if not self._started and not _has_header(chunk):
+                self._stream = zlib.decompressobj(wbits=-15)
             self._started = True
             output += self._stream.decompress(chunk, room - len(output))
             chunk = self._stream.unused_data
         return output
+
+
+def _has_header(chunk: bytes) -> bool:
+    """Whether a stream may be gzip or zlib (RFC 1950 section 2.2), by the bytes that have arrived."""
+    return chunk[:1] == b"\x1f" or (chunk[0] & 15 == 8 and (len(chunk) < 2 or int.from_bytes(chunk[:2]) % 31 == 0))
 
 
 class HttpConnection(asyncio.Protocol):

@@ -32,6 +32,7 @@ UNREAD_CODE: Final = "too-long"
 _OVERSIZE: Final = 64 * 1024
 _LONG_URL: Final = 2_000
 _OVERSIZE_STATUSES: Final = frozenset({413, 414, 431})
+_LENGTH_STATUSES: Final = (411, 501)
 _JSON_MEDIA: Final = re.compile(r"application/([\w.+-]+\+)?json\s*(;|$)", re.IGNORECASE)
 _MIN_SECRET: Final = 8
 _LONGEST_SHAPE: Final = 2000
@@ -281,8 +282,13 @@ def _http_date(value: str) -> bool:
 def _is_out_of_scope(answer: Answer) -> bool:
     """Whether the request went to no declared operation: another method, or a path that a server may read differently.
 
-    An oversize request may be refused by a component in front of the service, in any format.
+    An oversize request may be refused by a component in front of the service, in any format, and a body in chunks for
+    its missing length (RFC 9110, section 15.5.12).
     """
+    if answer.status in _LENGTH_STATUSES and any(
+        name.lower() == "transfer-encoding" for name, _ in answer.request.headers
+    ):
+        return True
     oversize = len(answer.sent_body) + len(answer.url) > _OVERSIZE or len(answer.url) > _LONG_URL
     edge = oversize and answer.status in _OVERSIZE_STATUSES
     return edge or bool(answer.request.method) or bool(answer.request.raw_path)

@@ -19,9 +19,13 @@ async def needs_no_credential(case: Case) -> None:
 
 async def needs_no_credential_with(case: Case, parameters: Mapping[str, str]) -> None:
     """The same with further query parameters: they may be refused, but not for lack of a key."""
-    request = (await case.arrange()).with_query(**parameters)
-    answer = await _without_credential(case, request, f"no Authorization, with {', '.join(parameters)}")
-    case.note(f"with {', '.join(parameters)}: {answer.summary}")
+    await accepts_without_credential(case, (await case.arrange()).with_query(**parameters), ", ".join(parameters))
+
+
+async def accepts_without_credential(case: Case, request: Request, addition: str) -> None:
+    """A control with an addition may be refused, but not for lack of a key."""
+    answer = await _without_credential(case, request, f"no Authorization, with {addition}")
+    case.note(f"with {addition}: {answer.summary}")
 
 
 async def _without_credential(case: Case, request: Request, purpose: str) -> Answer:

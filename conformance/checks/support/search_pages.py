@@ -29,6 +29,12 @@ def item_ids(case: Case, answer: Answer) -> list[str]:
     return [str(pointer.get(item, place)) if pointer.has(item, place) else "" for item in items_of(answer)]
 
 
+def suits(item: Any, place: str, value: str) -> bool:
+    """Whether an item has the value of a filter: at the place that the profile states, alone or in a list."""
+    found = pointer.get(item, place) if pointer.has(item, place) else None
+    return bool(found == value or (isinstance(found, list) and value in found))
+
+
 def need_stable_order(case: Case) -> None:
     """Unstated without a stable order and the place of ids; inapplicable where the profile states that it changes."""
     search = case.profile.search
@@ -113,6 +119,20 @@ async def read_page(case: Case, request: Request, page: int, size: int) -> Answe
     return await case.send(request.with_query(page=str(page), pageSize=str(size)), f"page {page}, pageSize {size}")
 
 
+_SEARCH_PAGES: Final = 20
+
+
+async def find_ids(case: Case, request: Request) -> frozenset[str]:
+    """The ids of the items on the first pages of the largest size."""
+    found: set[str] = set()
+    for page in range(first_page(case.profile), first_page(case.profile) + _SEARCH_PAGES):
+        answer = await read_page(case, request, page, largest_page_size(case.profile))
+        if not answer.ok or not items_of(answer):
+            break
+        found |= set(item_ids(case, answer))
+    return frozenset(found)
+
+
 def _number(value: Any) -> float:
     """A number, also as text; raises ValueError for any other text."""
     return float(value)
@@ -135,11 +155,13 @@ _COLLATIONS: tuple[Callable[[Any], Any], ...] = (_number, str, lambda text: str(
 
 
 def is_ordered(values: list[Any]) -> bool:
-    """Whether values are ascending by one of the collations. Nulls may stand anywhere.
+    """Whether values are ascending by one of the collations, JSON numbers by their value. Nulls may stand anywhere.
 
     Of texts that are out of every order, those in ASCII alone count: languages place other letters differently.
     """
     present = [value for value in values if value is not None]
+    if all(isinstance(value, int | float) for value in present):
+        return all(first <= second for first, second in pairwise(present))
     plain = [value for value in present if str(value).isascii()]
     return any(_is_ascending(part, key) for part in (present, plain) for key in _COLLATIONS)
 

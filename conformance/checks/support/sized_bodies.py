@@ -1,4 +1,4 @@
-"""Valid bodies of a given size or depth."""
+"""Valid bodies of a given size or depth, or without a stated size."""
 
 from __future__ import annotations
 
@@ -26,3 +26,8 @@ def nest(request: Request, depth: int, innermost: bytes) -> Request:
     changed = request.with_body({**request.body, "xConformanceDepth": json.loads(marker)})
     text = json.dumps(changed.document, ensure_ascii=False).encode("utf-8", "surrogatepass")
     return request.with_raw_body(text.replace(marker.encode(), opening + innermost + closing))
+
+
+def in_chunks(request: Request) -> Request:
+    """Its body is sent in chunks, without a Content-Length."""
+    return request.with_header("Transfer-Encoding", "chunked")

@@ -15,7 +15,7 @@ from conformance.core.model import Exchange
 
 _PLAIN = re.compile(r"[^\"\\$`!\x00-\x1f\x7f]*")
 _PRINTABLE = re.compile(r"[\n\t -~¡-¬®-\u05ff]*")
-_FRAMING = frozenset({"host", "content-length", "accept-encoding", "connection", "transfer-encoding", "user-agent"})
+_FRAMING = frozenset({"host", "content-length", "accept-encoding", "connection", "user-agent"})
 
 
 def curl(exchange: Exchange) -> str:

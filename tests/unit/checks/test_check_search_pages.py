@@ -1,4 +1,4 @@
-"""Cursors are followed soundly and in few requests: pages may be empty, and a catalogue large (SRCH-9)."""
+"""Pages and cursors are followed soundly and in few requests: pages may be empty, a catalogue large (SRCH-9)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from conformance.checks.check_search_pages import cursors_lead_through_the_same_items
+from conformance.checks.check_search_pages import (
+    a_filtered_whole_holds_every_item_of_its_value,
+    cursors_lead_through_the_same_items,
+    the_order_is_the_same_again,
+)
 from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Search
 from tests.support.check_runs import CONTRACT
@@ -87,3 +91,45 @@ def test_cursors_are_judged(judged: Any, answer: Any, outcome: Outcome, kind: st
     assert result.outcome is outcome, result
     if outcome is Outcome.PASSED:
         assert len(target.arrived) <= 1 + MOST[kind]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "turns"),
+    [
+        (Outcome.PASSED, [0]),
+        (Outcome.INCONCLUSIVE, [0, 1, 1]),
+        (Outcome.INCONCLUSIVE, [0, 1, 2, 2]),
+        (Outcome.FAILED, [0, 1, 0, 1]),
+        (Outcome.FAILED, [0, 1, 2, 3]),
+    ],
+    ids=["stable", "one change", "two changes", "two orders", "no order"],
+)
+def test_an_order_that_never_stays_is_a_fault(judged: Any, answer: Any, outcome: Outcome, turns: list[int]) -> None:
+    """A catalogue that changes while it is read is not."""
+    remaining = list(turns)
+
+    def script(arrived: Any) -> bytes:
+        if "sort=price" not in arrived.target:
+            return bytes(answer(200, {"data": [{"id": "p"}]}))
+        turn = remaining.pop(0) if len(remaining) > 1 else remaining[0]
+        return bytes(answer(200, {"data": [{"id": str((n + turn) % 5)} for n in range(5)]}))
+
+    result, _ = judged(script, partial(the_order_is_the_same_again, sort="price"), SEARCH, search=STATED)
+    assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(("outcome", "first"), [(Outcome.PASSED, 99), (Outcome.FAILED, 3), (Outcome.INCONCLUSIVE, 1)])
+def test_a_later_page_holds_the_value_of_the_filter_too(judged: Any, answer: Any, outcome: Outcome, first: int) -> None:
+    """`first` is the first page without the filter; whether the first two pages have it is SRCH-5's question."""
+    catalogue = [{"id": f"p{number:03}", "category": ("shoes", "mugs", "lamps")[number % 3]} for number in range(30)]
+
+    def script(arrived: Any) -> bytes:
+        query = {name: values[0] for name, values in parse_qs(urlsplit(arrived.target).query).items()}
+        page, size = int(query["page"]), int(query["pageSize"])
+        category = query.get("category") if page < first else None
+        items = [item for item in catalogue if item["category"] == (category or item["category"])]
+        return bytes(answer(200, {"data": items[(page - 1) * size : page * size]}))
+
+    law = partial(a_filtered_whole_holds_every_item_of_its_value, name="category")
+    result, _ = judged(script, law, SEARCH, search=STATED)
+    assert result.outcome is outcome, result

@@ -49,6 +49,16 @@ def test_headers_of_the_caller_come_first() -> None:
 
 
 @pytest.mark.parametrize(
+    ("content", "chunks"),
+    [(b"abcde", b"3\r\nabc\r\n2\r\nde\r\n"), (b"a", b"1\r\na\r\n"), (b"", b""), (None, b"")],
+)
+def test_a_body_in_chunks_has_no_length(content: bytes | None, chunks: bytes) -> None:
+    """RFC 9112 section 7.1: the last chunk is empty."""
+    raw = serialize("POST", "/", "h", (("Transfer-Encoding", "chunked"),), content)
+    assert raw == b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
     ("value", "raw"), [("\xe9", b"\xe9"), ("€", "€".encode()), ("", b""), ("a\tb  c", b"a\tb  c"), ("\x01", b"\x01")]
 )
 def test_values_are_latin_1_or_else_utf_8(value: str, raw: bytes) -> None:

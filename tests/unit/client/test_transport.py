@@ -212,9 +212,10 @@ def test_no_request_is_repeated_behind_the_suites_back(scripted: Any, method: st
         ("gzip", gzip.compress(b'{"data"') + gzip.compress(b": {}}")),
         ("gzip", gzip.compress(b'{"data": {}}') + b"\0" * 20),
         ("deflate", zlib.compress(b'{"data": {}}')),
+        ("deflate", zlib.compress(b'{"data": {}}', wbits=-15)),
         ("identity", b'{"data": {}}'),
     ],
-    ids=["gzip", "upper case", "x-gzip", "two members", "padded", "deflate", "identity"],
+    ids=["gzip", "upper case", "x-gzip", "two members", "padded", "deflate", "raw deflate", "identity"],
 )
 def test_encoded_bodies_are_decoded(scripted: Any, answer: Any, encoding: str, content: bytes) -> None:
     """The body is what the target meant, whichever coding carried it, in however many pieces."""

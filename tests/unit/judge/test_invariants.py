@@ -308,6 +308,15 @@ def test_what_is_too_large_may_be_refused_before_the_service_sees_it(status: int
     assert judge(500, b"<h1>oops</h1>", **size).keys() == {"STA-1", "ERR-1"}
 
 
+@pytest.mark.parametrize("status", [411, 501])
+def test_a_body_in_chunks_may_be_refused_for_its_missing_length(status: int) -> None:
+    """RFC 9110 section 15.5.12; no other status is excused, and no other request."""
+    chunked = OBJECT.with_header("Transfer-Encoding", "chunked")
+    assert judge(status, b"<h1>length required</h1>", request=chunked) == {}
+    assert judge(status, b"<h1>length required</h1>").keys() == {"STA-1", "ERR-1"}
+    assert judge(500, b"<h1>oops</h1>", request=chunked).keys() == {"STA-1", "ERR-1"}
+
+
 def _findings(facts: Answers, *answers: Answer) -> list[str]:
     """The codes of all findings, in the order of the answers; the schemas are `SCHEMAS`."""
     declared = Schemas(SCHEMAS)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.checks.support.search_pages import first_decrease, is_ordered
+from conformance.checks.support.search_pages import first_decrease, is_ordered, suits
 
 ORDERED: list[list[Any]] = [
     [],
@@ -55,9 +55,22 @@ def test_what_no_service_calls_ascending_is_not(values: list[Any], pair: tuple[A
 
 @given(st.lists(st.integers(-50, 50) | st.none(), min_size=2))
 def test_of_numbers_only_the_ascending_are_ordered(values: list[int | None]) -> None:
-    """With nulls left out; as texts they may be ascending by accident, which counts."""
+    """With nulls left out: no service calls the order of their texts ascending."""
     present = [value for value in values if value is not None]
-    if present == sorted(present):
-        assert is_ordered(values)
-    elif all(0 <= value < 10 for value in present):
-        assert not is_ordered(values)
+    assert is_ordered(values) == (present == sorted(present))
+
+
+@pytest.mark.parametrize(
+    ("item", "is_suitable"),
+    [
+        ({"a": {"b": "x"}}, True),
+        ({"a": {"b": ["y", "x"]}}, True),
+        ({"a": {"b": "xx"}}, False),
+        ({"a": {"b": ["y"]}}, False),
+        ({"a": {}}, False),
+        ({"a": {"b": None}}, False),
+    ],
+)
+def test_an_item_suits_a_filter_by_its_value(item: Any, is_suitable: bool) -> None:
+    """It has the value alone or in a list."""
+    assert suits(item, "/a/b", "x") is is_suitable

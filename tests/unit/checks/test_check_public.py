@@ -1,0 +1,52 @@
+"""The products of a store are judged by what the search says of them (PUB-4)."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from conformance.checks.check_public import the_products_of_a_store_are_its_own
+from conformance.core.outcomes import Outcome
+from conformance.profile.behavior import Search
+from conformance.profile.resources import OperationFacts
+from tests.support.check_runs import CONTRACT
+
+PRODUCTS = CONTRACT.operations["listPublicMerchantProducts"]
+QUERY = {"q": "a", "locale": "en", "market": "US", "sort": "name", "page": 1, "pageSize": 2}
+FACTS: dict[str, Any] = {
+    "search": Search(query=QUERY, page_base=1, item_id="/id", item_merchant="/merchant"),
+    "operations": {PRODUCTS.id: OperationFacts(path={"slug": "acme"})},
+}
+OWN, OTHER = {"id": "p1", "merchant": "acme"}, {"id": "p2", "merchant": "other"}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "listed", "found"),
+    [
+        (Outcome.PASSED, [OWN], {}),
+        (Outcome.PASSED, [OWN, {"id": "p3"}], {}),
+        (Outcome.PASSED, [OWN, {"id": "p2", "merchant": ["other", "acme"]}], {}),
+        (Outcome.PASSED, [OWN, OTHER], {"acme": [OWN, OTHER], "other": [OTHER]}),
+        (Outcome.PASSED, [OWN, OTHER], {"acme": [OWN], "other": []}),
+        (Outcome.FAILED, [OWN, OTHER], {"acme": [OWN], "other": [OTHER]}),
+        (Outcome.INAPPLICABLE, [{"id": "p1", "merchant": "Acme Inc."}], {}),
+        (Outcome.INAPPLICABLE, [], {}),
+    ],
+    ids=["own", "unnamed", "of both", "sold by both", "not found", "of another", "named by a title", "empty"],
+)
+def test_an_item_of_another_store_alone_is_a_stranger(
+    judged: Any, answer: Any, outcome: Outcome, listed: list[Any], found: dict[str, Any]
+) -> None:
+    """What both stores sell, and what the search does not find, is no fault."""
+
+    def script(arrived: Any) -> bytes:
+        query = {name: values[0] for name, values in parse_qs(urlsplit(arrived.target).query).items()}
+        if "/search" not in arrived.target:
+            return bytes(answer(200, {"data": listed}))
+        items = found.get(query.get("merchant", ""), [])
+        return bytes(answer(200, {"data": items if query["page"] == "1" else []}))
+
+    result, _ = judged(script, the_products_of_a_store_are_its_own, PRODUCTS, **FACTS)
+    assert result.outcome is outcome, result

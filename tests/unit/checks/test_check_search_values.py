@@ -1,0 +1,120 @@
+"""Values that resemble known ones are judged by what they find, and stores by their slugs (SRCH-8)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from conformance.checks.check_search_values import (
+    _resembling_values,
+    a_store_of_every_state_can_be_searched,
+    a_value_that_resembles_another_one_is_unknown,
+    an_unusual_value_is_treated_as_stated,
+)
+from conformance.core.outcomes import Outcome
+from conformance.profile.behavior import Search
+from conformance.profile.resources import Fixture, OperationFacts
+from tests.support.check_runs import CONTRACT
+
+SEARCH = CONTRACT.operations["searchPublicProducts"]
+QUERY = {"q": "a", "locale": "en", "market": "US", "sort": "name", "page": 1, "pageSize": 2}
+ITEMS = [{"id": f"p{number}", "category": ("shoes", "sho")[number % 2]} for number in range(4)]
+STATED: dict[str, Any] = {
+    "query": QUERY, "page_base": 1, "item_id": "/id", "item_category": "/category", "category": "shoes",
+    "stable_sort": True,
+}  # fmt: skip
+
+
+def asked(arrived: Any) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(arrived.target).query).items()}
+
+
+@pytest.mark.parametrize(
+    ("value", "resembling"),
+    [("shoes", ["sho", "sho%", "_hoes"]), ("Home/Lights", ["Home/Ligh", "Home/Ligh%", "_ome/Lights"])],
+)
+def test_a_word_is_cut_within_itself(value: str, resembling: list[str]) -> None:
+    """A shorter word is none of the known values, and a pattern is none either."""
+    assert _resembling_values(value) == resembling
+
+
+@pytest.mark.parametrize("value", ["G06F", "12.34", "mugs", "ABCDE", "shoes-1"])
+def test_the_beginning_of_a_code_may_exist(value: str) -> None:
+    """Codes of groups begin those of their members."""
+    assert _resembling_values(value) == []
+
+
+@pytest.mark.parametrize("treatment", ["empty", "refused", "not_found", "ignored"])
+@pytest.mark.parametrize("finds", ["nothing", "its own", "those of the known one", "a refusal"])
+def test_items_of_the_known_value_are_the_fault(judged: Any, answer: Any, treatment: str, finds: str) -> None:
+    """A value that exists in spite of its looks has items of its own."""
+    found = {"nothing": [], "its own": [ITEMS[1]], "those of the known one": [ITEMS[0]]}
+
+    def script(arrived: Any) -> bytes:
+        category = asked(arrived).get("category")
+        if category is None:
+            return bytes(answer(200, {"data": ITEMS}))
+        if finds == "a refusal":
+            return bytes(answer(404, {"code": "c"}))
+        return bytes(answer(200, {"data": found[finds] if category == "sho" else []}))
+
+    law = partial(a_value_that_resembles_another_one_is_unknown, name="category")
+    result, _ = judged(script, law, SEARCH, search=Search(**STATED, unknown_category=treatment))
+    is_fault = finds == "those of the known one"
+    expected = Outcome.INAPPLICABLE if treatment == "ignored" else Outcome.FAILED if is_fault else Outcome.PASSED
+    assert result.outcome is expected, result
+
+
+@pytest.mark.parametrize("treatment", ["empty", "refused", "not_found", "ignored"])
+@pytest.mark.parametrize("status", [200, 404])
+def test_a_store_may_be_refused_where_merchants_are(judged: Any, answer: Any, treatment: str, status: int) -> None:
+    """An index may know no store without products."""
+
+    def script(arrived: Any) -> bytes:
+        return bytes(answer(status if "merchant" in asked(arrived) else 200, {"data": [], "code": "c"}))
+
+    stores = {state: Fixture("store", state, values=({"slug": state},), reusable=True) for state in ("full", "vacant")}
+    facts = {"listPublicMerchantProducts": OperationFacts(path={"slug": "{store.slug}"})}
+    law = partial(a_store_of_every_state_can_be_searched, state=("store", "vacant"))
+    result, target = judged(
+        script, law, SEARCH, search=Search(**STATED, unknown_merchant=treatment), fixtures={"store": stores},
+        operations=facts,
+    )  # fmt: skip
+    is_bound = treatment in ("empty", "ignored")
+    expected = Outcome.INAPPLICABLE if not is_bound else Outcome.PASSED if status == 200 else Outcome.FAILED
+    assert result.outcome is expected, result
+    if is_bound:
+        assert asked(target.arrived[-1])["merchant"] == "vacant"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "pages"), [(Outcome.PASSED, "refused"), (Outcome.PASSED, "empty"), (Outcome.FAILED, "modulo")]
+)
+def test_a_page_beyond_every_counter_has_no_items(judged: Any, answer: Any, outcome: Outcome, pages: str) -> None:
+    """It may be refused as too large a number."""
+
+    def script(arrived: Any) -> bytes:
+        page = int(asked(arrived)["page"])
+        if page >= 2**32 and pages == "refused":
+            return bytes(answer(400, {"code": "c"}))
+        page = page % 2**32 if pages == "modulo" else page
+        return bytes(answer(200, {"data": ITEMS if page == 1 else []}))
+
+    law = partial(an_unusual_value_is_treated_as_stated, name="past-the-end")
+    result, _ = judged(script, law, SEARCH, search=Search(**STATED, past_the_end="empty"))
+    assert result.outcome is outcome, result
+
+
+@pytest.mark.parametrize(("outcome", "name"), [(Outcome.PASSED, "none"), (Outcome.FAILED, "limit")])
+def test_a_parameter_of_other_interfaces_is_ignored(judged: Any, answer: Any, outcome: Outcome, name: str) -> None:
+    """One that a service knows without saying so changes what is listed."""
+
+    def script(arrived: Any) -> bytes:
+        return bytes(answer(200, {"data": ITEMS[: int(asked(arrived).get(name, len(ITEMS)))]}))
+
+    law = partial(an_unusual_value_is_treated_as_stated, name="unknown-parameter")
+    result, _ = judged(script, law, SEARCH, search=Search(**STATED, unknown_parameter="ignored"))
+    assert result.outcome is outcome, result
