@@ -25,8 +25,8 @@ _CHAIN_COST = 60.0
 _LEAST_COST = 0.3
 """Requests of an instance whose requests others send as well: it may be the only one of them in a run."""
 _CONTROL_COST = 1.0
-_BURST_COST = 34.0
-"""Requests that provoke the limit of one operation, which all its exclusive checks share."""
+_BURST_COST = 18.0
+"""Requests that provoke the limit of one operation, which all its exclusive checks share, where none were measured."""
 _QUICK_MARGIN = 1.5
 """The factor for variants that take more requests than the reference in quick depth."""
 _SHARED_COSTS = {"replays": 4.0, "duplicates": 5.0}
@@ -107,7 +107,8 @@ def setups(instance: Instance) -> tuple[tuple[Setup, float], ...]:
     """What an instance shares with others, and its requests: the first instance costs them in addition."""
     operation, shares = instance.operation.id, instance.check.shares
     if instance.check.exclusive:
-        return (((operation, "limit"), _BURST_COST),)
+        burst = known_costs().get((_EXCLUSIVE, operation), Cost())
+        return (((operation, "limit"), burst.usual or _BURST_COST),)
     control = ((operation, "control"), _CONTROL_COST)
     if not shares:
         return (control,)
