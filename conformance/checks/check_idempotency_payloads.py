@@ -23,8 +23,8 @@ _WORD: Final = 2**32
 _FULL_WIDTH: Final = 0xFEE0
 """From an ASCII character to its full-width form, to which it is equal after NFKC (Unicode, UAX 15)."""
 _MAX_ATTEMPTS: Final = 3
-_SHOWING: Final = ("createInstallationWebhook", "updateInstallationWebhook", "requestStorefrontOrderAfterSales")
-"""One of each kind of resource. Whether their answers show what requests say is seen."""
+_SHOWING: Final = ("createInstallationWebhook", "requestStorefrontOrderAfterSales")
+"""What creates something: its answers are most likely to show what requests say, which is seen."""
 
 
 def _is_integer(value: Any) -> bool:

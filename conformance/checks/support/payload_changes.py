@@ -37,7 +37,7 @@ def tells_apart(where: str, first: Answer, second: Answer) -> bool:
     values = [pointer.get(answer.request.body, where) for answer in (first, second)]
     if _is_equal(*values):
         return False
-    places = (place for place, shown in _parts(first.value) if _is_equal(shown, values[0]))
+    places = (place for place, part in _parts(first.value) if _is_equal(part, values[0]))
     return any(
         pointer.has(second.value, place) and _is_equal(pointer.get(second.value, place), values[1]) for place in places
     )
@@ -46,7 +46,7 @@ def tells_apart(where: str, first: Answer, second: Answer) -> bool:
 def shows(where: str, answer: Answer) -> bool:
     """Whether an answer shows what its request says at a place."""
     value = pointer.get(answer.request.body, where)
-    return any(_is_equal(shown, value) for _, shown in _parts(answer.value))
+    return any(_is_equal(part, value) for _, part in _parts(answer.value))
 
 
 def _is_equal(first: Any, second: Any) -> bool:
@@ -56,7 +56,7 @@ def _is_equal(first: Any, second: Any) -> bool:
 
 
 def _parts(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value within an answer, objects aside, by its place."""
+    """By its place, every value within an answer that is no object."""
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     if not isinstance(value, dict):
         yield at, value

@@ -52,6 +52,7 @@ async def expect_not_carried_out(case: Case, defect: Defect, purpose: str, *, le
         later = await case.send(request.with_fresh_key(), "the good call afterwards")
         if not (refused.is_refused and later.is_refused and _are_equal_refusals(case, known, later)):
             return
+    await case.control(await case.arrange(), "the good call alone, once more")  # fixtures may have come to an end
     message = f"{purpose} was answered {refused.summary} and yet carried out: the good call is refused afterwards"
     raise case.violation(message, good, known, refused, later, expected="200", level=level)
 
@@ -73,10 +74,10 @@ async def expect_no_effect(case: Case, request: Request, defect: Callable[[Reque
         message = f"{purpose} was answered {answer.summary} and yet took effect"
         raise case.violation(message, answer, expected="no effect", observed=f"{count} effects")
 
-    async def again(fresh: Request) -> Request:
+    async def repeat_defect(fresh: Request) -> Request:
         return defect(fresh)
 
-    async with examine_failed_control(case, again, purpose):
+    async with examine_failed_control(case, repeat_defect, purpose):
         await case.control(request)
     if not await oracle.effects_within() or not any(watch.has_moved for watch in readable):
         raise Inconclusive("the effect of the control cannot be seen either", cause=f"effects.{case.operation.id}")

@@ -61,11 +61,11 @@ async def expect_not_stored(case: Case, defect: str) -> None:
     if not refused.is_refused:
         raise Inconclusive(f"{defect}: the update was answered {refused.summary}", refused)
     name, place = _kept_member(case, first.request)
-    shown = pointer.get(final.value, place) if pointer.has(final.value, place) else None
-    if strictjson.is_equal(shown, refused.request.body[name]):
+    final_value = pointer.get(final.value, place) if pointer.has(final.value, place) else None
+    if strictjson.is_equal(final_value, refused.request.body[name]):
         message = f"an update with {defect} was answered {refused.summary} and yet stored: the next answer shows it"
-        raise case.violation(message, first, refused, final, expected=f"{place} as it was")
-    is_shown = strictjson.is_equal(shown, first.request.body[name])
+        raise case.violation(message, first, refused, final, expected=f"the old {place}")
+    is_shown = strictjson.is_equal(final_value, first.request.body[name])
     case.require_case(is_shown, f"{place} does not show what the last good update says")
 
 

@@ -19,6 +19,8 @@ from conformance.profile.model import Profile
 ALLOWED: Final = "allowed"
 CONFLICT: Final = "conflict"
 UNKNOWN: Final = ""
+_SAME_WITH_ANY_BODY: Final = frozenset({"quotePublicCart", "checkoutPublicCart", "revokePublicCart"})
+"""What they ask for does not depend on their body."""
 
 
 @dataclass(frozen=True)
@@ -160,22 +162,18 @@ async def expect_conflict(case: Case, transition: Transition | None) -> None:
         case.warn("the state conflict was answered 404", answer, expected=expected)
     elif answer.status != transition.status:
         raise case.violation(f"the state conflict was not answered {expected}", answer, expected=expected)
-    await _expect_no_second_thoughts(case, request, transition, answer)
+    await _expect_lasting_conflict(case, request, transition, answer)
     if oracle is not None and (effects := await oracle.count_visible_effects()):
         description = f"the state conflict was answered {answer.summary} and yet took effect"
         raise case.violation(description, answer, expected="no effect", observed=f"{effects} effects")
 
 
-_SAME_WITH_ANY_BODY: Final = frozenset({"quotePublicCart", "checkoutPublicCart", "revokePublicCart"})
-"""What they ask for does not depend on their body."""
-
-
-async def _expect_no_second_thoughts(case: Case, request: Request, transition: Transition, first: Answer) -> None:
+async def _expect_lasting_conflict(case: Case, request: Request, transition: Transition, first: Answer) -> None:
     """Violated where another attempt succeeds, with another valid body where that does not say what is asked for."""
-    again = request.with_fresh_key()
+    repeat = request.with_fresh_key()
     if case.facts.bodies and case.operation.id in _SAME_WITH_ANY_BODY:
-        again = again.with_body(await case.runtime.arranger.render_body(request, case.facts.bodies[0]))
-    second = await case.send(again, f"another attempt in the state {transition.fixture}")
+        repeat = repeat.with_body(await case.runtime.arranger.render_body(request, case.facts.bodies[0]))
+    second = await case.send(repeat, f"another attempt in the state {transition.fixture}")
     if second.ok:
         message = "a conflict with the state was lifted by another attempt"
         raise case.violation(message, first, second, expected=str(transition.status))

@@ -32,7 +32,7 @@ def _on_refusal(policy: Policy, stage: Stage, operation: str, kinds: tuple[str, 
                     effect(call, db)
             raise
 
-    return evolve(policy, stages=tuple(refuse_late if one is stage else one for one in policy.stages))
+    return evolve(policy, stages=tuple(refuse_late if other is stage else other for other in policy.stages))
 
 
 def _lead_to(kind: str, state: str, *before: str) -> Effect:
@@ -106,15 +106,15 @@ def ticket_used_up_by_a_bad_body(policy: Policy) -> Policy:
     source="the refused checkout asks for a quote in the background",
 )
 def quoted_by_a_refused_checkout(policy: Policy) -> Policy:
-    tried: set[str] = set()
+    refused_ids: set[str] = set()
 
     def wrap(inner: Handler) -> Handler:
         def checkout(call: Call, db: Connection) -> Answer:
             cart = objects.get(db, call.resource[:100])
             if cart is not None and cart.state == "open" and cart.installation == call.installation:
-                if cart.id in tried:
+                if cart.id in refused_ids:
                     objects.change(db, cart, "quoted", cart.data)
-                tried.add(cart.id)
+                refused_ids.add(cart.id)
             return inner(call, db)
 
         return checkout

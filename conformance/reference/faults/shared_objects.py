@@ -79,17 +79,17 @@ def carts_in_capitals(policy: Policy) -> Policy:
     source="the checkout writes its orders without the tenant, and a missing tenant matches all",
 )
 def orders_without_tenants(policy: Policy) -> Policy:
-    made: set[str] = set()
+    order_ids: set[str] = set()
 
     def wrap(inner: Handler) -> Handler:
         def checkout(call: Call, db: Connection) -> Answer:
             answer = inner(call, db)
-            made.add(answer.value["data"]["orderId"])
+            order_ids.add(answer.value["data"]["orderId"])
             return answer
 
         return checkout
 
-    return _seen_where(with_handler(policy, _CHECKOUT, wrap), _ORDERS, lambda _call, order: order.id in made)
+    return _seen_where(with_handler(policy, _CHECKOUT, wrap), _ORDERS, lambda _call, order: order.id in order_ids)
 
 
 @fault(
