@@ -34,18 +34,6 @@ async def a_state_conflict_is_answered_409(case: Case, transition: Transition | 
     await expect_conflict(case, transition)
 
 
-@check("CONF-1", on=("quotePublicCart", "checkoutPublicCart", "revokePublicCart"), cases=declared_transitions)
-async def another_body_does_not_lift_a_conflict(case: Case, transition: Transition | None) -> None:
-    """A cart's state conflicts with an operation whatever its body says: another valid one is no way around it."""
-    case.require_case(transition and case.facts.bodies, "no conflict or no second valid body is stated")
-    assert transition is not None
-    request = await into_conflict(case, transition)
-    body = await case.runtime.arranger.render_body(request, case.facts.bodies[0])
-    answer = await case.send(request.with_body(body), f"another body in the state {transition.fixture}")
-    if answer.ok:
-        raise case.violation("a conflict with the state was lifted by another body", answer, expected="409")
-
-
 def _other_statuses(profile: Profile, operation: Operation) -> Mapping[str, Transition | None]:
     return {**stated_otherwise(profile, operation)} or {"": None}
 

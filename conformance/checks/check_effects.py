@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
 from conformance.checks.support.case import Case
-from conformance.checks.support.effects import expect_no_effect
 from conformance.checks.support.invalid_bodies import contract_breaks
 from conformance.checks.support.plain_replays import plain_replays
+from conformance.checks.support.refused_effects import expect_no_effect
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY
+from conformance.client.request import Request
 from conformance.core import json_pointer as pointer
 
 _OPERATIONS = ("api-key idempotent",)
@@ -24,8 +25,11 @@ async def a_refused_write_has_no_effect(case: Case, credential_kind: str) -> Non
     absent = has_category(case.profile, case.operation, INACTIVE if credential_kind == "a revoked key" else LACKS_SCOPE)
     case.need_credential(names, f"{credential_kind} is needed; the scope is {case.operation.scope or 'none'}", absent)
     request = await case.arrange()
-    bad = case.as_credential(request, names[0]) if names[0] else request.with_authorization()
-    await expect_no_effect(case, request, bad.with_fresh_key(), f"a write with {credential_kind}")
+
+    def refuse(good: Request) -> Request:
+        return case.as_credential(good, names[0]) if names[0] else good.with_authorization()
+
+    await expect_no_effect(case, request, refuse, f"a write with {credential_kind}")
 
 
 @check("TEN-1", on=("api-key path idempotent",))
@@ -33,16 +37,15 @@ async def a_key_of_another_installation_changes_nothing_here(case: Case) -> None
     """A write by another installation's key on an object of this installation changes nothing, whatever its status."""
     stranger = case.foreign_credential()
     request = await case.arrange()
-    bad = case.as_credential(request, stranger).with_fresh_key()
-    await expect_no_effect(case, request, bad, "a write with the key of another installation")
+    purpose = "a write with the key of another installation"
+    await expect_no_effect(case, request, lambda good: case.as_credential(good, stranger), purpose)
 
 
 @check("BODY-8")
 async def a_bad_request_has_no_effect(case: Case) -> None:
     """A request answered 400 changes nothing, so that its corrected form still works."""
     request = await case.arrange()
-    bad = request.without_body().with_fresh_key()
-    await expect_no_effect(case, request, bad, "a write without its body")
+    await expect_no_effect(case, request, Request.without_body, "a write without its body")
 
 
 @check("BODY-8")
@@ -55,7 +58,7 @@ async def a_body_that_turns_bad_at_its_end_has_no_effect(case: Case) -> None:
     for where, change in reversed(breaks):
         bad = change(request)
         if pointer.has(bad.body, where) and case.runtime.validators.problem(schema, bad.document):
-            await expect_no_effect(case, request, bad.with_fresh_key(), f"a write that breaks {schema} at {where}")
+            await expect_no_effect(case, request, change, f"a write that breaks {schema} at {where}")
             return
     case.require_case(False, f"{schema} types no member of the body")
 

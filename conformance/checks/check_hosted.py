@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, MADE_UP
 from conformance.checks.support.public_access import needs_no_credential, needs_no_credential_with
+from conformance.checks.support.refused_effects import Defect, examine_failed_control
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.transitions import declared_transitions, expect_conflict
+from conformance.checks.support.transitions import ALLOWED, Place, States, declared_transitions, expect_conflict
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
@@ -55,7 +57,19 @@ async def a_ticket_opens_its_own_session_only(case: Case) -> None:
         bad = await _with_ticket_of_another_session(case, request)
         return await case.refusal(bad, _REFUSAL_STATUSES, "the ticket of another session", control=request)
 
-    await case.share_control(refuse, "the ticket of another session")
+    async with _examine_failed_control(case, partial(_with_ticket_of_another_session, case)):
+        await case.share_control(refuse, "the ticket of another session")
+
+
+def _examine_failed_control(case: Case, defect: Defect) -> AbstractAsyncContextManager[None]:
+    """Where it is stated that a session allows the operation, a wrong ticket is no reason to refuse the right one.
+
+    Without that statement, a session may end with the first wrong ticket.
+    """
+    states, name = States(case.profile.transitions), case.operation.id
+    fixtures = {t.fixture for t in case.profile.transitions if t.operation == name}
+    is_stated = any(states.expected_outcome(Place(fixture), name) == ALLOWED for fixture in fixtures)
+    return examine_failed_control(case, defect, "a wrong ticket") if is_stated else nullcontext()
 
 
 async def _with_ticket_of_another_session(case: Case, request: Request) -> Request:
@@ -82,7 +96,12 @@ def _require_ticket(case: Case) -> None:
 @check("HO-3", on=_HOSTED, cases=FORGED)
 async def a_ticket_that_nobody_issued_opens_nothing(case: Case, change: Callable[[str], str]) -> None:
     """A forged ticket is refused, however similar to a valid one, which still works afterwards."""
-    await case.shared_negative(partial(_with_forged_ticket, case, change), _REFUSAL_STATUSES, "a forged ticket")
+
+    async def forge(request: Request) -> Request:
+        return _with_forged_ticket(case, change, request)
+
+    async with _examine_failed_control(case, forge):
+        await case.shared_negative(partial(_with_forged_ticket, case, change), _REFUSAL_STATUSES, "a forged ticket")
 
 
 def _with_forged_ticket(case: Case, change: Callable[[str], str], request: Request) -> Request:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from conformance.checks.support.case import Case
 from conformance.checks.support.other_path_calls import key_on_another_path
 from conformance.checks.support.plain_replays import plain_replays
+from conformance.checks.support.refused_effects import examine_failed_control
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import (
     PLAIN_REPLAY,
@@ -16,9 +17,10 @@ from conformance.checks.support.replays import (
     fix_proof_id,
     free_leaves,
     replay,
+    require_replay,
     variations,
 )
-from conformance.checks.support.signals import Violation
+from conformance.checks.support.signals import Inconclusive, Violation
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
@@ -33,6 +35,8 @@ _BEFORE_THE_END_S = 0.5
 """Before a key may be forgotten."""
 _TEXTS = 2
 """Maximum number of leaves tried in a body."""
+_HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
+_UNKNOWN_KEY = "no-key-of-anyone-0000"
 
 
 @check("IDEM-1", shares="replays")
@@ -117,6 +121,24 @@ def _leaves_of(request: Request) -> list[str]:
     return [where for where, _ in reversed(free_leaves(request))]
 
 
+@check("IDEM-1", on=_HOSTED, rests_on=PLAIN_REPLAY)
+async def a_header_that_is_ignored_makes_no_other_call(case: Case) -> None:
+    """With an Authorization header, which a public operation ignores as stated, a call is repeated as without it."""
+    stated = case.profile.authorization
+    case.require_case(stated.public == "ignored", "it is not stated that the header is ignored (authorization.public)")
+
+    async def change(request: Request) -> Request:
+        return request.with_made_up_authorization(stated.header(_UNKNOWN_KEY))
+
+    first, repeat = await case.repeat_changed(change, "the same call with an Authorization header")
+    if are_alike(case, first, repeat):
+        return
+    await require_replay(case, first)
+    if repeat.status in (401, 403):
+        raise Inconclusive("the header is not ignored", repeat, cause="AUTH-5")
+    expect_same(case, first, await replay(case, repeat.request))
+
+
 def _without_key(request: Request, empty: bool) -> Request:
     return request.with_key("" if empty else None)
 
@@ -132,10 +154,15 @@ async def a_call_without_a_key_is_answered_400(case: Case, empty: bool) -> None:
     case.require_case(not is_key, f"{idempotency.write('')} is a key of any format")
     level = Level.DECLARED if idempotency.missing_key == "refused" else None
     message = "an empty idempotency key" if empty else "no idempotency key"
+
+    async def defect(request: Request) -> Request:
+        return _without_key(request, empty)
+
     try:
-        await case.shared_negative(
-            lambda request: _without_key(request, empty), {400}, message, any_refusal=True, level=level
-        )
+        async with examine_failed_control(case, defect, message, level=level):
+            await case.shared_negative(
+                lambda request: _without_key(request, empty), {400}, message, any_refusal=True, level=level
+            )
     except Violation as violation:
         if empty and violation.answers[-1].status == 409:  # an earlier call was answered 200 under the empty key
             violation.kind = "status:200"
@@ -180,9 +207,6 @@ async def a_key_on_another_operation_is_another_call(case: Case, sibling: str) -
         return other, await case.send(separate, "a separate call")  # the first one may have made it impossible
 
     await _expect_own_answer(case, (first, second), send_separately)
-
-
-_HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
 
 
 @check("IDEM-5", on=_HOSTED)

@@ -10,6 +10,7 @@ from uuid import uuid4
 from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.invalid_bodies import fixed_places, template_of
+from conformance.checks.support.payload_changes import judge_payload
 from conformance.checks.support.races import send_together
 from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, free_leaves, variations
@@ -52,7 +53,7 @@ async def a_changed_leaf_under_the_same_key_is_answered_409(case: Case, where: s
     index, lone_answer = await _meaningful(case, where)
     if index:
         first, repeat = await case.repeat_changed(_variation(case, where, index), purpose)
-    _judge(case, where, lone_answer, first, repeat)
+    judge_payload(case, where, lone_answer, first, repeat)
 
 
 def _variation(case: Case, where: str, index: int) -> Change:
@@ -126,19 +127,6 @@ async def a_body_that_is_no_json_under_the_same_key_is_refused(case: Case) -> No
         raise case.violation("a body that is no JSON was answered 200", first, repeat, expected="400 or 409")
 
 
-def _judge(case: Case, where: str, lone_answer: Answer, first: Answer, repeat: Answer) -> None:
-    if repeat.status == 409:
-        return
-    message = f"a payload with another {where} under a used key was not answered 409"
-    declared_refusal = repeat.is_refused and repeat.has_declared_status
-    if lone_answer.ok and declared_refusal:
-        case.warn(message, lone_answer, first, repeat, expected="409")
-    elif lone_answer.ok or not repeat.is_refused:
-        raise case.violation(message, lone_answer, first, repeat, expected="409")
-    else:
-        case.note(f"another {where} is refused even alone, and under the used key with {repeat.status}")
-
-
 @check("IDEM-4", rests_on=PLAIN_REPLAY)
 async def a_change_past_the_first_kibibyte_is_answered_409(case: Case) -> None:
     """Two payloads that differ only after the first kibibyte are two payloads."""
@@ -152,7 +140,7 @@ async def a_change_past_the_first_kibibyte_is_answered_409(case: Case) -> None:
     repeat = await case.send(_pad(first.request, where, "b"), "another ending under the same key")
     if repeat.status != 409:
         lone_answer = await case.control(_pad(await case.arrange(), where, "b"), "the second payload, alone")
-        _judge(case, f"ending of {where}", lone_answer, first, repeat)
+        judge_payload(case, f"ending of {where}", lone_answer, first, repeat)
 
 
 def _pad(request: Request, where: str, ending: str) -> Request:
@@ -179,7 +167,7 @@ async def another_valid_body_under_the_same_key_is_answered_409(case: Case, inde
     first, repeat = await case.repeat_changed(other, "the other body under the same key")
     if repeat.status != 409:
         lone_answer = await case.control(await other(await case.arrange()), "the other body, alone")
-        _judge(case, "body", lone_answer, first, repeat)
+        judge_payload(case, "body", lone_answer, first, repeat)
 
 
 @check("IDEM-4", rests_on=PLAIN_REPLAY)
@@ -198,7 +186,7 @@ async def a_payload_without_a_member_is_answered_409(case: Case) -> None:
         request = await case.arrange()
         lone_answer = await case.send(request.with_body(pointer.remove(request.body, where)), f"without {where}, alone")
         if lone_answer.ok:
-            _judge(case, f"member {where} left out", lone_answer, first, repeat)
+            judge_payload(case, f"member {where} left out", lone_answer, first, repeat)
             return
     case.require_case(False, "the body has no text that may be changed, and left out")
 
@@ -257,7 +245,7 @@ async def the_same_values_in_other_places_are_another_payload(case: Case, change
             return
         lone_answer = await case.send(await change_pair(await case.arrange()), f"{names} changed, alone")
         if lone_answer.ok:
-            _judge(case, names, lone_answer, first, repeat)
+            judge_payload(case, names, lone_answer, first, repeat)
             return
     case.require_case(False, "no two texts of the body accept each other's value")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -9,13 +10,14 @@ from dataclasses import replace
 from conformance.checks.support.authorization import INACTIVE, LACKS_SCOPE, credentials_without_scope, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.context import control_failed
-from conformance.checks.support.effects import read_change
+from conformance.checks.support.effects import Oracle, read_change
 from conformance.checks.support.oauth_exchange import oauth_of, proof_of
 from conformance.checks.support.registry import check
-from conformance.checks.support.replays import are_alike
+from conformance.checks.support.replays import are_alike, other_body
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request, is_well_formed, malformed_key, new_key
+from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
@@ -173,6 +175,46 @@ async def every_well_formed_key_is_accepted(case: Case, make: Callable[[], str] 
     if other := malformed_key(idempotency) if is_recorded else "":
         odd = await case.send((await case.arrange()).with_key(other), "a key of another format")
         case.note(f"a key of another format is answered {odd.summary}")
+
+
+async def _counts_of(case: Case, purpose: str, *, turns: bool) -> tuple[dict[str, int], Answer]:
+    """By sign: the effects of three calls at once on one resource, each under a key of its own; and the last answer.
+
+    The first and the second have different payloads; the third has that of the first where they take turns, otherwise
+    that of the second.
+    """
+    request = await case.arrange()
+    other = request.with_body(await other_body(case, request)).with_fresh_key()
+    oracle = await Oracle.watch(case, request)
+    for call in (request, other, (request if turns else other).with_fresh_key()):
+        answer = await case.send(call, purpose)
+        case.require_case(answer.ok, f"{purpose}: a further call is answered {answer.summary}")
+    await oracle.effects_within()
+    if any(watch.effects < _CALLS for watch in oracle.readable_signs):
+        await asyncio.sleep(max(watch.lag_s for watch in oracle.readable_signs))
+        await oracle.effects_within()
+    return {watch.key: watch.effects for watch in oracle.readable_signs if watch.effect.step}, answer
+
+
+_CALLS = 3
+
+
+@check("IDEM-10", on="quotePublicCart")
+async def equal_calls_with_two_keys_are_two_calls(case: Case) -> None:
+    """At once after a call, an equal one under a key of its own takes effect as one with another payload does."""
+    signs = case.profile.effects.get(case.operation.id, ())
+    case.require_case(any(sign.step for sign in signs), "no sign counts the effects")
+    few: set[str] = set()
+    for _ in range(2):  # the second time only where the first one is in doubt
+        counts, last = await _counts_of(case, "equal calls at once", turns=False)
+        few = {key for key, count in counts.items() if count == _CALLS - 1} & (few or counts.keys())
+        if not few:
+            return
+    counts, answer = await _counts_of(case, "different calls at once", turns=True)
+    if any(counts.get(key) == _CALLS for key in few):
+        message = "an equal call under a key of its own took no effect, and one with another payload does"
+        raise case.violation(message, answer, last, expected="3 effects", observed="2 effects")
+    case.note("a further call need not take effect")
 
 
 def _with_key(read_request: Request, idempotency: Idempotency) -> Request:

@@ -17,7 +17,7 @@ from conformance.checks.support.replays import (
     require_replay,
 )
 from conformance.checks.support.sign_reader import fixtures_of
-from conformance.checks.support.signals import Inconclusive
+from conformance.checks.support.signals import Inapplicable, Inconclusive
 from conformance.checks.support.state_walk import kind_of
 from conformance.checks.support.transitions import (
     ALLOWED,
@@ -65,11 +65,20 @@ async def a_stored_success_outlives_a_change(case: Case) -> None:
 
 
 def _changes(case: Case, request: Request) -> list[Operation]:
-    """Operations that the stated transitions allow after the request, first those after which it would conflict."""
+    """Operations that the stated transitions allow after the request, first those after which it would conflict.
+
+    Of the others, those come first after which the least is allowed: the change is greatest there.
+    """
     states, name = States(case.profile.transitions), case.operation.id
     place = Place(next(iter(request.fixtures.members), ""), (name,))
     allowed = [other for other in _siblings(case) if states.expected_outcome(place, other.id) == ALLOWED]
-    allowed.sort(key=lambda other: states.expected_outcome(place.extend(other.id), name) != CONFLICT)
+
+    def rank(change: Operation) -> tuple[bool, int]:
+        after = place.extend(change.id)
+        still_allowed = [other for other in _siblings(case) if states.expected_outcome(after, other.id) == ALLOWED]
+        return states.expected_outcome(after, name) != CONFLICT, len(still_allowed)
+
+    allowed.sort(key=rank)
     return [*allowed[:1], *([case.operation] if states.expected_outcome(place, name) != CONFLICT else [])]
 
 
@@ -131,7 +140,10 @@ def _ways_out(profile: Profile, operation: Operation) -> Mapping[str, WayOut | N
 
 @check("IDEM-12", on=_PATH, cases=_ways_out, rests_on=PLAIN_REPLAY)
 async def a_409_is_stored_or_frees_the_key(case: Case, way: WayOut | None) -> None:
-    """After a state conflict the state allows the call: the same key is answered 409 if that is stored, else 200."""
+    """After a state conflict the state allows the call: the same key is answered 409 if that is stored, else 200.
+
+    A key that is free takes another payload as well.
+    """
     is_kept = _is_kept(case, 409)
     case.need(way, f"transitions.{case.operation.id}", "a state in which the operation conflicts is needed")
     assert way is not None
@@ -139,17 +151,45 @@ async def a_409_is_stored_or_frees_the_key(case: Case, way: WayOut | None) -> No
     first = await case.send(request, f"in the state {way.transition.fixture}")
     if first.status != 409:
         raise Inconclusive(f"the state conflict was answered {first.summary}", first, cause="CONF-1")
+    await _end_conflict(case, way, request)
+    if is_kept:
+        second = await case.send(request, "the same call after the change")
+        _expect(case, 409, second.status == 409, second.ok, first, second)
+        if not (fresh := await case.send(request.with_fresh_key(), "another key after the change")).ok:
+            raise Inconclusive(f"after the change another key is answered {fresh.summary}", fresh)
+        return
+    other = await _other_payload(case, request)
+    second = await case.send(other, "the key after the change, with another payload where one is known")
+    if not second.ok and other is not request:
+        await _expect_unbound(case, way, first, second)
+    await _expect_free(case, second.ok, first, second)
+
+
+async def _end_conflict(case: Case, way: WayOut, request: Request) -> None:
     change = case.contract.operations[way.change]
     await case.control(
         await case.arrange(change, preset=fixtures_of(request)), f"{way.change}, which ends the conflict"
     )
-    second = await case.send(request, "the same call after the change")
-    if is_kept:
-        _expect(case, 409, second.status == 409, second.ok, first, second)
-        if not (fresh := await case.send(request.with_fresh_key(), "another key after the change")).ok:
-            raise Inconclusive(f"after the change another key is answered {fresh.summary}", fresh)
-    else:
-        await _expect_free(case, second.ok, first, second)
+
+
+async def _other_payload(case: Case, request: Request) -> Request:
+    """The request with another valid body; the request itself where none is known."""
+    try:
+        return request.with_body(await other_body(case, request))
+    except Inapplicable:
+        return request
+
+
+async def _expect_unbound(case: Case, way: WayOut, first: Answer, second: Answer) -> None:
+    """Violated where only the payload of the conflict is still accepted under its key."""
+    repeat = await case.send(first.request, "the first payload under the same key")
+    if not repeat.ok:
+        return
+    request = await into_conflict(case, way.transition)
+    await _end_conflict(case, way, request)
+    lone_answer = await case.control(await _other_payload(case, request), "the other payload under a key of its own")
+    message = "409 is not one of idempotency.kept, and its key was bound to the payload that was refused"
+    raise case.violation(message, first, repeat, lone_answer, second, expected="200")
 
 
 def _expect(case: Case, status: int, is_stored: bool, is_free: bool, first: Answer, second: Answer) -> None:

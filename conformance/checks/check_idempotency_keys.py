@@ -150,10 +150,38 @@ def _pair_of_cases(idempotency: Idempotency) -> tuple[str, str]:
     """Two keys of the format that differ in case only; empty where none is found."""
     for _ in range(_ATTEMPTS):
         key = new_key(idempotency)
-        swapped = key.upper() if idempotency.format == "uuid" else key.swapcase()
+        swapped = _swap_case(idempotency, key)
         if swapped != key and (idempotency.format == "uuid" or is_well_formed(idempotency, swapped)):
             return key, swapped
     return "", ""
+
+
+def _swap_case(idempotency: Idempotency, key: str) -> str:
+    return key.upper() if idempotency.format == "uuid" else key.swapcase()
+
+
+@check("IDEM-13", on=("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser"), rests_on=PLAIN_REPLAY)
+async def a_key_in_the_other_case_repeats_the_call(case: Case) -> None:
+    """Where case does not tell keys apart, a public operation too repeats a call under its key in the other case."""
+    idempotency = _idempotency(case, "case", "whether case tells keys apart is needed")
+    case.require_case(idempotency.case == "insensitive", "case tells keys apart, which createInstallationWebhook shows")
+
+    async def change(request: Request) -> Request:
+        swapped = _swap_case(idempotency, request.key or "")
+        is_key = swapped != request.key and (idempotency.format == "uuid" or is_well_formed(idempotency, swapped))
+        case.require_case(is_key, "the key has no letters, or not in both cases")
+        return request.with_key(swapped)
+
+    first, repeat = await case.repeat_changed(change, "the key in the other case")
+    if are_alike(case, first, repeat):
+        return
+    await require_replay(case, first)
+    settled = await replay(case, repeat.request, "the key in the other case")
+    if not are_alike(case, first, settled):
+        message = (
+            f"a call was not repeated under its key in the other case, and idempotency.case is {idempotency.case!r}"
+        )
+        raise case.violation(message, first, settled, expected=first.summary)
 
 
 @check("IDEM-13")

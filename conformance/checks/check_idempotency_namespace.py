@@ -13,7 +13,7 @@ from conformance.checks.support.registry import check
 from conformance.checks.support.replays import PLAIN_REPLAY, are_alike, other_body, replay, require_replay
 from conformance.checks.support.sign_reader import fixtures_of
 from conformance.checks.support.signals import Inconclusive
-from conformance.checks.support.transitions import CONFLICT, Place, States
+from conformance.checks.support.transitions import CONFLICT, Place, States, stated_otherwise
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
 from conformance.client.response import Answer
@@ -123,6 +123,39 @@ def _other_credential(case: Case, request: Request) -> str:
         lambda c: c.active and c.installation == home and case.operation.scope in c.scopes,
     )
     return min(candidates, key=lambda candidate: candidate == spare)
+
+
+@check(
+    "IDEM-14",
+    on=(
+        "removePublicCartPromotion",
+        "checkoutPublicCart",
+        "revokePublicCart",
+        "requestStorefrontOrderAfterSales",
+    ),
+    rests_on=PLAIN_REPLAY,
+)
+async def a_repeat_by_another_credential_is_no_new_call(case: Case) -> None:
+    """Where a key belongs to no credential, another one gets the first answer again, or 409, and never a new call.
+
+    A new call shows where the state that the first one has led to is answered with another status than 409.
+    """
+    case.require_case(not _is_separate(case, "credential"), "the key belongs to the credential")
+    stated = stated_otherwise(case.profile, case.operation).values()
+    is_visible = any(transition.after == (case.operation.id,) for transition in stated)
+    case.require_case(is_visible, "a new call after the first one would be answered 409 too")
+
+    async def change(request: Request) -> Request:
+        return case.as_credential(request, _other_credential(case, request))
+
+    first, repeat = await case.repeat_changed(change, "the same call by another credential")
+    if repeat.status == 409 or are_alike(case, first, repeat):
+        return
+    await require_replay(case, first)
+    if repeat.status in (401, 403):
+        raise Inconclusive(f"the other credential was answered {repeat.summary}", first, repeat)
+    message = "the key belongs to no credential, and the same call by another one was a new call"
+    raise case.violation(message, first, repeat, expected="the first answer, or 409")
 
 
 @check(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 
 from conformance.checks.support.authorization import OTHER_INSTALLATION, cases, has_category
 from conformance.checks.support.case import Case
@@ -49,15 +50,19 @@ async def _foreign_path(case: Case, foreign: tuple[str, str] | None) -> Mapping[
 
 @check("TEN-1", on=_ON_OBJECTS, cases=_foreign_objects)
 async def an_object_of_another_installation_is_out_of_reach(case: Case, foreign: tuple[str, str] | None) -> None:
-    """An object of another installation, in every state that there is, is refused for a valid key."""
+    """An object of another installation, in every state that there is, is refused for a valid key.
+
+    The key has many scopes, or no other one than the operation's: of several states, each has one of them, by turns.
+    """
     path = await _foreign_path(case, foreign)
-    answer = await case.shared_negative(
-        lambda request: request.with_path(**path),
-        _REFUSAL_STATUSES,
-        "an object of another installation",
-        any_refusal=True,
-    )
-    await _expect_no_owner(case, answer)
+    for credential in _keys_for(case, foreign):
+        answer = await case.shared_negative(
+            partial(_with_path_and_key, case, path, credential),
+            _REFUSAL_STATUSES,
+            "an object of another installation",
+            any_refusal=True,
+        )
+        await _expect_no_owner(case, answer)
 
 
 async def _expect_no_owner(case: Case, answer: Answer) -> None:
@@ -77,6 +82,20 @@ async def _expect_no_owner(case: Case, answer: Answer) -> None:
 def _text_of(answer: Answer) -> str:
     """All header values and the body."""
     return "\n".join([*(value for _, value in answer.headers), answer.body.decode("utf-8", "replace")])
+
+
+def _keys_for(case: Case, foreign: tuple[str, str] | None) -> list[str]:
+    """The keys to try on the object: the broadest and the narrowest, both where there is but one state."""
+    credentials = case.runtime.arranger.credentials(scope=case.operation.scope or "")
+    spare = case.profile.rate_limit.credential
+    names = [credential.name for credential in credentials if credential.name != spare] or [credentials[0].name]
+    keys = list(dict.fromkeys((names[0], names[-1])))
+    states = list(_foreign_objects(case.profile, case.operation).values())
+    return keys if len(states) == 1 else [keys[states.index(foreign) % len(keys)]]
+
+
+def _with_path_and_key(case: Case, path: Mapping[str, str], credential: str, request: Request) -> Request:
+    return case.as_credential(request.with_path(**path), credential)
 
 
 @check("TEN-3", on=_ON_OBJECTS, cases=_answered_foreign)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from conformance.checks.support.authorization_forms import other_cases, with_form
@@ -11,36 +12,18 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.concurrent_keys import expect_own_answers
 from conformance.checks.support.context import control_failed
 from conformance.checks.support.installation_names import name_of_installation
+from conformance.checks.support.other_installations import events_of, other_key
 from conformance.checks.support.registry import cause_of, check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.unknown_ids import is_distinctive
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
 from conformance.client.response import Answer
-from conformance.contract import Operation
 from conformance.core import json_pointer as pointer
 from conformance.core import strict_json as strictjson
-from conformance.core.messages import join_values
-from conformance.profile.model import Credential
-from conformance.profile.render import placeholders
-from conformance.profile.resources import foreign_states
 
 _ROUNDS = 3
-
-
-def _other_key(case: Case, *operations: str) -> str:
-    """An active key of another installation with the scopes of these operations. Unstated without one."""
-    home = case.runtime.arranger.home
-    scopes = {case.contract.operations[name].scope for name in operations} - {None, ""}
-
-    def suits(candidate: Credential) -> bool:
-        return candidate.active and candidate.installation != home and scopes <= candidate.scopes
-
-    found = [name for name, candidate in case.profile.credentials.items() if suits(candidate)]
-    case.need_credential(
-        found, f"an active key of a second installation with {join_values(sorted(scopes))} is needed", suits
-    )
-    return found[0]
+_EVENTS = 3
 
 
 async def _endpoint_of(case: Case, key: str) -> list[str]:
@@ -64,33 +47,46 @@ async def _endpoint_of(case: Case, key: str) -> list[str]:
     return found
 
 
-def _foreign_of(case: Case, operation: Operation) -> Mapping[str, str]:
-    """Kind -> a state of another installation, for the ids in the operation's path; empty without one."""
-    path = case.runtime.arranger.facts(operation).path
-    kinds = {name.partition(".")[0] for name in placeholders(dict(path))}
-    states = {kind: foreign_states(case.profile.fixtures.get(kind, {})) for kind in kinds}
-    return {kind: found[0] for kind, found in states.items() if found}
-
-
-async def _events_of(case: Case, key: str) -> list[Request]:
-    """Calls of another installation on its own orders and carts, any of which may cause a delivery."""
-    scopes = case.profile.credentials[key].scopes
-    requests = []
-    for operation in case.contract.select(["orders", "carts"]):
-        if operation.idempotent and (not operation.scope or operation.scope in scopes):
-            use = _foreign_of(case, operation)
-            try:
-                if use:
-                    requests.append(await case.arrange(operation, use=use, credential=key, prove_control=False))
-            except MissingFact:
-                continue
-    return requests
-
-
 def _shows(answer: Answer, texts: list[str]) -> bool:
     """Whether a member of the answer is one of these texts, or a longer text, such as a URL, ends in one."""
     values = [str(value) for _, value in pointer.leaves(answer.value)] if isinstance(answer.value, dict) else []
     return any(value == text or value.endswith(f"/{text}") for value in values for text in texts)
+
+
+async def _expect_no_delivery_there(case: Case, foreign_list: Request, texts: list[str]) -> None:
+    """Violated where each event of this installation is delivered to the other one's new endpoint.
+
+    A first delivery may be a test of the endpoint, or an event of the other installation: they do not grow with what is
+    done here.
+    """
+    await _cause_events(case, 1)
+    answer = await case.control(foreign_list, "the other installation's list")
+    for _ in range(2):
+        before = answer
+        if not _deliveries(before, texts):
+            return
+        await _cause_events(case, _EVENTS)
+        answer = await case.control(foreign_list, "the other installation's list")
+        if _deliveries(answer, texts) < _deliveries(before, texts) + _EVENTS:
+            return
+    message = "events of this installation are delivered to an endpoint of another one"
+    raise case.violation(message, before, answer, expected="no delivery there")
+
+
+async def _cause_events(case: Case, times: int) -> None:
+    """Calls of this installation on its own orders and carts, any of which may cause a delivery."""
+    writes = [operation for operation in case.contract.select(["orders", "carts"]) if operation.idempotent]
+    requests = []
+    for operation in writes * times:
+        with suppress(MissingFact):
+            requests.append(await case.arrange(operation, prove_control=False))
+    await asyncio.gather(*(case.send(request, "an event of this installation") for request in requests))
+
+
+def _deliveries(answer: Answer, texts: list[str]) -> int:
+    """How often a list of deliveries names the endpoint."""
+    values = [str(value) for _, value in pointer.leaves(answer.value)] if isinstance(answer.value, dict) else []
+    return max(values.count(text) for text in texts)
 
 
 async def _names_own_endpoint(case: Case, texts: list[str]) -> bool:
@@ -111,13 +107,17 @@ async def _expect_nothing(case: Case, texts: list[str], message: str, *answers: 
 
 @check("TEN-2", on="listInstallationWebhookDeliveries")
 async def deliveries_of_another_installation_are_not_listed(case: Case) -> None:
-    """What is delivered to an endpoint of another installation is in its own list, and not in this one's."""
-    key = _other_key(case, case.operation.id, "createInstallationWebhook")
+    """What is delivered to an endpoint of another installation is in its own list, and not in this one's.
+
+    What this installation does causes no delivery there.
+    """
+    key = other_key(case, case.operation.id, "createInstallationWebhook")
     own_list = await case.arrange()
     foreign_list = case.as_credential(own_list, key)
     texts = await _endpoint_of(case, key)
+    await _expect_no_delivery_there(case, foreign_list, texts)
     for _ in range(_ROUNDS):
-        events = await _events_of(case, key)
+        events = await events_of(case, key)
         case.require_case(events, "no fixture of another installation could cause a delivery")
         await asyncio.gather(*(case.send(event, "an event of another installation") for event in events))
         foreign_answer, answer = await asyncio.gather(
@@ -168,7 +168,7 @@ async def the_installation_that_is_named_is_the_callers(case: Case) -> None:
     fact = _SHOWN_BY[case.operation.id]
     where = getattr(case.profile.tenancy, fact)
     case.need(where, f"tenancy.{fact}", "the place that names the installation is needed")
-    foreign = _other_key(case, case.operation.id)
+    foreign = other_key(case, case.operation.id)
     home = case.runtime.arranger.credentials(scope=case.operation.scope or "")
     await case.runtime.controls.prove(case.operation)
     answers, names = [], []
@@ -196,7 +196,7 @@ async def a_request_chooses_no_other_installation(case: Case) -> None:
     case.need(where, f"tenancy.{fact}", "the place that names the installation is needed")
     place_fact = "tenancy.installation_in_identity"
     case.need(case.profile.tenancy.installation_in_identity, place_fact, "what names the other installation is needed")
-    name = await name_of_installation(case, _other_key(case, case.operation.id))
+    name = await name_of_installation(case, other_key(case, case.operation.id))
     case.require_case(name, "identity does not name the other installation")
     request = await case.arrange()
     usual = await case.answer_to(request.credential)
@@ -218,7 +218,7 @@ async def the_spelling_of_the_scheme_names_no_other_installation(case: Case) -> 
     case.need(where, "tenancy.installation_in_identity", "the place that names the installation is needed")
     forms = other_cases(stated)
     case.require_case(stated.scheme_case == "any" and forms, "one spelling of the scheme is stated")
-    key = _other_key(case, case.operation.id)
+    key = other_key(case, case.operation.id)
     known = await case.answer_to(key)
     case.require_case(known.ok and pointer.has(known.value, where), f"the answer has no {where}")
     for name, form in forms.items():

@@ -230,23 +230,3 @@ async def control_with_effect(case: Case, request: Request, purpose: str) -> Ans
         with suppress(Unobservable):
             await oracle.effects_within()
     return answer
-
-
-async def expect_no_effect(case: Case, request: Request, defective: Request, purpose: str) -> None:
-    """Violated if the defective request takes effect although it is refused."""
-    oracle = await Oracle.watch(case, request)
-    case.require_case(oracle.sees_refused_calls, "every sign is read by the answer of a call that is carried out")
-    answer = await case.send(defective, purpose)
-    if answer.ok:
-        raise Inconclusive(f"{purpose} was not refused", answer, cause=f"control:{case.operation.id}")
-    readable = oracle.readable_signs
-    if count := await oracle.count_effects(is_proven_later=True):
-        raise case.violation(
-            f"{purpose} was answered {answer.summary} and yet took effect",
-            answer,
-            expected="no effect",
-            observed=f"{count} effects",
-        )
-    await case.control(request)
-    if not await oracle.effects_within() or not any(watch.has_moved for watch in readable):
-        raise Inconclusive("the effect of the control cannot be seen either", cause=f"effects.{case.operation.id}")

@@ -11,6 +11,7 @@ from conformance.checks.support.case import Case
 from conformance.checks.support.effects import Oracle, control_with_effect
 from conformance.client.fixtures import Members
 from conformance.client.request import Request
+from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
@@ -18,6 +19,8 @@ from conformance.profile.model import Profile
 ALLOWED: Final = "allowed"
 CONFLICT: Final = "conflict"
 UNKNOWN: Final = ""
+_SAME_WITH_ANY_BODY: Final = frozenset({"quotePublicCart", "checkoutPublicCart", "revokePublicCart"})
+"""What they ask for does not depend on their body."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,18 @@ async def expect_conflict(case: Case, transition: Transition | None) -> None:
         case.warn("the state conflict was answered 404", answer, expected=expected)
     elif answer.status != transition.status:
         raise case.violation(f"the state conflict was not answered {expected}", answer, expected=expected)
+    await _expect_lasting_conflict(case, request, transition, answer)
     if oracle is not None and (effects := await oracle.count_visible_effects()):
         description = f"the state conflict was answered {answer.summary} and yet took effect"
         raise case.violation(description, answer, expected="no effect", observed=f"{effects} effects")
+
+
+async def _expect_lasting_conflict(case: Case, request: Request, transition: Transition, first: Answer) -> None:
+    """Violated where another attempt succeeds, with another valid body where that does not say what is asked for."""
+    repeat = request.with_fresh_key()
+    if case.facts.bodies and case.operation.id in _SAME_WITH_ANY_BODY:
+        repeat = repeat.with_body(await case.runtime.arranger.render_body(request, case.facts.bodies[0]))
+    second = await case.send(repeat, f"another attempt in the state {transition.fixture}")
+    if second.ok:
+        message = "a conflict with the state was lifted by another attempt"
+        raise case.violation(message, first, second, expected=str(transition.status))

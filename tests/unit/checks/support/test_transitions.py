@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from conformance.checks.support.transitions import ALLOWED, CONFLICT, UNKNOWN, Place, States
+from conformance.checks.support.case import Case
+from conformance.checks.support.transitions import ALLOWED, CONFLICT, UNKNOWN, Place, States, expect_conflict
+from conformance.core.outcomes import Outcome
 from conformance.profile.behavior import Transition
+from conformance.profile.resources import Fixture
+from tests.support.check_runs import CONTRACT
 
 CART = States(
     [
@@ -76,3 +82,26 @@ def test_a_circle_of_states_has_an_end() -> None:
         ]
     )
     assert states.expected_outcome(Place("c.a", ("quote", "go", "go", "go")), "end") == CONFLICT
+
+
+@pytest.mark.parametrize("lifted", [False, True], ids=["refused for good", "accepted the second time"])
+def test_another_attempt_does_not_lift_a_conflict(judged: Any, answer: Any, lifted: bool) -> None:
+    """What the state of a resource refuses is refused again."""
+    tried: list[str] = []
+
+    def script(arrived: Any) -> bytes:
+        cart = arrived.target.split("/")[-2]
+        status = 200 if cart.startswith("c0") or (lifted and cart in tried) else 409
+        tried.append(cart)
+        return bytes(answer(status, {"data": {}} if status == 200 else {"error": "revoked"}))
+
+    async def law(case: Case) -> None:
+        await expect_conflict(case, Transition("quotePublicCart", "cart.revoked"))
+
+    states = {
+        name: Fixture("cart", name, values=({"id": f"{text}"},) * 2)
+        for name, text in (("open", "c0"), ("revoked", "r1"))
+    }
+    result, _ = judged(script, law, CONTRACT.operations["quotePublicCart"], fixtures={"cart": states})
+    assert result.outcome is (Outcome.FAILED if lifted else Outcome.PASSED), result
+    assert not lifted or "another attempt" in result.message

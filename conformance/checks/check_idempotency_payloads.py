@@ -1,0 +1,129 @@
+"""Payloads that are almost equal are different payloads: Endpoints, rule 2, and Errors, 409 (IDEM-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import jsonschema_rs
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.invalid_bodies import template_of
+from conformance.checks.support.payload_changes import judge_payload, shows, tells_apart
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import PLAIN_REPLAY
+from conformance.checks.support.strategies import places
+from conformance.client.request import Request
+from conformance.contract import Operation
+from conformance.core import json_pointer as pointer
+from conformance.core import strict_json as strictjson
+from conformance.profile.model import Profile
+
+_WORD: Final = 2**32
+_FULL_WIDTH: Final = 0xFEE0
+"""From an ASCII character to its full-width form, to which it is equal after NFKC (Unicode, UAX 15)."""
+_MAX_ATTEMPTS: Final = 3
+_SHOWING: Final = ("createInstallationWebhook", "requestStorefrontOrderAfterSales")
+"""What creates something: its answers are most likely to show what requests say, which is seen."""
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _wide_integers(profile: Profile, operation: Operation) -> Mapping[str, str]:
+    """The first integer that the profile's schema allows to be greater by 2^32; none where there is no such place."""
+    schema, body = profile.schemas.by_name.get(operation.request_schema), template_of(profile, operation)
+    if schema is None:
+        return {}
+    validator = jsonschema_rs.validator_for(schema)
+    for where, leaf in pointer.leaves(body):
+        if where and _is_integer(leaf) and validator.is_valid(pointer.replace(body, where, leaf + _WORD)):
+            return {where.lstrip("/"): where}
+    return {}
+
+
+@check("IDEM-4", cases=_wide_integers, rests_on=PLAIN_REPLAY)
+async def an_integer_with_other_high_bits_is_another_payload(case: Case, where: str) -> None:
+    """Two integers that differ by 2^32, each of which is accepted alone, make two payloads."""
+
+    async def change(request: Request) -> Request:
+        return request.with_body(pointer.replace(request.body, where, pointer.get(request.body, where) + _WORD))
+
+    first, repeat = await case.repeat_changed(change, f"{where}, greater by 2^32, under the same key")
+    if repeat.status != 409:
+        lone_answer = await case.send(await change(await case.arrange()), f"{where}, greater by 2^32, alone")
+        judge_payload(case, where, lone_answer, first, repeat)
+
+
+def _other_case(value: Any) -> Any:
+    return value.swapcase() if isinstance(value, str) and not {":", "@"} & {*value} else value
+
+
+def _full_width(value: Any) -> Any:
+    """With its last letter in the full-width form."""
+    if not isinstance(value, str) or {":", "@"} & {*value}:
+        return value
+    at = max((at for at, character in enumerate(value) if character.isascii() and character.isalpha()), default=-1)
+    return value if at < 0 else value[:at] + chr(ord(value[at]) + _FULL_WIDTH) + value[at + 1 :]
+
+
+def _last_item_twice(value: Any) -> Any:
+    is_plain = isinstance(value, list) and value and not isinstance(value[-1], (dict, list))
+    return [*value, value[-1]] if is_plain else value
+
+
+def _further_object(value: Any) -> Any:
+    """With another object like the last one, in which an integer differs."""
+    if not isinstance(value, list) or not value or not isinstance(value[-1], dict):
+        return value
+    integers = [(where, leaf) for where, leaf in pointer.leaves(value[-1]) if _is_integer(leaf)]
+    return [*value, pointer.replace(value[-1], integers[0][0], integers[0][1] + 1)] if integers else value
+
+
+Alter = Callable[[Any], Any]
+_CHANGES: Final[Mapping[str, Alter]] = {
+    "case": _other_case,
+    "full-width": _full_width,
+    "repeated-item": _last_item_twice,
+    "further-object": _further_object,
+}
+
+
+@check("IDEM-4", on=_SHOWING, cases=_CHANGES, rests_on=PLAIN_REPLAY)
+async def what_answers_tell_apart_is_another_payload(case: Case, alter: Alter) -> None:
+    """Texts that differ in case or width only, and lists with one item more, are two payloads where answers show both.
+
+    Alone, each of the two is answered with what it says: the target itself tells them apart. Where it does not, as for
+    a currency in either case, nothing is judged.
+    """
+    known = await case.good_answer()
+    found = [where for where in reversed(list(places(known.request.body))) if _is_candidate(case, known, where, alter)]
+    for where in found[:_MAX_ATTEMPTS]:
+        change = _change_at(where, alter)
+        first, repeat = await case.repeat_changed(change, f"{where}, almost equal, under the same key")
+        if repeat.status == 409:
+            return
+        lone_answer = await case.send(await change(await case.arrange()), f"{where}, almost equal, alone")
+        if lone_answer.ok and tells_apart(where, first, lone_answer):
+            judge_payload(case, where, lone_answer, first, repeat)
+            return
+    case.require_case(False, "no answer shows such a difference of two requests")
+
+
+def _change_at(where: str, alter: Alter) -> Callable[[Request], Awaitable[Request]]:
+    async def change(request: Request) -> Request:
+        return request.with_body(pointer.replace(request.body, where, alter(pointer.get(request.body, where))))
+
+    return change
+
+
+def _is_candidate(case: Case, known: Any, where: str, alter: Alter) -> bool:
+    """Whether the good answer shows the value there, which may be changed, and whose change fits the schema."""
+    request, schema = known.request, case.operation.request_schema
+    value = pointer.get(request.body, where)
+    if value in request.scope.values() or strictjson.is_equal(alter(value), value) or not shows(where, known):
+        return False
+    validators = case.runtime.validators
+    other = request.with_body(pointer.replace(request.body, where, alter(value))).document
+    return schema not in case.profile.schemas.by_name or not validators.problem(schema, other)

@@ -1,0 +1,94 @@
+"""What an installation has changed or made stays out of reach of others (TEN-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.other_installations import foreign_of, other_key
+from conformance.checks.support.registry import check
+from conformance.checks.support.replays import are_alike
+from conformance.checks.support.unknown_ids import is_distinctive
+from conformance.client.response import Answer
+from conformance.contract import Operation
+from conformance.core import json_pointer as pointer
+from conformance.profile.model import Profile
+
+_REFUSAL_STATUSES: Final = (400, 401, 403, 404, 409)
+_CHANGES: Final = {
+    "quotePublicCartCheckout": ("checkoutPublicCart", "revokePublicCart"),
+    "getStorefrontOrderAfterSalesEligibility": ("requestStorefrontOrderAfterSales",),
+    "getStorefrontOrderCancellationEligibility": ("requestStorefrontOrderAfterSales",),
+}
+"""Read -> what leads its object to a state that other fixtures of another installation may not have."""
+_MAX_IDS: Final = 3
+
+
+def _changes(_profile: Profile, operation: Operation) -> Mapping[str, str]:
+    return {name: name for name in _CHANGES[operation.id]}
+
+
+@check("TEN-1", on=tuple(_CHANGES), cases=_changes)
+async def what_its_owner_has_changed_is_out_of_reach(case: Case, change: str) -> None:
+    """An object of another installation is refused for a key of this one after its owner has changed it too."""
+    operation = case.contract.operations[change]
+    key, use = other_key(case, change), foreign_of(case, operation)
+    case.require_case(use, "no object of another installation is known")
+    write = await case.arrange(operation, use=use, credential=key, prove_control=False)
+    change_answer = await case.send(write, "a change by the owner")
+    case.require_case(change_answer.ok, f"the owner's {change} is answered {change_answer.summary}")
+    path = {name: write.path[name] for name in case.operation.path_parameters}
+    await case.shared_negative(
+        lambda request: request.with_path(**path),
+        _REFUSAL_STATUSES,
+        f"an object of another installation after {change}",
+        any_refusal=True,
+    )
+
+
+@check("TEN-1", on=("quotePublicCartCheckout", "getStorefrontOrderAfterSalesEligibility"))
+async def an_id_in_capitals_is_no_way_around(case: Case) -> None:
+    """The id of another installation's object is refused in the other case too, however ids are compared."""
+    use = foreign_of(case, case.operation)
+    case.require_case(use, "no object of another installation is known")
+    path = (await case.arrange(use=use)).path
+    swapped = {name: value.swapcase() for name, value in path.items()}
+    is_other = swapped != path and all(map(is_distinctive, path.values()))
+    case.require_case(is_other, "ids have no letters, or are so short that another may be an own one")
+    await case.shared_negative(
+        lambda request: request.with_path(**swapped),
+        _REFUSAL_STATUSES,
+        "the id of another installation's object, in the other case",
+        any_refusal=True,
+    )
+
+
+@check("TEN-1", on="getStorefrontOrderAfterSalesEligibility")
+async def an_order_that_a_checkout_made_is_out_of_reach(case: Case) -> None:
+    """An order that the answer to a checkout names, which its owner can read, is not shown to another installation.
+
+    Which text of the answer is an order's id is not stated, and need not be: the owner is answered 200 for it.
+    """
+    stranger = case.foreign_credential()
+    checkout = await case.good_answer(case.contract.operations["checkoutPublicCart"])
+    own_read = await case.arrange()
+    name = case.operation.path_parameters[0]
+    for text in _possible_ids(checkout)[:_MAX_IDS]:
+        read = own_read.with_path(**{name: text})
+        answer = await case.send(read, "an id that the answer to a checkout may name")
+        if not answer.ok:
+            continue
+        other = await case.send(case.as_credential(read, stranger), "the same by another installation")
+        if other.ok and are_alike(case, answer, other):
+            raise case.violation("an order is shown to another installation", checkout, answer, other, expected="404")
+        return
+    case.require_case(False, "the answer to a checkout names no order that can be read")
+
+
+def _possible_ids(answer: Answer) -> list[str]:
+    """The texts of an answer that may be ids of its own: those with digits first."""
+    known = {*answer.request.path.values(), *(value for _, value in pointer.leaves(answer.request.body))}
+    texts = [value for _, value in pointer.leaves(answer.value) if isinstance(value, str) and value not in known]
+    found = [text for text in dict.fromkeys(texts) if is_distinctive(text) and text.isprintable() and " " not in text]
+    return sorted(found, key=lambda text: not any(map(str.isdigit, text)))

@@ -1,0 +1,52 @@
+"""Calls of another installation on what is its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.checks.support.case import Case
+from conformance.client.request import Request
+from conformance.client.request_builder import MissingFact
+from conformance.contract import Operation
+from conformance.core.messages import join_values
+from conformance.profile.model import Credential
+from conformance.profile.render import placeholders
+from conformance.profile.resources import foreign_states
+
+
+def other_key(case: Case, *operations: str) -> str:
+    """An active key of another installation with the scopes of these operations. Unstated without one."""
+    home = case.runtime.arranger.home
+    scopes = {case.contract.operations[name].scope for name in operations} - {None, ""}
+
+    def suits(candidate: Credential) -> bool:
+        return candidate.active and candidate.installation != home and scopes <= candidate.scopes
+
+    found = [name for name, candidate in case.profile.credentials.items() if suits(candidate)]
+    case.need_credential(
+        found, f"an active key of a second installation with {join_values(sorted(scopes))} is needed", suits
+    )
+    return found[0]
+
+
+def foreign_of(case: Case, operation: Operation) -> Mapping[str, str]:
+    """Kind -> a state of another installation, for the ids in the operation's path; empty without one."""
+    path = case.runtime.arranger.facts(operation).path
+    kinds = {name.partition(".")[0] for name in placeholders(dict(path))}
+    states = {kind: foreign_states(case.profile.fixtures.get(kind, {})) for kind in kinds}
+    return {kind: found[0] for kind, found in states.items() if found}
+
+
+async def events_of(case: Case, key: str) -> list[Request]:
+    """Calls of another installation on its own orders and carts, any of which may cause a delivery."""
+    scopes = case.profile.credentials[key].scopes
+    requests = []
+    for operation in case.contract.select(["orders", "carts"]):
+        if operation.idempotent and (not operation.scope or operation.scope in scopes):
+            use = foreign_of(case, operation)
+            try:
+                if use:
+                    requests.append(await case.arrange(operation, use=use, credential=key, prove_control=False))
+            except MissingFact:
+                continue
+    return requests

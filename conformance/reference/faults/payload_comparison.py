@@ -1,0 +1,94 @@
+"""Faults of the comparison of payloads under a used key: IDEM-4."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+
+from conformance.reference.call import Call, JsonValue, canonical
+from conformance.reference.idempotency import digest
+from conformance.reference.policy import Policy, with_idempotency
+from conformance.reference.registry import fault
+
+_WORD = 0xFFFFFFFF
+
+
+def _with_fingerprint(policy: Policy, text: Callable[[JsonValue], str]) -> Policy:
+    def fingerprint(call: Call) -> str:
+        return digest(text(call.body), call.proof.jkt if call.proof else "")
+
+    return with_idempotency(policy, fingerprint=fingerprint)
+
+
+def _map_leaves(value: JsonValue, change: Callable[[JsonValue], JsonValue]) -> JsonValue:
+    if isinstance(value, dict):
+        return {name: _map_leaves(item, change) for name, item in value.items()}
+    return [_map_leaves(item, change) for item in value] if isinstance(value, list) else change(value)
+
+
+def _map_lists(value: JsonValue, change: Callable[[list[JsonValue]], list[JsonValue]]) -> JsonValue:
+    if isinstance(value, dict):
+        return {name: _map_lists(item, change) for name, item in value.items()}
+    return change([_map_lists(item, change) for item in value]) if isinstance(value, list) else value
+
+
+@fault(
+    "F765",
+    requirement="IDEM-4",
+    title="integers that differ by 2^32 are the same payload for a key",
+    source="a fingerprint over a binary form with 32-bit integers",
+)
+def integers_of_32_bits(policy: Policy) -> Policy:
+    def cut(value: JsonValue) -> JsonValue:
+        return value & _WORD if isinstance(value, int) and not isinstance(value, bool) else value
+
+    return _with_fingerprint(policy, lambda body: canonical(_map_leaves(body, cut)))
+
+
+@fault(
+    "F766",
+    requirement="IDEM-4",
+    title="payloads of a key are compared without regard to case",
+    source="the payload is kept as text in a column with a collation that ignores case",
+)
+def caseless_payloads(policy: Policy) -> Policy:
+    return _with_fingerprint(policy, lambda body: canonical(body).casefold())
+
+
+@fault(
+    "F767",
+    requirement="IDEM-4",
+    title="payloads of a key are compared after Unicode compatibility folding",
+    source="a canonical form that normalises texts to NFKC instead of leaving them alone (RFC 8785 section 3.1)",
+)
+def folded_payloads(policy: Policy) -> Policy:
+    def fold(value: JsonValue) -> JsonValue:
+        return unicodedata.normalize("NFKC", value) if isinstance(value, str) else value
+
+    return _with_fingerprint(policy, lambda body: canonical(_map_leaves(body, fold)))
+
+
+@fault(
+    "F768",
+    requirement="IDEM-4",
+    title="an item of an array that is repeated is not in the payload of a key",
+    source="arrays that become sets before they are compared",
+)
+def arrays_as_sets(policy: Policy) -> Policy:
+    def unique(items: list[JsonValue]) -> list[JsonValue]:
+        return [item for number, item in enumerate(items) if item not in items[:number]]
+
+    return _with_fingerprint(policy, lambda body: canonical(_map_lists(body, unique)))
+
+
+@fault(
+    "F769",
+    requirement="IDEM-4",
+    title="of an array of objects only the first one is in the payload of a key",
+    source="a fingerprint over named paths such as items[0].lineId",
+)
+def first_objects(policy: Policy) -> Policy:
+    def first(items: list[JsonValue]) -> list[JsonValue]:
+        return items[:1] if items and isinstance(items[0], dict) else items
+
+    return _with_fingerprint(policy, lambda body: canonical(_map_lists(body, first)))
