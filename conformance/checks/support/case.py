@@ -18,6 +18,7 @@ from conformance.profile.model import Credential, Profile
 from conformance.profile.render import placeholders
 from conformance.profile.resources import OperationFacts
 
+Refuse = Callable[[Request], Awaitable[Answer]]
 _MAX_KEY_AGE_S: Final = 5.0
 """Where no retention is stated."""
 _LEAST_LIFETIME_S: Final = 10.0
@@ -333,7 +334,7 @@ class Case:
 
         return await self.share_control(refuse, purpose)
 
-    async def share_control(self, refuse: Callable[[Request], Awaitable[Answer]], purpose: str) -> Answer:
+    async def share_control(self, refuse: Refuse, purpose: str) -> Answer:
         """Sends refusals of a good request, which the negatives of this operation share, as their last control.
 
         `refuse` gets the request with a new key, sends its defects and returns the last answer. It is called again,
@@ -357,9 +358,7 @@ class Case:
             self.answers.append(proof.ref)
         return answer
 
-    async def _refuse_alone(
-        self, refuse: Callable[[Request], Awaitable[Answer]], request: Request, purpose: str
-    ) -> Answer:
+    async def _refuse_alone(self, refuse: Refuse, request: Request, purpose: str) -> Answer:
         try:
             return await refuse(request)
         except Violation as violation:
