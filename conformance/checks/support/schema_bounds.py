@@ -5,7 +5,7 @@ What schemathesis generates (`schema_breaks`) is not sure to meet each of them; 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ _LONG_ITEM: Final = 400
 _SYNTAX: Final = {"pattern", "format", "enum", "const"}
 """Keywords that leave a text no free choice of its characters."""
 _FURTHER: Final = "furtherMember"
+_OTHER_TYPE: Final[Mapping[str, Any]] = {"string": 12345, "integer": "12345", "number": "12345", "boolean": "true"}
 _EXACT: Final = 2**53 - 1
 """Larger integers may be indistinguishable for a JSON parser (RFC 8259 section 6)."""
 
@@ -53,6 +54,40 @@ def values_beyond_bounds(
                 if (where, bound) not in covered:
                     covered.add((where, bound))
                     yield BoundViolation(where, bound, pointer.replace(body, where, other))
+    yield from _mistyped_later_items(body, schema, keep, values)
+
+
+def _mistyped_later_items(
+    body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]
+) -> Iterator[BoundViolation]:
+    """For each list: behind valid items one of another type, or an object with a member of another type."""
+    root = Root(schema)
+    for where in places(body):
+        value, path = pointer.get(body, where), pointer.tokens(where)
+        if where in keep or value in values or _is_later_item(where) or not isinstance(value, list) or not value:
+            continue
+        room = _smallest(list(root.subschemas(schema, path)), "maxItems", len(value) + 1) - 1
+        bad = _mistyped(root, schema, [*path, "0"], value[0])
+        if bad is not None and room > 0:
+            valid = value[:room]
+            later = pointer.join(*path, len(valid))
+            yield BoundViolation(later, "type", pointer.replace(body, where, [*valid, bad]))
+
+
+def _mistyped(root: Root, schema: Schema, path: list[str], item: Any) -> Any:
+    """A value of another type; an object with a member of another type. None where no type is stated."""
+    if not isinstance(item, dict):
+        return _of_other_type(root.subschemas(schema, path))
+    for name in item:
+        other = _of_other_type(root.subschemas(schema, [*path, name]))
+        if other is not None:
+            return {**item, name: other}
+    return None
+
+
+def _of_other_type(parts: Iterable[Schema]) -> Any:
+    kinds = {str(part.get("type")) for part in parts}
+    return _OTHER_TYPE.get(kinds.pop()) if len(kinds) == 1 else None
 
 
 def least_values(
