@@ -22,11 +22,13 @@ _MAX_ITEMS: Final = 1000
 _LARGE: Final = 5_000
 """In characters: more than a store with small entries holds in one."""
 _LONG_ITEM: Final = 400
-_SYNTAX: Final = {"pattern", "format", "enum", "const"}
+SYNTAX: Final = {"pattern", "format", "enum", "const"}
 """Keywords that leave a text no free choice of its characters."""
+REQUIRED_ALONE: Final = "the required members alone"
+"""The first of the least values."""
 _FURTHER: Final = "furtherMember"
 _OTHER_TYPE: Final[Mapping[str, Any]] = {"string": 12345, "integer": "12345", "number": "12345", "boolean": "true"}
-_EXACT: Final = 2**53 - 1
+EXACT: Final = 2**53 - 1
 """Larger integers may be indistinguishable for a JSON parser (RFC 8259 section 6)."""
 
 
@@ -47,7 +49,7 @@ def values_beyond_bounds(
     root, covered = Root(schema), set()
     for where in ("", *places(body)):
         value = pointer.get(body, where)
-        if where in keep or value in values or _is_later_item(where):
+        if where in keep or value in values or is_later_item(where):
             continue
         for part in root.subschemas(schema, pointer.tokens(where)):
             for bound, other in _violations(part, value):
@@ -64,7 +66,7 @@ def _mistyped_later_items(
     root = Root(schema)
     for where in places(body):
         value, path = pointer.get(body, where), pointer.tokens(where)
-        if where in keep or value in values or _is_later_item(where) or not isinstance(value, list) or not value:
+        if where in keep or value in values or is_later_item(where) or not isinstance(value, list) or not value:
             continue
         room = _smallest(list(root.subschemas(schema, path)), "maxItems", len(value) + 1) - 1
         bad = _mistyped(root, schema, [*path, "0"], value[0])
@@ -103,16 +105,16 @@ def least_values(
         keep_names = {pointer.tokens(where)[0] for where in keep if where}
         least = {name: item for name, item in body.items() if name in required or name in keep_names or item in values}
         if least != body:
-            yield "the required members alone", least
+            yield REQUIRED_ALONE, least
     texts = numbers = body
     for where in places(body):
         value = pointer.get(body, where)
-        if where in keep or _is_later_item(where) or isinstance(value, dict) or value in values:
+        if where in keep or is_later_item(where) or isinstance(value, dict) or value in values:
             continue
         parts = list(root.subschemas(schema, pointer.tokens(where)))
         if isinstance(value, list):
             yield f"the shortest list at {where}", pointer.replace(body, where, value[: _largest(parts, "minItems")])
-        elif isinstance(value, str) and not any(_SYNTAX & part.keys() for part in parts):
+        elif isinstance(value, str) and not any(SYNTAX & part.keys() for part in parts):
             texts = pointer.replace(texts, where, value[: _largest(parts, "minLength")])
         elif not isinstance(value, (bool, str)) and value is not None and any("minimum" in part for part in parts):
             numbers = pointer.replace(numbers, where, _largest(parts, "minimum"))
@@ -130,11 +132,11 @@ def longest_texts(
     root = Root(schema)
     for where in places(body):
         value = pointer.get(body, where)
-        if where in keep or not isinstance(value, str) or value in values or _is_later_item(where):
+        if where in keep or not isinstance(value, str) or value in values or is_later_item(where):
             continue
         parts = list(root.subschemas(schema, pointer.tokens(where)))
         bounds = [part["maxLength"] for part in parts if "maxLength" in part]
-        if bounds and not any(_SYNTAX & part.keys() for part in parts):
+        if bounds and not any(SYNTAX & part.keys() for part in parts):
             yield where, min(bounds)
 
 
@@ -148,15 +150,10 @@ def large_values(
     root, most = Root(schema), min(4 * _LARGE, (max_bytes or _LONGEST) // 2)
     for where in reversed(list(places(body))):
         value = pointer.get(body, where)
-        if (
-            where in keep
-            or not value
-            or _is_later_item(where)
-            or not (isinstance(value, list) and value[0] is not None)
-        ):
+        if where in keep or not value or is_later_item(where) or not (isinstance(value, list) and value[0] is not None):
             continue
         items = list(root.subschemas(schema, [*pointer.tokens(where), "0"]))
-        if not isinstance(value[0], str) or value[0] in values or any(_SYNTAX & part.keys() for part in items):
+        if not isinstance(value[0], str) or value[0] in values or any(SYNTAX & part.keys() for part in items):
             continue
         length = min(_LONG_ITEM, _smallest(items, "maxLength", _LONG_ITEM))
         count = min(_smallest(list(root.subschemas(schema, pointer.tokens(where))), "maxItems", 50), most // length)
@@ -173,7 +170,7 @@ def _smallest(parts: list[dict[str, Any]], name: str, default: int) -> int:
     return int(min((part[name] for part in parts if name in part), default=default))
 
 
-def _is_later_item(where: str) -> bool:
+def is_later_item(where: str) -> bool:
     """Whether it is in an array item other than the first, which has the same bounds."""
     return any(name.isdigit() and name != "0" for name in pointer.tokens(where))
 
@@ -190,7 +187,7 @@ def _violations(part: Mapping[str, Any], value: Any) -> Iterator[tuple[str, Any]
         yield from _of_number(part)
         if part.get("type") in ("integer", "number"):
             yield "type-boolean", True
-        if part.get("type") == "integer" and abs(value) < _EXACT:
+        if part.get("type") == "integer" and abs(value) < EXACT:
             yield "type", int(value) + 0.5
 
 
@@ -228,5 +225,5 @@ def _of_items(part: Mapping[str, Any], value: list[Any]) -> Iterator[tuple[str, 
 def _of_number(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for bound, step in (("maximum", 1), ("minimum", -1), ("exclusiveMaximum", 0), ("exclusiveMinimum", 0)):
         limit = part.get(bound)
-        if isinstance(limit, (int, float)) and not isinstance(limit, bool) and abs(limit) < _EXACT:
+        if isinstance(limit, (int, float)) and not isinstance(limit, bool) and abs(limit) < EXACT:
             yield bound, limit + step
