@@ -35,8 +35,10 @@ async def json_is_read_in_each_notation(case: Case, notation: Notation) -> None:
     case.need_unlimited_fixtures()
     for change in (_with_wide_character, lambda _case, request: request):
         good = change(case, await case.arrange())
-        odd = good.with_raw_body(notation(good.document))
-        refused = await case.send_with_retry(odd, "JSON in another notation")
+        content = notation(good.document)
+        limit = case.profile.bodies.max_bytes
+        case.require_case(limit is None or len(content) <= limit, f"the body exceeds {limit} bytes in that notation")
+        refused = await case.send_with_retry(good.with_raw_body(content), "JSON in another notation")
         if refused.status not in refusals(case):
             return
         accepted = await case.send(change(case, await case.arrange()), "the same JSON in the usual notation")

@@ -29,6 +29,8 @@ class Edge:
     """The keyword of the schema: `maxItems`."""
     at_edge: Change
     neighbour: Change
+    is_zero: bool = False
+    """Whether the bound is a lower one of zero."""
 
     @property
     def is_least(self) -> bool:
@@ -57,7 +59,7 @@ def _edges_of(where: str, part: Schema, value: Any) -> Iterator[Edge]:
         yield from _of_list(where, part, value)
     elif isinstance(value, str):
         if value and part.get("minLength") == 0 and not SYNTAX & part.keys():
-            yield Edge(where, "minLength", lambda _: "", lambda text: text[:1])
+            yield Edge(where, "minLength", lambda _: "", lambda text: text[:1], is_zero=True)
     elif isinstance(value, int) and not isinstance(value, bool):
         yield from _of_integer(where, part)
 
@@ -65,7 +67,9 @@ def _edges_of(where: str, part: Schema, value: Any) -> Iterator[Edge]:
 def _of_list(where: str, part: Schema, value: list[Any]) -> Iterator[Edge]:
     fewest, most = part.get("minItems"), part.get("maxItems")
     if fewest is not None and len(value) > fewest:
-        yield Edge(where, "minItems", lambda items: items[:fewest], lambda items: items[: fewest + 1])
+        yield Edge(
+            where, "minItems", lambda items: items[:fewest], lambda items: items[: fewest + 1], is_zero=fewest == 0
+        )
     if value and most is not None and 1 < most <= _MAX_ITEMS and not part.get("uniqueItems"):
         yield Edge(where, "maxItems", lambda items: _repeat(items, most), lambda items: _repeat(items, most - 1))
 
@@ -80,7 +84,7 @@ def _of_integer(where: str, part: Schema) -> Iterator[Edge]:
         return
     low, high = part.get("minimum"), part.get("maximum")
     if isinstance(low, int) and abs(low) < EXACT:
-        yield Edge(where, "minimum", lambda _: low, lambda _: low + 1)
+        yield Edge(where, "minimum", lambda _: low, lambda _: low + 1, is_zero=low == 0)
     if isinstance(high, int) and abs(high) < EXACT:
         yield Edge(where, "maximum", lambda _: high, lambda _: high - 1)
         if high > _INT_32:
