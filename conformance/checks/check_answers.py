@@ -66,9 +66,9 @@ _ACCENTS = "déjà müde"
 @check("ENV-1", on="body")
 async def an_answer_with_accents_is_looked_at(case: Case) -> None:
     """A text with accented letters is sent that the answer shows, so that the invariants judge its encoding."""
-    shown = {leaf for _, leaf in pointer.leaves((await case.good_answer()).data) if isinstance(leaf, str)}
+    echoes = {leaf for _, leaf in pointer.leaves((await case.good_answer()).data) if isinstance(leaf, str)}
     request = await case.arrange()
-    texts = [where for where, leaf in free_leaves(request) if isinstance(leaf, str) and leaf in shown]
+    texts = [where for where, leaf in free_leaves(request) if isinstance(leaf, str) and leaf in echoes]
     case.require_case(texts, "no answer of this operation shows a text of its body that may be changed")
     answer = await case.send(request.with_body(pointer.replace(request.body, texts[-1], _ACCENTS)), "accented letters")
     case.note(f"accented letters are answered {answer.summary}")

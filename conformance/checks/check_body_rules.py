@@ -58,8 +58,8 @@ async def _with_members_of_the_answer(case: Case, request: Request, number: int)
     if schema is None or case.operation.auth == "oauth" or not isinstance(data, dict):
         return request
     _require_object(case, request)
-    named = {*request.document, *(name for name in data if any(Root(schema).subschemas(schema, [name])))}
-    further = {name: _of_the_client(item, number) for name, item in data.items() if name not in named}
+    known_names = {*request.document, *(name for name in data if any(Root(schema).subschemas(schema, [name])))}
+    further = {name: _of_the_client(item, number) for name, item in data.items() if name not in known_names}
     changed = request.with_body({**request.body, **further})
     return request if _is_against_schema(case, changed) else changed
 

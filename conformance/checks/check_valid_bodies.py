@@ -40,9 +40,9 @@ async def the_least_that_a_schema_allows_is_accepted(case: Case) -> None:
     """
     answers = await edge_answers(case).least(case)
     case.require_case(answers, "the good body has nothing that could be less")
-    alone = answers.get(REQUIRED_ALONE)
-    if alone is not None and alone.status == 400 and alone.request.body == {}:
-        await expect_empty_object(case, alone)
+    empty = answers.get(REQUIRED_ALONE)
+    if empty is not None and empty.status == 400 and empty.request.body == {}:
+        await expect_empty_object(case, empty)
     if is_refused_for_its_edges(answers):
         await expect_edges(case, least=True)
 

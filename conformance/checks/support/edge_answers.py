@@ -107,7 +107,7 @@ async def _send_most(case: Case) -> tuple[Answer, ...]:
 async def expect_edges(case: Case, *, least: bool) -> None:
     """Violated where a value at an edge is refused alone with 400, and its neighbour is accepted.
 
-    A lower bound of zero is a warning: generators of schemas write it where nobody stated that nothing is allowed.
+    A lower bound of zero is a warning: generators of schemas write it where no person stated it.
     """
     for edge in edges_of(case, await case.arrange()):
         if edge.is_least != least:

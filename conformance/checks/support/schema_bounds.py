@@ -69,14 +69,14 @@ def _mistyped_later_items(
         if where in keep or value in values or is_later_item(where) or not isinstance(value, list) or not value:
             continue
         room = _smallest(list(root.subschemas(schema, path)), "maxItems", len(value) + 1) - 1
-        bad = _mistyped(root, schema, [*path, "0"], value[0])
+        bad = _with_other_type(root, schema, [*path, "0"], value[0])
         if bad is not None and room > 0:
             valid = value[:room]
             later = pointer.join(*path, len(valid))
             yield BoundViolation(later, "type", pointer.replace(body, where, [*valid, bad]))
 
 
-def _mistyped(root: Root, schema: Schema, path: list[str], item: Any) -> Any:
+def _with_other_type(root: Root, schema: Schema, path: list[str], item: Any) -> Any:
     """A value of another type; an object with a member of another type. None where no type is stated."""
     if not isinstance(item, dict):
         return _of_other_type(root.subschemas(schema, path))

@@ -93,9 +93,9 @@ def _of_integer(where: str, part: Schema) -> Iterator[Edge]:
 
 def at_all(found: Collection[Edge], body: Any) -> Any:
     """A copy of a body with all of these edges, of each place the first."""
-    done: set[str] = set()
+    places_at_edge: set[str] = set()
     for edge in found:
-        if edge.where not in done:
-            done.add(edge.where)
+        if edge.where not in places_at_edge:
+            places_at_edge.add(edge.where)
             body = edge.put(body)
     return body

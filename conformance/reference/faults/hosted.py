@@ -73,7 +73,7 @@ def _with_ticket(policy: Policy, change: Callable[[str], str]) -> Policy:
     requirement="HO-3",
     title="the first four characters of a ticket are not compared",
     operations=_HOSTED,
-    source="ticket[4:], for a prefix that nobody looks at",
+    source="ticket[4:], for a prefix that is the same for all tickets",
 )
 def ticket_without_its_prefix(policy: Policy) -> Policy:
     return _with_ticket(policy, lambda ticket: "tkt_" + ticket[4:])
