@@ -1,4 +1,4 @@
-"""Unusual answers: empty resources, and statuses that distinguish defects (ENV-2, ENV-3, ERR-3, PUB-3)."""
+"""Unusual answers: empty resources, accents, and statuses that distinguish defects (ENV-1 to ENV-3, ERR-3, PUB-3)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from conformance.checks.support.authorization import credentials_without_scope
 from conformance.checks.support.case import Case
 from conformance.checks.support.fixture_states import states_in_path
 from conformance.checks.support.registry import check
+from conformance.checks.support.replays import free_leaves
 from conformance.client.response import Answer
 from conformance.contract import Operation
+from conformance.core import json_pointer as pointer
 from conformance.core.messages import join_values
 from conformance.profile.model import Profile
 
@@ -64,6 +66,21 @@ async def an_empty_search_is_looked_at(case: Case, odd: tuple[str, str]) -> None
     request = await case.arrange()
     answer = await case.send(request.with_query(**{odd[0]: odd[1]}), f"{odd[0]}={odd[1]}")
     case.note(f"{odd[0]}={odd[1]} is answered {answer.summary}")
+
+
+_ACCENTS = "déjà müde"
+"""Letters of Latin-1: an answer with others has no such encoding."""
+
+
+@check("ENV-1", on="body")
+async def an_answer_with_accents_is_looked_at(case: Case) -> None:
+    """A text with accented letters is sent that the answer shows, so that the invariants judge its encoding."""
+    echoes = {leaf for _, leaf in pointer.leaves((await case.good_answer()).data) if isinstance(leaf, str)}
+    request = await case.arrange()
+    texts = [where for where, leaf in free_leaves(request) if isinstance(leaf, str) and leaf in echoes]
+    case.require_case(texts, "no answer of this operation shows a text of its body that may be changed")
+    answer = await case.send(request.with_body(pointer.replace(request.body, texts[-1], _ACCENTS)), "accented letters")
+    case.note(f"accented letters are answered {answer.summary}")
 
 
 @check("ERR-3", on=("scoped path", "scoped body"))

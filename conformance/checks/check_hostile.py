@@ -110,6 +110,7 @@ PATHS: Mapping[str, Callable[[str], str]] = {
     "over-long": lambda value: value + "a" * 7000,
     "dot": lambda value: ".",
     "encoded-blank": lambda value: "%20",
+    "apostrophe": lambda value: f"{value}'",
 }
 
 

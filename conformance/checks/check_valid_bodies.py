@@ -1,37 +1,62 @@
-"""Valid bodies at the edges of what the profile's schemas allow (STA-1, BODY-4)."""
+"""Valid bodies at the edges of what the profile's schemas allow (STA-1, BODY-4, ENV-1)."""
 
 from __future__ import annotations
 
 from conformance.checks.support.case import Case
-from conformance.checks.support.invalid_bodies import fixed_places, schema_of
+from conformance.checks.support.edge_answers import (
+    SHORT,
+    WIDE,
+    edge_answers,
+    expect_edges,
+    expect_empty_object,
+    is_refused_for_its_edges,
+    longest_text,
+    wide_text,
+)
+from conformance.checks.support.invalid_bodies import schema_of
 from conformance.checks.support.registry import check
-from conformance.checks.support.schema_bounds import least_values, longest_texts
+from conformance.checks.support.schema_bounds import REQUIRED_ALONE
 from conformance.checks.support.strategies import places
 from conformance.checks.support.survival import expect_survival
 from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
-from conformance.core import strict_json as strictjson
-
-_SHORT = 8
-_LONG = 4096
-"""In characters. A longer text may be refused for its size."""
 
 
 @check("STA-1", on="body")
 async def the_least_body_is_survived(case: Case) -> None:
     """The required members alone, empty lists, empty texts and the smallest numbers get a declared status."""
-    schema = schema_of(case)
-    case.require_case(schema is not None, f"the profile has no schema {case.operation.request_schema}")
-    case.need_unlimited_fixtures()
-    request, number = await case.arrange(), 0
-    while number < len(found := list(least_values(request.body, schema, fixed_places(case), request.scope.values()))):
-        description, body = found[number]
-        number += 1
-        if not strictjson.is_equal(body, request.body):
-            answer = await case.send_with_retry(request.with_body(body), description)
-            expect_survival(case, description, answer, oversize=False)
-            request = await case.arrange()
-    case.require_case(case.answers, "the good body has nothing that could be less")
+    case.require_case(schema_of(case) is not None, f"the profile has no schema {case.operation.request_schema}")
+    answers = await edge_answers(case).least(case)
+    for description, answer in answers.items():
+        expect_survival(case, description, answer, oversize=False)
+    case.require_case(answers, "the good body has nothing that could be less")
+
+
+@check("BODY-4", on="body")
+async def the_least_that_a_schema_allows_is_accepted(case: Case) -> None:
+    """A list, a text or a number at a lower bound that is stated is accepted where the value next to it is.
+
+    So is the empty object, where its schema requires nothing and unknown members are ignored.
+    """
+    answers = await edge_answers(case).least(case)
+    case.require_case(answers, "the good body has nothing that could be less")
+    empty = answers.get(REQUIRED_ALONE)
+    if empty is not None and empty.status == 400 and empty.request.body == {}:
+        await expect_empty_object(case, empty)
+    if is_refused_for_its_edges(answers):
+        await expect_edges(case, least=True)
+
+
+@check("BODY-4", on="body")
+async def the_most_that_a_schema_allows_is_accepted(case: Case) -> None:
+    """A list or a number at a stated upper bound is accepted where the value next to it is.
+
+    An integer of more than 32 bits is accepted below its upper bound where the largest one of 32 bits is.
+    """
+    answers = await edge_answers(case).most(case)
+    case.require_case(answers, "the good body has nothing that could be more")
+    if answers[0].status == 400:
+        await expect_edges(case, least=False)
 
 
 @check("STA-1", on="body")
@@ -50,32 +75,26 @@ async def an_item_that_comes_twice_is_survived(case: Case) -> None:
         expect_survival(case, f"an item of {where} twice", answer, oversize=False)
 
 
-def _wide(length: int) -> str:
-    """Characters of one byte, then of two and three in turn: most numbers of bytes end within one."""
-    return ("x" + "é中" * length)[:length]
-
-
 @check("BODY-4", on="body")
 async def a_text_is_measured_in_characters(case: Case) -> None:
     """A text of the longest stated length is accepted in characters of several bytes where ASCII of that length is."""
-    schema = schema_of(case)
-    case.need(schema is not None, f"schemas.{case.operation.request_schema}", "a schema of the body is needed")
-    case.need_unlimited_fixtures()
-    request = await case.arrange()
-    texts = longest_texts(request.body, schema, fixed_places(case), request.scope.values())
-    where, longest = next(((at, length) for at, length in texts if _SHORT < length <= _LONG), ("", 0))
+    answers = await edge_answers(case).most(case)
+    where, longest = longest_text(case, await case.arrange())
     case.require_case(where, "no member of the body is a free text of a stated length")
+    if answers[0].status != 400:
+        return
 
     async def send(text: str) -> Answer:
         good = await case.arrange()
         changed = good.with_body(pointer.replace(good.body, where, text))
         return await case.send(changed, f"{len(text)} characters at {where}")
 
-    wide = await send(_wide(longest))
-    if wide.status != 400:
-        return
-    short, plain = await send(_wide(_SHORT)), await send("x" * longest)
-    if short.ok and plain.ok:
-        message = f"{longest} characters at {where}, which the schema allows, are refused where they have several bytes"
-        raise case.violation(message, short, plain, wide, expected="200")
-    case.note(f"such a text is refused at {where} in other ways, too")
+    plain = await send("x" * longest)
+    for form in WIDE:
+        wide, short = await send(wide_text(longest, form)), await send(wide_text(SHORT, form))
+        if plain.ok and short.ok and wide.status == 400:
+            message = (
+                f"{longest} characters at {where}, which the schema allows, are refused if they have several bytes"
+            )
+            raise case.violation(message, short, plain, wide, expected="200")
+    case.note(f"the body with the most that the schema allows is refused in other ways than for the length of {where}")

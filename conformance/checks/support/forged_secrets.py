@@ -20,8 +20,9 @@ def _of_nobody(secret: str) -> str:
 
 
 def _near_its_end(secret: str) -> str:
-    """A change before the last two characters, whose lowest bits an encoding may ignore."""
-    at = next((at for at in range(len(secret) - 3, -1, -1) if neighbour_of(secret, at) != secret), 0)
+    """A change before the last two characters and the padding, whose lowest bits an encoding may ignore."""
+    end = len(secret.rstrip("="))
+    at = next((at for at in range(end - 3, -1, -1) if neighbour_of(secret, at) != secret), 0)
     return neighbour_of(secret, at)
 
 
@@ -39,13 +40,40 @@ def _at_its_end(secret: str) -> str:
     return secret[:end] + alphabet[alphabet.index(secret[end]) ^ 32] + secret[end + 1 :]
 
 
+def _at_its_start(secret: str) -> str:
+    return neighbour_of(secret, _alphanumeric(secret, 0)) if secret else secret
+
+
+def _in_its_middle(secret: str) -> str:
+    return neighbour_of(secret, _alphanumeric(secret, len(secret) // 2)) if secret else secret
+
+
+def _alphanumeric(secret: str, first: int) -> int:
+    """The first place from there on whose character has neighbours of its class."""
+    return next((at for at in range(first, len(secret)) if neighbour_of(secret, at) != secret), first)
+
+
 def _cut(secret: str) -> str:
     return secret.rstrip("=")[:-1]
 
 
+def _longer(secret: str) -> str:
+    """Four digits of each usual encoding before the padding: at least two bytes more for a lenient decoder."""
+    text = secret.rstrip("=")
+    return f"{text}{_DIGITS}{secret[len(text) :]}"
+
+
 _HEXADECIMAL: Final = re.compile(r"(^|[^0-9A-Za-z])([0-9a-f]{16,}|[0-9A-F]{16,})$")
 """Also behind a prefix, as in `tkt_0123456789abcdef`."""
+_DIGITS: Final = "2345"
 _BASE64: Final = string.ascii_uppercase + string.ascii_lowercase + string.digits
 MADE_UP: Final[Mapping[str, Callable[[str], str]]] = {"made-up": _of_nobody, "near-its-end": _near_its_end}
-FORGED: Final[Mapping[str, Callable[[str], str]]] = {**MADE_UP, "at-its-end": _at_its_end, "cut": _cut}
+FORGED: Final[Mapping[str, Callable[[str], str]]] = {
+    **MADE_UP,
+    "at-its-start": _at_its_start,
+    "in-its-middle": _in_its_middle,
+    "at-its-end": _at_its_end,
+    "cut": _cut,
+    "longer": _longer,
+}
 """Also those that may be no secrets by their form, and so be refused with another status than an unknown one."""

@@ -5,7 +5,7 @@ What schemathesis generates (`schema_breaks`) is not sure to meet each of them; 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,8 +24,11 @@ _LARGE: Final = 5_000
 _LONG_ITEM: Final = 400
 SYNTAX: Final = {"pattern", "format", "enum", "const"}
 """Keywords that leave a text no free choice of its characters."""
+REQUIRED_ALONE: Final = "the required members alone"
+"""The first of the least values."""
 _FURTHER: Final = "furtherMember"
-_EXACT: Final = 2**53 - 1
+_OTHER_TYPE: Final[Mapping[str, Any]] = {"string": 12345, "integer": "12345", "number": "12345", "boolean": "true"}
+EXACT: Final = 2**53 - 1
 """Larger integers may be indistinguishable for a JSON parser (RFC 8259 section 6)."""
 
 
@@ -46,13 +49,47 @@ def values_beyond_bounds(
     root, covered = Root(schema), set()
     for where in ("", *places(body)):
         value = pointer.get(body, where)
-        if where in keep or value in values or _is_later_item(where):
+        if where in keep or value in values or is_later_item(where):
             continue
         for part in root.subschemas(schema, pointer.tokens(where)):
             for bound, other in _violations(part, value):
                 if (where, bound) not in covered:
                     covered.add((where, bound))
                     yield BoundViolation(where, bound, pointer.replace(body, where, other))
+    yield from _mistyped_later_items(body, schema, keep, values)
+
+
+def _mistyped_later_items(
+    body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]
+) -> Iterator[BoundViolation]:
+    """For each list: behind valid items one of another type, or an object with a member of another type."""
+    root = Root(schema)
+    for where in places(body):
+        value, path = pointer.get(body, where), pointer.tokens(where)
+        if where in keep or value in values or is_later_item(where) or not isinstance(value, list) or not value:
+            continue
+        room = _smallest(list(root.subschemas(schema, path)), "maxItems", len(value) + 1) - 1
+        bad = _with_other_type(root, schema, [*path, "0"], value[0])
+        if bad is not None and room > 0:
+            valid = value[:room]
+            later = pointer.join(*path, len(valid))
+            yield BoundViolation(later, "type", pointer.replace(body, where, [*valid, bad]))
+
+
+def _with_other_type(root: Root, schema: Schema, path: list[str], item: Any) -> Any:
+    """A value of another type; an object with a member of another type. None where no type is stated."""
+    if not isinstance(item, dict):
+        return _of_other_type(root.subschemas(schema, path))
+    for name in item:
+        other = _of_other_type(root.subschemas(schema, [*path, name]))
+        if other is not None:
+            return {**item, name: other}
+    return None
+
+
+def _of_other_type(parts: Iterable[Schema]) -> Any:
+    kinds = {str(part.get("type")) for part in parts}
+    return _OTHER_TYPE.get(kinds.pop()) if len(kinds) == 1 else None
 
 
 def least_values(
@@ -68,11 +105,11 @@ def least_values(
         keep_names = {pointer.tokens(where)[0] for where in keep if where}
         least = {name: item for name, item in body.items() if name in required or name in keep_names or item in values}
         if least != body:
-            yield "the required members alone", least
+            yield REQUIRED_ALONE, least
     texts = numbers = body
     for where in places(body):
         value = pointer.get(body, where)
-        if where in keep or _is_later_item(where) or isinstance(value, dict) or value in values:
+        if where in keep or is_later_item(where) or isinstance(value, dict) or value in values:
             continue
         parts = list(root.subschemas(schema, pointer.tokens(where)))
         if isinstance(value, list):
@@ -95,7 +132,7 @@ def longest_texts(
     root = Root(schema)
     for where in places(body):
         value = pointer.get(body, where)
-        if where in keep or not isinstance(value, str) or value in values or _is_later_item(where):
+        if where in keep or not isinstance(value, str) or value in values or is_later_item(where):
             continue
         parts = list(root.subschemas(schema, pointer.tokens(where)))
         bounds = [part["maxLength"] for part in parts if "maxLength" in part]
@@ -113,12 +150,7 @@ def large_values(
     root, most = Root(schema), min(4 * _LARGE, (max_bytes or _LONGEST) // 2)
     for where in reversed(list(places(body))):
         value = pointer.get(body, where)
-        if (
-            where in keep
-            or not value
-            or _is_later_item(where)
-            or not (isinstance(value, list) and value[0] is not None)
-        ):
+        if where in keep or not value or is_later_item(where) or not (isinstance(value, list) and value[0] is not None):
             continue
         items = list(root.subschemas(schema, [*pointer.tokens(where), "0"]))
         if not isinstance(value[0], str) or value[0] in values or any(SYNTAX & part.keys() for part in items):
@@ -138,7 +170,7 @@ def _smallest(parts: list[dict[str, Any]], name: str, default: int) -> int:
     return int(min((part[name] for part in parts if name in part), default=default))
 
 
-def _is_later_item(where: str) -> bool:
+def is_later_item(where: str) -> bool:
     """Whether it is in an array item other than the first, which has the same bounds."""
     return any(name.isdigit() and name != "0" for name in pointer.tokens(where))
 
@@ -155,7 +187,7 @@ def _violations(part: Mapping[str, Any], value: Any) -> Iterator[tuple[str, Any]
         yield from _of_number(part)
         if part.get("type") in ("integer", "number"):
             yield "type-boolean", True
-        if part.get("type") == "integer" and abs(value) < _EXACT:
+        if part.get("type") == "integer" and abs(value) < EXACT:
             yield "type", int(value) + 0.5
 
 
@@ -193,5 +225,5 @@ def _of_items(part: Mapping[str, Any], value: list[Any]) -> Iterator[tuple[str, 
 def _of_number(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for bound, step in (("maximum", 1), ("minimum", -1), ("exclusiveMaximum", 0), ("exclusiveMinimum", 0)):
         limit = part.get(bound)
-        if isinstance(limit, (int, float)) and not isinstance(limit, bool) and abs(limit) < _EXACT:
+        if isinstance(limit, (int, float)) and not isinstance(limit, bool) and abs(limit) < EXACT:
             yield bound, limit + step

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
 from conformance.reference import objects
 from conformance.reference.call import Answer, Call
 from conformance.reference.hosted import ticket_digest
-from conformance.reference.policy import Handler, Policy, with_handlers, with_idempotency
+from conformance.reference.policy import Handler, Policy, before_work, with_handlers, with_idempotency
 from conformance.reference.registry import fault
 
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
@@ -55,3 +57,34 @@ def keys_of_a_session(policy: Policy) -> Policy:
         return tuple("hosted" if part in _HOSTED else part for part in policy.idempotency.namespace(call))
 
     return with_idempotency(policy, namespace=namespace)
+
+
+def _with_ticket(policy: Policy, change: Callable[[str], str]) -> Policy:
+    """The changed ticket is looked up instead of the one that was sent."""
+
+    def look(call: Call, _db: Connection) -> Call:
+        return replace(call, body={**call.body, "ticket": change(call.body["ticket"])})
+
+    return before_work(policy, look, *_HOSTED)
+
+
+@fault(
+    "F790",
+    requirement="HO-3",
+    title="the first four characters of a ticket are not compared",
+    operations=_HOSTED,
+    source="ticket[4:], for a prefix that is the same for all tickets",
+)
+def ticket_without_its_prefix(policy: Policy) -> Policy:
+    return _with_ticket(policy, lambda ticket: "tkt_" + ticket[4:])
+
+
+@fault(
+    "F791",
+    requirement="HO-3",
+    title="a ticket with further characters at its end is accepted",
+    operations=_HOSTED,
+    source="a column, or a pattern without an end, that cuts what does not fit",
+)
+def ticket_with_more_behind_it(policy: Policy) -> Policy:
+    return _with_ticket(policy, lambda ticket: ticket[:36])

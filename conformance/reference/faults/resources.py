@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from conformance.reference import objects, routes
 from conformance.reference.call import Answer, Call, Refusal, success
-from conformance.reference.policy import Handler, Policy, evolve, with_handler, with_status
+from conformance.reference.policy import Handler, Policy, before_work, evolve, with_handler, with_status
 from conformance.reference.registry import fault
 
 
@@ -102,3 +102,32 @@ def unversioned_route(policy: Policy) -> Policy:
     return evolve(
         policy, routes={**policy.routes, "getPublicRuntimeConfig": routes.Route("GET", "/api/runtime-config")}
     )
+
+
+_BY_ID = (
+    "quotePublicCartCheckout",
+    "removePublicCartPromotion",
+    "checkoutPublicCart",
+    "quotePublicCart",
+    "revokePublicCart",
+    "getStorefrontOrderAfterSalesEligibility",
+    "getStorefrontOrderCancellationEligibility",
+    "requestStorefrontOrderAfterSales",
+    "consumeHostedCheckoutBrowserTicket",
+    "cancelHostedCheckoutBrowser",
+)
+
+
+@fault(
+    "F805",
+    requirement="NF-1",
+    title="an id with an apostrophe is answered with 500",
+    operations=_BY_ID,
+    source="CWE-89: an id within the quotes of a statement",
+)
+def apostrophe_crashes(policy: Policy) -> Policy:
+    def look(call: Call, _db: Connection) -> None:
+        if "'" in call.resource:
+            raise ValueError("unterminated quoted string")
+
+    return before_work(policy, look, *_BY_ID)

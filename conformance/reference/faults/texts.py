@@ -59,3 +59,19 @@ def cut_in_a_character(policy: Policy) -> Policy:
         return evolve(reply, body=reply.body.replace(whole, b'"' + text[:100] + b'"'))
 
     return with_wire(policy, change, _CREATE, _UPDATE)
+
+
+@fault(
+    "F804",
+    requirement="ENV-1",
+    title="an answer with accented letters is sent in Latin-1",
+    source="getBytes() or a servlet's writer in the platform's charset; what it lacks falls back to UTF-8",
+)
+def latin_1(policy: Policy) -> Policy:
+    def change(_call: Call, reply: Reply) -> Reply:
+        try:
+            return evolve(reply, body=reply.body.decode().encode("latin-1"))
+        except UnicodeError:
+            return reply
+
+    return with_wire(policy, change)

@@ -43,7 +43,7 @@ def test_each_bound_is_passed_once() -> None:
     assert found(BODY) == {
         "/reason minLength", "/reason maxLength", "/count minimum", "/count exclusiveMaximum", "/count type",
         "/count type-boolean", "/kind enum", "/tags minItems", "/tags maxItems",
-        "/tags/0 minLength", "/tags/0 maxLength",
+        "/tags/0 minLength", "/tags/0 maxLength", "/tags/2 type",
     }  # fmt: skip
 
 
@@ -119,6 +119,20 @@ def test_a_bound_that_is_off_by_one_is_found(
     result, _ = judged(script, nothing_beyond_a_bound_is_accepted, on, schemas=schemas, operations={on.id: facts})
     assert result.outcome is (Outcome.FAILED if wrong else Outcome.PASSED), result
     assert not wrong or f"{bound} of {on.request_schema} at /{where}" in result.message
+
+
+def test_an_item_behind_valid_ones_is_of_another_type() -> None:
+    """For objects a member of it; in a full list it takes the place of the last one; none where no type is stated."""
+    schema = {
+        "properties": {
+            "lines": {"maxItems": 2, "items": {"properties": {"any": {}, "id": {"type": "string"}}}},
+            "marks": {"items": {"type": ["string", "null"]}},
+        }
+    }
+    body = {"lines": [{"any": 1, "id": "a"}, {"id": "b"}], "marks": ["c"], "none": []}
+    (one,) = (one for one in values_beyond_bounds(body, schema, (), ()) if one.where == "/lines/1")
+    assert (one.bound, one.body) == ("type", {**body, "lines": [{"any": 1, "id": "a"}, {"any": 1, "id": 12345}]})
+    assert found(body, schema) == {"/lines maxItems", "/lines/1 type"}
 
 
 def test_the_least_values_fit_their_schema() -> None:

@@ -1,0 +1,143 @@
+"""Answers to bodies at the edges of a schema that several checks judge: each is sent once for an operation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from conformance.checks.support.case import Case
+from conformance.checks.support.invalid_bodies import fixed_places, schema_of
+from conformance.checks.support.schema_bounds import REQUIRED_ALONE, least_values, longest_texts
+from conformance.checks.support.schema_edges import Edge, at_all, edges
+from conformance.client.request import Request
+from conformance.client.response import Answer
+from conformance.core import json_pointer as pointer
+from conformance.core import strict_json as strictjson
+from conformance.core.outcomes import Level
+
+SHORT: Final = 8
+_LONG: Final = 4096
+"""In characters. A longer text may be refused for its size."""
+WIDE: Final = (("", "é\U0001f642中"), ("x", "é中"))
+"""What a text of characters of several bytes begins with, and the characters that follow in turn: most numbers of bytes
+end within a character. The first form has characters of four bytes, two units of UTF-16, which some stores lack."""
+
+
+def wide_text(length: int, form: tuple[str, str] = WIDE[0]) -> str:
+    """A text of characters of several bytes."""
+    start, cycle = form
+    return (start + cycle * length)[:length]
+
+
+def edges_of(case: Case, request: Request) -> list[Edge]:
+    """The edges that the profile's schema states for the body of a request."""
+    return list(edges(request.body, schema_of(case), fixed_places(case), request.scope.values()))
+
+
+def longest_text(case: Case, request: Request) -> tuple[str, int]:
+    """The place of a free text of a stated length, and that length; an empty place where there is none."""
+    texts = longest_texts(request.body, schema_of(case), fixed_places(case), request.scope.values())
+    return next(((where, length) for where, length in texts if SHORT < length <= _LONG), ("", 0))
+
+
+class EdgeAnswers:
+    """The answers of one operation."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._least: Mapping[str, Answer] | None = None
+        self._most: tuple[Answer, ...] | None = None
+
+    async def least(self, case: Case) -> Mapping[str, Answer]:
+        """By description: the answers to bodies with as little as the schema allows. Raises what `Case.send` raises."""
+        async with self._turn:
+            if self._least is None:
+                self._least = await _send_least(case)
+            else:
+                _note_evidence(case, self._least.values())
+            return self._least
+
+    async def most(self, case: Case) -> tuple[Answer, ...]:
+        """The answer to one body with all numbers, lists and a text at their upper bounds; none without such bounds."""
+        async with self._turn:
+            if self._most is None:
+                self._most = await _send_most(case)
+            else:
+                _note_evidence(case, self._most)
+            return self._most
+
+
+def edge_answers(case: Case) -> EdgeAnswers:
+    """Those that the checks of the operation share."""
+    case.need(schema_of(case) is not None, f"schemas.{case.operation.request_schema}", "a schema of the body is needed")
+    case.need_unlimited_fixtures()
+    known = case.runtime.memory.setdefault(f"edges of {case.operation.id}", EdgeAnswers())
+    assert isinstance(known, EdgeAnswers)
+    return known
+
+
+def _note_evidence(case: Case, answers: Collection[Answer]) -> None:
+    case.answers += [answer.ref for answer in answers]
+
+
+async def _send_least(case: Case) -> Mapping[str, Answer]:
+    answers: dict[str, Answer] = {}
+    request, number, schema = await case.arrange(), 0, schema_of(case)
+    while number < len(found := list(least_values(request.body, schema, fixed_places(case), request.scope.values()))):
+        description, body = found[number]
+        number += 1
+        if not strictjson.is_equal(body, request.body):
+            answers[description] = await case.send_with_retry(request.with_body(body), description)
+            request = await case.arrange()
+    return answers
+
+
+async def _send_most(case: Case) -> tuple[Answer, ...]:
+    request = await case.arrange()
+    body: Any = at_all([edge for edge in edges_of(case, request) if not edge.is_least], request.body)
+    where, length = longest_text(case, request)
+    if where:
+        body = pointer.replace(body, where, wide_text(length))
+    if strictjson.is_equal(body, request.body):
+        return ()
+    return (await case.send_with_retry(request.with_body(body), "the most that the schema allows"),)
+
+
+async def expect_edges(case: Case, *, least: bool) -> None:
+    """Violated where a value at an edge is refused alone with 400, and its neighbour is accepted.
+
+    A lower bound of zero is a warning: generators of schemas write it where no person stated it.
+    """
+    for edge in edges_of(case, await case.arrange()):
+        if edge.is_least != least:
+            continue
+        good = await case.arrange()
+        refused = await case.send(good.with_body(edge.put(good.body)), f"{edge.bound} at {edge.where}")
+        if refused.status != 400:
+            continue
+        good = await case.arrange()
+        near = good.with_body(edge.put(good.body, neighbour=True))
+        accepted = await case.send(near, f"next to {edge.bound} at {edge.where}")
+        if accepted.ok:
+            bound = f"{edge.bound} of {case.operation.request_schema}"
+            message = f"a value at {bound} is refused at {edge.where}, and the one next to it is accepted"
+            level = Level.RECOMMENDED if edge.is_zero else None
+            raise case.violation(message, accepted, refused, expected="200", level=level)
+
+
+async def expect_empty_object(case: Case, refused: Answer) -> None:
+    """Violated where the empty object is refused, and one member that is stated to be ignored is accepted."""
+    if case.profile.bodies.unknown_members != "ignored":
+        case.note("the empty object is refused, and a member that is ignored is not stated")
+        return
+    good = await case.arrange()
+    accepted = await case.send(good.with_body({"xConformanceMember": "ignored"}), "an ignored member alone")
+    if accepted.ok:
+        message = "the empty object, which the schema allows, is refused, and one with an ignored member is accepted"
+        raise case.violation(message, accepted, refused, expected="200")
+
+
+def is_refused_for_its_edges(answers: Mapping[str, Answer]) -> bool:
+    """Whether one of the least bodies is refused, not counting the one that lacks members."""
+    return any(answer.status == 400 for name, answer in answers.items() if name != REQUIRED_ALONE)

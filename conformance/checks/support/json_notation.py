@@ -1,0 +1,28 @@
+"""Other notations of a JSON value, each a JSON text of the same value (RFC 8259)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+_BEFORE: Final = b"\r\n\t "
+_AFTER: Final = b" \t\r\n"
+
+
+def with_white_space(value: Any) -> bytes:
+    """White space before, within and after it (section 2)."""
+    return _BEFORE + json.dumps(value, indent="\t", ensure_ascii=False).encode("utf-8", "surrogatepass") + _AFTER
+
+
+def with_escapes(value: Any) -> bytes:
+    """Each character of all names and texts as an escape, and those beyond 16 bits as two (section 7)."""
+    if isinstance(value, dict):
+        return b"{" + b",".join(_escape(name) + b":" + with_escapes(item) for name, item in value.items()) + b"}"
+    if isinstance(value, list):
+        return b"[" + b",".join(with_escapes(item) for item in value) + b"]"
+    return _escape(value) if isinstance(value, str) else json.dumps(value).encode()
+
+
+def _escape(text: str) -> bytes:
+    units = text.encode("utf-16-be", "surrogatepass").hex()
+    return b'"' + "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)).encode() + b'"'

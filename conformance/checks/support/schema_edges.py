@@ -1,0 +1,101 @@
+"""Values at the edges of what a schema states, each valid, with a valid neighbour that is not at the edge.
+
+A schema says what is refused at least: a service may know more of a value, as the currencies that there are.
+So a refusal at an edge is wrong only where the neighbour is accepted: then nothing but the edge tells the two apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from conformance.checks.support.schema_bounds import EXACT, SYNTAX, is_later_item
+from conformance.checks.support.strategies import places
+from conformance.core import json_pointer as pointer
+from conformance.profile.subschema import Root, Schema
+
+Change = Callable[[Any], Any]
+_MAX_ITEMS: Final = 1000
+_INT_32: Final = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The edge of one place: `at_edge` and `neighbour` make either value from that of a good body."""
+
+    where: str
+    bound: str
+    """The keyword of the schema: `maxItems`."""
+    at_edge: Change
+    neighbour: Change
+    is_zero: bool = False
+    """Whether the bound is a lower one of zero."""
+
+    @property
+    def is_least(self) -> bool:
+        return self.bound.startswith("min")
+
+    def put(self, body: Any, *, neighbour: bool = False) -> Any:
+        """A copy of a body with the edge, or its neighbour."""
+        change = self.neighbour if neighbour else self.at_edge
+        return pointer.replace(body, self.where, change(pointer.get(body, self.where)))
+
+
+def edges(body: Any, schema: Schema, keep: Collection[Any], values: Collection[Any]) -> Iterator[Edge]:
+    """The edges that the schema states in words. `keep` names places, `values` fixture values that stay unchanged."""
+    root = Root(schema)
+    for where in places(body):
+        value = pointer.get(body, where)
+        if where in keep or is_later_item(where) or value in values:
+            continue
+        parts = list(root.subschemas(schema, pointer.tokens(where)))
+        if len(parts) == 1:  # of several branches it is open which one a value is for
+            yield from _edges_of(where, parts[0], value)
+
+
+def _edges_of(where: str, part: Schema, value: Any) -> Iterator[Edge]:
+    if isinstance(value, list):
+        yield from _of_list(where, part, value)
+    elif isinstance(value, str):
+        if value and part.get("minLength") == 0 and not SYNTAX & part.keys():
+            yield Edge(where, "minLength", lambda _: "", lambda text: text[:1], is_zero=True)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield from _of_integer(where, part)
+
+
+def _of_list(where: str, part: Schema, value: list[Any]) -> Iterator[Edge]:
+    fewest, most = part.get("minItems"), part.get("maxItems")
+    if fewest is not None and len(value) > fewest:
+        yield Edge(
+            where, "minItems", lambda items: items[:fewest], lambda items: items[: fewest + 1], is_zero=fewest == 0
+        )
+    if value and most is not None and 1 < most <= _MAX_ITEMS and not part.get("uniqueItems"):
+        yield Edge(where, "maxItems", lambda items: _repeat(items, most), lambda items: _repeat(items, most - 1))
+
+
+def _repeat(items: list[Any], count: int) -> list[Any]:
+    return (items * count)[:count]
+
+
+def _of_integer(where: str, part: Schema) -> Iterator[Edge]:
+    """Both bounds; and where the upper one is beyond it, the least integer that has more than 32 bits with its sign."""
+    if part.keys() & {"multipleOf", "enum", "const"}:
+        return
+    low, high = part.get("minimum"), part.get("maximum")
+    if isinstance(low, int) and abs(low) < EXACT:
+        yield Edge(where, "minimum", lambda _: low, lambda _: low + 1, is_zero=low == 0)
+    if isinstance(high, int) and abs(high) < EXACT:
+        yield Edge(where, "maximum", lambda _: high, lambda _: high - 1)
+        if high > _INT_32:
+            yield Edge(where, "maximum", lambda _: _INT_32 + 1, lambda _: _INT_32)
+
+
+def at_all(found: Collection[Edge], body: Any) -> Any:
+    """A copy of a body with all of these edges, of each place the first."""
+    places_at_edge: set[str] = set()
+    for edge in found:
+        if edge.where not in places_at_edge:
+            places_at_edge.add(edge.where)
+            body = edge.put(body)
+    return body

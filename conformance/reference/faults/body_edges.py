@@ -1,0 +1,206 @@
+"""Faults at the edges of valid bodies: what a schema just allows (BODY-4), JSON in an unusual notation (BODY-2), and
+names and brackets that mean nothing where they stand (BODY-9)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import Connection
+
+from conformance.reference.call import Answer, Call, JsonObject, JsonValue, Refusal
+from conformance.reference.policy import Handler, Policy, Schema, with_handler, with_reading
+from conformance.reference.registry import fault
+
+_CHECKOUT = "checkoutPublicCart"
+Change = Callable[[Schema, JsonValue], JsonValue]
+
+
+def _change_parts(schema: Schema, value: JsonValue, change: Change) -> JsonValue:
+    """A copy of a body whose parts are changed, each with its schema."""
+    if isinstance(value, dict):
+        parts = schema.get("properties", {})
+        value = {name: _change_parts(parts.get(name, {}), item, change) for name, item in value.items()}
+    elif isinstance(value, list):
+        value = [_change_parts(schema.get("items", {}), item, change) for item in value]
+    return change(schema, value)
+
+
+def _validating(policy: Policy, change: Change) -> Policy:
+    """The changed copy is validated instead of the body."""
+
+    def validate(call: Call, schema: Schema, value: JsonValue) -> JsonObject:
+        policy.reading.validate(call, schema, _change_parts(schema, value, change))
+        assert isinstance(value, dict)
+        return value
+
+    return with_reading(policy, validate=validate)
+
+
+def _parsing(policy: Policy, is_refused: Callable[[bytes], Any], kind: str = "malformed") -> Policy:
+    def parse(call: Call, body: bytes) -> JsonValue:
+        if is_refused(body):
+            raise Refusal(kind, "The request body is not JSON.")
+        return policy.reading.parse(call, body)
+
+    return with_reading(policy, parse=parse)
+
+
+@fault(
+    "F792",
+    requirement="BODY-4",
+    title="of an array of objects only the first one is validated",
+    source="a validator that takes items for prefixItems",
+)
+def first_item_validated(policy: Policy) -> Policy:
+    def change(schema: Schema, value: JsonValue) -> JsonValue:
+        of_objects = isinstance(value, list) and value and schema.get("items", {}).get("type") == "object"
+        return [value[0]] * len(value) if of_objects else value
+
+    return _validating(policy, change)
+
+
+@fault(
+    "F793",
+    requirement="BODY-4",
+    title="lengths of texts are counted in UTF-16 units",
+    source="String.length of Java, C# and JavaScript; JSON Schema counts characters (validation, section 6.3.1)",
+)
+def utf_16_units_counted(policy: Policy) -> Policy:
+    def change(_schema: Schema, value: JsonValue) -> JsonValue:
+        return re.sub("[\U00010000-\U0010ffff]", "xx", value) if isinstance(value, str) else value
+
+    return _validating(policy, change)
+
+
+@fault(
+    "F794",
+    requirement="BODY-4",
+    title="an integer above 2^31-1 is refused",
+    source="Int of GraphQL and of a column, where the schema says integer",
+)
+def integer_of_32_bits(policy: Policy) -> Policy:
+    def change(_schema: Schema, value: JsonValue) -> JsonValue:
+        return 10**15 if type(value) is int and value > 2**31 - 1 else value
+
+    return _validating(policy, change)
+
+
+@fault(
+    "F795",
+    requirement="BODY-4",
+    title="an array with as many items as are allowed is refused",
+    source=">= for > in a hand-written check",
+)
+def one_item_less(policy: Policy) -> Policy:
+    def change(schema: Schema, value: JsonValue) -> JsonValue:
+        is_full = isinstance(value, list) and len(value) == schema.get("maxItems")
+        return [*value, value[0]] if is_full else value
+
+    return _validating(policy, change)
+
+
+@fault(
+    "F796",
+    requirement="BODY-4",
+    title="an empty object, which the schema allows, counts as no body",
+    source="if not request.json: in Python, where an empty object is false",
+)
+def empty_object_is_no_body(policy: Policy) -> Policy:
+    return _parsing(policy, lambda body: not body.strip(b" \t\r\n{}"), "missing_body")
+
+
+@fault(
+    "F797",
+    requirement="BODY-4",
+    title="an empty text, which the schema allows, is refused",
+    source="if not value: for a member that is absent",
+)
+def empty_text_refused(policy: Policy) -> Policy:
+    def change(schema: Schema, value: JsonValue) -> JsonValue:
+        return None if value == "" and schema.get("minLength") == 0 else value
+
+    return _validating(policy, change)
+
+
+@fault(
+    "F798",
+    requirement="BODY-4",
+    title="an empty array, which the schema allows, is refused",
+    source="if not value: for a member that is absent",
+)
+def empty_array_refused(policy: Policy) -> Policy:
+    def change(schema: Schema, value: JsonValue) -> JsonValue:
+        return None if value == [] and schema.get("minItems") == 0 else value
+
+    return _validating(policy, change)
+
+
+@fault(
+    "F799",
+    requirement="BODY-9",
+    title="a checkout takes its totals from an unknown member",
+    operations=(_CHECKOUT,),
+    source="OWASP API3:2023, mass assignment: {**totals, **body}",
+)
+def totals_of_the_client(policy: Policy) -> Policy:
+    def wrap(inner: Handler) -> Handler:
+        def act(call: Call, db: Connection) -> Answer:
+            answer, sent = inner(call, db), call.body.get("totals")
+            if isinstance(sent, dict):
+                totals = answer.value["data"]["totals"]
+                totals.update({name: item for name, item in sent.items() if type(item) is type(totals.get(name))})
+            return answer
+
+        return act
+
+    return with_handler(policy, _CHECKOUT, wrap)
+
+
+@fault(
+    "F800",
+    requirement="BODY-2",
+    title="white space before the JSON text is refused",
+    source="body.startswith('{') before the parser; RFC 8259 section 2 allows white space there",
+)
+def white_space_refused(policy: Policy) -> Policy:
+    return _parsing(policy, lambda body: body[:1] in b" \t\r\n")
+
+
+@fault(
+    "F801",
+    requirement="BODY-2",
+    title="an escaped surrogate pair is refused",
+    source="a check for lone surrogates that looks at each escape by itself; RFC 8259 section 7",
+)
+def escaped_pair_refused(policy: Policy) -> Policy:
+    return _parsing(policy, lambda body: re.search(rb"\\u[dD][89abAB]", body), "unstorable")
+
+
+@fault(
+    "F802",
+    requirement="BODY-2",
+    title="the escaped name of a member is not recognised",
+    source="names that are compared before they are unescaped; RFC 8259 section 8.3",
+)
+def escaped_name_refused(policy: Policy) -> Policy:
+    return _parsing(policy, lambda body: re.search(rb'\\u[0-9a-fA-F]{4}[^",:{}\[\]]*"\s*:', body))
+
+
+@fault(
+    "F803",
+    requirement="BODY-9",
+    title="brackets within texts count as nesting",
+    source="a gateway that counts brackets instead of parsing",
+)
+def brackets_counted(policy: Policy) -> Policy:
+    return _parsing(policy, lambda body: len(re.findall(rb"[\[{]", body)) > 64 < _bracket_depth(body), "too_deep")
+
+
+def _bracket_depth(body: bytes) -> int:
+    depth = deepest = 0
+    for byte in body:
+        depth += (byte in b"[{") - (byte in b"]}")
+        deepest = max(deepest, depth)
+    return deepest
