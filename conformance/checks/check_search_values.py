@@ -18,6 +18,7 @@ from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.profile.behavior import Search
+from conformance.core.outcomes import Level
 from conformance.profile.model import Profile
 
 _REFUSALS = {"refused": 400, "not_found": 404}
@@ -285,14 +286,15 @@ async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
     case.need(search.unlisted, "search.unlisted", "what happens with another value is needed")
     request = await case.arrange()
     listed = next(iter(values))
-    # a language tag has hyphens, and its case does not count (RFC 5646, section 2.1)
+    # a language tag has hyphens, and its case does not count (RFC 5646, section 2.1); locales of Unicode take underscores
     others = (listed.replace("-", "_"),) if name == "locale" else ()
     for value in (f"{listed}x", listed[:-1], "no-such-value", *others):
         if value and value.casefold() not in {known.casefold() for known in values}:
             text = f"{name}={value}"
             changed = request.with_query(**{name: value})
             if search.unlisted == "refused":
-                await case.shared_negative(partial(_with_value, name=name, value=value), {400}, text)
+                level = Level.RECOMMENDED if value in others else None
+                await case.shared_negative(partial(_with_value, name=name, value=value), {400}, text, level=level)
             elif not (answer := await case.send_with_retry(changed, text, request)).ok:
                 raise case.violation(f"{text} was refused, and search.unlisted is 'ignored'", answer, expected="200")
             elif not items_of(answer):
