@@ -17,8 +17,8 @@ from conformance.checks.support.url_spellings import percent_encode_all
 from conformance.client.request import Request
 from conformance.client.response import Answer
 from conformance.contract import Operation
-from conformance.profile.behavior import Search
 from conformance.core.outcomes import Level
+from conformance.profile.behavior import Search
 from conformance.profile.model import Profile
 
 _REFUSALS = {"refused": 400, "not_found": 404}
@@ -286,7 +286,7 @@ async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
     case.need(search.unlisted, "search.unlisted", "what happens with another value is needed")
     request = await case.arrange()
     listed = next(iter(values))
-    # a language tag has hyphens, and its case does not count (RFC 5646, section 2.1); locales of Unicode take underscores
+    # the case of a language tag does not count (RFC 5646, section 2.1); it has hyphens, and Unicode's locales underscores
     others = (listed.replace("-", "_"),) if name == "locale" else ()
     for value in (f"{listed}x", listed[:-1], "no-such-value", *others):
         if value and value.casefold() not in {known.casefold() for known in values}:
