@@ -286,7 +286,7 @@ async def an_unlisted_value_is_treated_as_stated(case: Case, fact: str) -> None:
     case.need(search.unlisted, "search.unlisted", "what happens with another value is needed")
     request = await case.arrange()
     listed = next(iter(values))
-    # the case of a language tag does not count (RFC 5646, section 2.1); it has hyphens, and Unicode's locales underscores
+    # the case of a language tag does not count (RFC 5646, section 2.1); locales of Unicode take underscores
     others = (listed.replace("-", "_"),) if name == "locale" else ()
     for value in (f"{listed}x", listed[:-1], "no-such-value", *others):
         if value and value.casefold() not in {known.casefold() for known in values}:
