@@ -100,15 +100,15 @@ def counted_in(session: Session, name: str) -> Costs:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--usual", action="store_true", help="only the usual costs, of the reference in quick depth")
+    parser.add_argument("--reference", action="store_true", help="only the reference; what variants cost stays")
     options = parser.parse_args()
     with (
         embedded.reference() as service,
         embedded.environment(service.environment),
         tempfile.TemporaryDirectory() as folder,
     ):
-        found = counted_all(service, Path(folder), () if options.usual else ("", *variants()))
-        known = [{key: replace(cost, usual=0.0) for key, cost in known_costs().items()}] if options.usual else []
+        found = counted_all(service, Path(folder), ("",) if options.reference else ("", *variants()))
+        known = [{key: replace(cost, usual=0.0) for key, cost in known_costs().items()}] if options.reference else []
         table = to_table(dearest([*found, *known]))
     lines = (f"{json.dumps(name)}: {json.dumps(rows)}" for name, rows in table.items())
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

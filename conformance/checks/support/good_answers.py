@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from conformance.checks.support.certainty import is_certain
 from conformance.client.response import Answer
 from conformance.contract import Operation
 
@@ -32,8 +33,10 @@ class KnownAnswer:
     async def get_from(self, case: Case, send: Callable[[], Awaitable[Answer]]) -> Answer:
         """The answer that `send` of the first check returned. Raises what it raises, and the next check then sends."""
         async with self._turn:
-            if self._answer is None:
-                self._answer = await send()
-            else:
+            if self._answer is not None:
                 case.answers.append(self._answer.ref)
-            return self._answer
+                return self._answer
+            answer = await send()
+            if is_certain(case):
+                self._answer = answer
+            return answer

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.certainty import is_certain
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.replays import fix_proof_id, replay
 from conformance.checks.support.signals import Inconclusive
@@ -54,7 +55,7 @@ async def plain_replays(case: Case, *, needs_effects: bool = False) -> PlainRepl
     async with known.turn:
         if known.replays is None:
             replays = await _send_replays(case, is_watched)
-            if any(answer.possibly_applied for answer in case.answers):
+            if not is_certain(case):
                 return replays
             known.replays = replays
         else:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.certainty import is_certain
 from conformance.checks.support.effects import Oracle
 from conformance.checks.support.registry import cause_of
 from conformance.checks.support.replays import replay
@@ -65,7 +66,7 @@ class DuplicateBursts:
                 case.answers += [answer.ref for answer in (*known.answers, known.final)]
                 return known
             burst = await _send_duplicates(case)
-            if not (case.expired_code_s or any(answer.possibly_applied for answer in case.answers)):
+            if is_certain(case):
                 self._bursts[number] = burst
             return burst
 

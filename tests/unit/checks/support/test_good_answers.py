@@ -57,6 +57,22 @@ def test_a_limited_read_is_asked_again_by_the_next_check(judged: Any, answer: An
     assert result.outcome is Outcome.PASSED, result.message
 
 
+def test_an_answer_to_an_old_code_is_no_others_evidence(judged: Any, answer: Any) -> None:
+    """The check that sent it runs again, and must not get it back."""
+
+    async def law(case: Case) -> None:
+        case.expired_code_s = 30.0
+        first = await case.answer_to("full")
+        again = Case(case.runtime, case.operation)
+        second = await again.answer_to("full")
+        third = await Case(case.runtime, case.operation).answer_to("full")
+        assert first.id != second.id == third.id
+        case.expired_code_s = 0.0
+
+    result, target = judged(lambda _: answer(200, {"data": {}}), law, IDENTITY)
+    assert (result.outcome, calls(target, "GET")) == (Outcome.PASSED, 2), result
+
+
 def test_a_good_answer_is_that_of_the_control(judged: Any, answer: Any) -> None:
     """Nothing is sent for it, unless the control's body was too long to be kept."""
 
