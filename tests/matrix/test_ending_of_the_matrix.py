@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -62,3 +63,22 @@ def test_nothing_goes_on_when_the_command_has_ended(number: signal.Signals, code
     with process.stderr as told:
         said = told.read()
     assert number is signal.SIGKILL or said == "error: interrupted\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a signal that Python raises as an interrupt")
+def test_an_interrupted_matrix_leaves_the_rows_that_it_has(tmp_path: Path) -> None:
+    """Ctrl-C ends it with 130; the table holds what was judged, and the record of all faults stays as it was."""
+    table, record = tmp_path / "table.json", tmp_path / "record.json"
+    command = [sys.executable, "-m", "conformance", "faults", "F013", *(f"F{n:03d}" for n in range(101, 105))]
+    process = subprocess.Popen(
+        [*command, "--jobs", "1", "--json", str(table), "--record", str(record)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert [row["id"] for row in json.loads(table.read_text())["rows"]][:1] == [first.split()[0]]
+    assert not record.exists()
