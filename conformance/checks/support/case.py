@@ -21,7 +21,7 @@ from conformance.profile.resources import OperationFacts
 Refuse = Callable[[Request], Awaitable[Answer]]
 _MAX_KEY_AGE_S: Final = 5.0
 """Where no retention is stated."""
-_LEAST_LIFETIME_S: Final = 5.0
+_LEAST_LIFETIME_S: Final = 10.0
 """Of an authorization code, where none is stated, and of a ticket, for which there is no such fact."""
 _ROUNDING_S: Final = 1.0
 
