@@ -22,7 +22,7 @@ from conformance.client.response import Answer
 from conformance.core import json_pointer as pointer
 
 
-@check("STA-1", on="body")
+@check("STA-1", on="body", shares="least bodies")
 async def the_least_body_is_survived(case: Case) -> None:
     """The required members alone, empty lists, empty texts and the smallest numbers get a declared status."""
     case.require_case(schema_of(case) is not None, f"the profile has no schema {case.operation.request_schema}")
@@ -32,7 +32,7 @@ async def the_least_body_is_survived(case: Case) -> None:
     case.require_case(answers, "the good body has nothing that could be less")
 
 
-@check("BODY-4", on="body")
+@check("BODY-4", on="body", shares="least bodies")
 async def the_least_that_a_schema_allows_is_accepted(case: Case) -> None:
     """A list, a text or a number at a lower bound that is stated is accepted where the value next to it is.
 

@@ -29,7 +29,7 @@ _BURST_COST = 18.0
 """Requests that provoke the limit of one operation, which all its exclusive checks share, where none were measured."""
 _QUICK_MARGIN = 1.5
 """The factor for variants that take more requests than the reference in quick depth."""
-_SHARED_COSTS = {"replays": 4.0, "duplicates": 5.0}
+_SHARED_COSTS = {"replays": 4.0, "duplicates": 5.0, "least bodies": 3.6}
 """By what checks share (`Check.shares`): its requests in quick depth."""
 
 
