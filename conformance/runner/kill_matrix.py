@@ -83,7 +83,7 @@ class Subject:
 
 
 def select_subjects(ids: Sequence[str], *, with_variants: bool, only_random: bool = False) -> list[Subject]:
-    """The subjects with these ids; without ids, all faults unless `only_random`, and all variants on demand.
+    """The subjects with these ids, each once; without ids, all faults unless `only_random`, and all variants on demand.
 
     Raises UsageError for an unknown id.
     """
@@ -92,7 +92,7 @@ def select_subjects(ids: Sequence[str], *, with_variants: bool, only_random: boo
         if subject_id not in known_ids:
             raise unknown(subject_id)
     all_ids = [*(() if only_random else faults()), *(variants() if with_variants else ())]
-    return [Subject(name) for name in ids or all_ids]
+    return [Subject(name) for name in dict.fromkeys(ids or all_ids)]
 
 
 def random_subjects(count: int, seed: int, choices: Sequence[str] = ()) -> list[Subject]:
