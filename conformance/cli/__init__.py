@@ -297,8 +297,6 @@ def faults(
       conformance faults --drawn 20 --seed 7
       conformance faults --draw '{"carrier": "body", "id_look": "number"}'
     """
-    import json
-
     from conformance.core import interrupts
     from conformance.runner import kill_matrix as matrix
 
@@ -306,21 +304,25 @@ def faults(
     count = count or (matrix.RANDOM_TARGETS if all_subjects else 0)
     only_random = bool(count or choices) and not all_subjects
     subjects = matrix.select_subjects(ids, with_variants=variants or all_subjects, only_random=only_random)
+    subjects = matrix.interleave(subjects, matrix.random_subjects(count, seed, choices))
     try:
         with interrupts.raise_on_signals():
-            for row in matrix.judge_subjects(
-                matrix.interleave(subjects, matrix.random_subjects(count, seed, choices)), jobs, depth or ""
-            ):
+            for row in matrix.judge_subjects(subjects, jobs, depth or ""):
                 judged_rows.append(row)
                 click.echo(matrix.format_row(row))
     finally:  # an interrupted matrix has a table too
         summary = matrix.summarize(judged_rows)
         click.echo(matrix.format_summary(summary))
-        if json_file is not None:
-            json_file.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-    if record is not None:
-        record.write_text(json.dumps(matrix.kills_record(judged_rows), indent=1) + "\n", encoding="utf-8")
+        _write_json(json_file, summary)
+    _write_json(record, matrix.kills_record(judged_rows))
     sys.exit(0 if all(row.fine for row in judged_rows) else 1)
+
+
+def _write_json(file: Path | None, value: object) -> None:
+    import json
+
+    if file is not None:
+        file.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
 for command in (

@@ -14,6 +14,7 @@ __all__ = [
     "request",
     "request_builder",
     "response",
+    "retry_after",
     "sender",
     "throttle",
     "traffic",

@@ -29,7 +29,7 @@ def _used_once(traffic: Traffic, operation: str, name: str) -> Judgements:
         first = next((call for call in calls if call.ok), None)
         for other in calls if first else ():
             assert first is not None
-            if other.key == first.key:
+            if other.key.casefold() == first.key.casefold():  # a target may take it for the same key
                 continue
             if other.ok:
                 yield violation(f"{name} was accepted twice", first, other, expected="400, 401, 404 or 409")

@@ -70,6 +70,7 @@ def test_public_operations_are_called_without_credentials(demo: Demo) -> None:
     assert {line["check"].partition("[")[0] for line in keyed} == {
         "check_public::a_bogus_credential_on_a_public_operation_is_recorded",
         "check_authorization::a_public_operation_treats_a_bad_credential_as_stated",
+        "check_idempotency::a_header_that_is_ignored_makes_no_other_call",
     }
     assert len(sent) > 500
     assert "accept" in named
