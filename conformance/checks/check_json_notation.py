@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from conformance.checks.support.case import Case
@@ -14,7 +14,7 @@ from conformance.checks.support.registry import check
 from conformance.client.request import Request
 from conformance.core import json_pointer as pointer
 
-Notation = Callable[[Any], bytes]
+Notation = Callable[[Any, Collection[Any]], bytes]
 _NOTATIONS: Final[Mapping[str, Notation]] = {"escapes": with_escapes, "white-space": with_white_space}
 _BEYOND_16_BITS: Final = "\U0001f642"
 
@@ -35,7 +35,7 @@ async def json_is_read_in_each_notation(case: Case, notation: Notation) -> None:
     case.need_unlimited_fixtures()
     for change in (_with_wide_character, lambda _case, request: request):
         good = change(case, await case.arrange())
-        content = notation(good.document)
+        content = notation(good.document, list(good.scope.values()))
         limit = case.profile.bodies.max_bytes
         case.require_case(limit is None or len(content) <= limit, f"the body exceeds {limit} bytes in that notation")
         refused = await case.send_with_retry(good.with_raw_body(content), "JSON in another notation")

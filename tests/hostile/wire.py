@@ -89,9 +89,11 @@ class Talk:
         """The next request, whole; None where the other side is gone."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
-            length = int(Arrived(head, b"").header("Content-Length") or 0)
-            body = await self._reader.readexactly(length)
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+            if Arrived(head, b"").header("Transfer-Encoding"):
+                body = await self._chunks()
+            else:
+                body = await self._reader.readexactly(int(Arrived(head, b"").header("Content-Length") or 0))
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, ValueError):
             return None
         arrived = Arrived(head, body)
         self.shared.counts["requests"] += 1
@@ -100,6 +102,15 @@ class Talk:
         )  # AUTH-2 asks that
         self.shared.counts["cookies"] += "session=1" in arrived.header("Cookie") and not replaces_key
         return arrived
+
+    async def _chunks(self) -> bytes:
+        """A body in chunks, as it was sent (RFC 9112, section 7.1)."""
+        body, size = b"", 1
+        while size:
+            line = await self._reader.readline()
+            size = int(line.partition(b";")[0], 16)
+            body += line + await self._reader.readexactly(size + 2)
+        return body
 
     async def part(self) -> None:
         """A few bytes of a request, the rest of which is never read."""

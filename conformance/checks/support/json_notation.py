@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any, Final
 
 _BEFORE: Final = b"\r\n\t "
 _AFTER: Final = b" \t\r\n"
 
 
-def with_white_space(value: Any) -> bytes:
+def with_white_space(value: Any, plain: Collection[Any] = ()) -> bytes:
     """White space before, within and after it (section 2)."""
     return _BEFORE + json.dumps(value, indent="\t", ensure_ascii=False).encode("utf-8", "surrogatepass") + _AFTER
 
 
-def with_escapes(value: Any) -> bytes:
-    """Each character of all names and texts as an escape, and those beyond 16 bits as two (section 7)."""
+def with_escapes(value: Any, plain: Collection[Any] = ()) -> bytes:
+    """Each character of all names and texts as an escape, and those beyond 16 bits as two (section 7).
+
+    The texts in `plain` stay as they are: a ticket or a code is not to stand in a report in a form of its own.
+    """
     if isinstance(value, dict):
-        return b"{" + b",".join(_escape(name) + b":" + with_escapes(item) for name, item in value.items()) + b"}"
+        members = (_escape(name) + b":" + with_escapes(item, plain) for name, item in value.items())
+        return b"{" + b",".join(members) + b"}"
     if isinstance(value, list):
-        return b"[" + b",".join(with_escapes(item) for item in value) + b"]"
-    return _escape(value) if isinstance(value, str) else json.dumps(value).encode()
+        return b"[" + b",".join(with_escapes(item, plain) for item in value) + b"]"
+    return _escape(value) if isinstance(value, str) and value not in plain else json.dumps(value).encode()
 
 
 def _escape(text: str) -> bytes:

@@ -89,8 +89,10 @@ async def arrange_for_other_client(case: Case, scope: Mapping[str, object] | Non
     Inapplicable where the body or the source of codes does not take the client from [oauth].
     """
     oauth = oauth_of(case)
-    case.need(oauth.other_client_id, "oauth.other_client_id", "another client is needed")
-    case.need(oauth.other_client_redirect_uri, "oauth.other_client_redirect_uri", "its redirect URI is needed")
+    has_other_client = oauth.other_client_id and oauth.other_client_redirect_uri
+    case.require_case(
+        has_other_client, "the profile states no other client and its URI (oauth.other_client_id, _redirect_uri)"
+    )
     templates = (str(case.facts.body), source_of_codes(case.profile))
     takes_both = all(f"{{oauth.{name}}}" in text for name in ("client_id", "redirect_uri") for text in templates)
     case.require_case(takes_both, "the body and the source of codes do not take the client from [oauth]")
