@@ -67,7 +67,7 @@ def test_an_exchange_of_an_algorithm_is_sent_once(judged: Any, answer: Any) -> N
     ("oauth", "body", "outcome"),
     [
         (BOTH, BODY, Outcome.PASSED),
-        (FIRST, BODY, Outcome.UNSTATED),
+        (FIRST, BODY, Outcome.INAPPLICABLE),
         (BOTH, {**BODY, "client": "client"}, Outcome.INAPPLICABLE),
     ],
 )
