@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 
 from conformance.checks.support.authorization import OTHER_INSTALLATION, cases, has_category
 from conformance.checks.support.case import Case
 from conformance.checks.support.endpoint_bodies import opposite_switches
 from conformance.checks.support.installation_names import name_of_installation
+from conformance.checks.support.other_installations import expect_out_of_reach
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.unknown_ids import is_distinctive
@@ -56,12 +56,7 @@ async def an_object_of_another_installation_is_out_of_reach(case: Case, foreign:
     """
     path = await _foreign_path(case, foreign)
     for credential in _keys_for(case, foreign):
-        answer = await case.shared_negative(
-            partial(_with_path_and_key, case, path, credential),
-            _REFUSAL_STATUSES,
-            "an object of another installation",
-            any_refusal=True,
-        )
+        answer = await expect_out_of_reach(case, path, "an object of another installation", credential)
         await _expect_no_owner(case, answer)
 
 
@@ -92,10 +87,6 @@ def _keys_for(case: Case, foreign: tuple[str, str] | None) -> list[str]:
     keys = list(dict.fromkeys((names[0], names[-1])))
     states = list(_foreign_objects(case.profile, case.operation).values())
     return keys if len(states) == 1 else [keys[states.index(foreign) % len(keys)]]
-
-
-def _with_path_and_key(case: Case, path: Mapping[str, str], credential: str, request: Request) -> Request:
-    return case.as_credential(request.with_path(**path), credential)
 
 
 @check("TEN-3", on=_ON_OBJECTS, cases=_answered_foreign)
@@ -151,12 +142,7 @@ async def a_new_object_of_another_installation_is_out_of_reach(case: Case, other
     new_id = str(pointer.get(created.value, where))
     case.require_case(is_distinctive(new_id), "each installation may number its own endpoints")
     path = {case.operation.path_parameters[0]: new_id}
-    await case.shared_negative(
-        lambda request: request.with_path(**path),
-        _REFUSAL_STATUSES,
-        "an endpoint that another installation has just created",
-        any_refusal=True,
-    )
+    await expect_out_of_reach(case, path, "an endpoint that another installation has just created")
 
 
 @check("TEN-1", on="listInstallationWebhookDeliveries")

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.client.request import Request
 from conformance.client.request_builder import MissingFact
+from conformance.client.response import Answer
 from conformance.contract import Operation
 from conformance.core.messages import join_values
 from conformance.profile.model import Credential
 from conformance.profile.render import placeholders
 from conformance.profile.resources import foreign_states
+
+_REFUSAL_STATUSES: Final = (400, 401, 403, 404, 409)
+
+
+async def expect_out_of_reach(case: Case, path: Mapping[str, str], purpose: str, credential: str = "") -> Answer:
+    """The refusal of an object of another installation. Violated where a good key of this one gets 200 for it.
+
+    `credential` replaces the key of the operation's control.
+    """
+
+    def change(request: Request) -> Request:
+        changed = request.with_path(**path)
+        return case.as_credential(changed, credential) if credential else changed
+
+    return await case.shared_negative(change, _REFUSAL_STATUSES, purpose, any_refusal=True)
 
 
 def other_key(case: Case, *operations: str) -> str:
