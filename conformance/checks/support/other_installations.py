@@ -19,9 +19,9 @@ _REFUSAL_STATUSES: Final = (400, 401, 403, 404, 409)
 
 
 async def expect_out_of_reach(case: Case, path: Mapping[str, str], purpose: str, credential: str = "") -> Answer:
-    """The refusal of an object of another installation. Violated where a good key of this one gets 200 for it.
+    """The refusal of the control with these path values, or with this key, of another installation.
 
-    `credential` replaces the key of the operation's control.
+    Violated where it is not refused.
     """
 
     def change(request: Request) -> Request:
