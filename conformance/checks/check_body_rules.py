@@ -10,6 +10,7 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from conformance.checks.support.case import Case
+from conformance.checks.support.invalid_bodies import is_against_schema
 from conformance.checks.support.registry import check
 from conformance.checks.support.signals import Inconclusive
 from conformance.checks.support.sized_bodies import in_chunks, nest, pad
@@ -30,21 +31,16 @@ def _require_object(case: Case, request: Request) -> dict[str, Any]:
     return dict(request.body)
 
 
-def _is_against_schema(case: Case, request: Request) -> bool:
-    schema, validators = case.operation.request_schema, case.runtime.validators
-    return validators.knows(schema) and bool(validators.problem(schema, request.document))
-
-
 def _with_unknown_members(case: Case, request: Request, text: str) -> Request:
     """With an unknown member at the top, and another in the first object within, where the schema lets it."""
     body = {**_require_object(case, request), f"x{text}": text}
     changed = request.with_body(body)
-    if _is_against_schema(case, changed):
+    if is_against_schema(case, changed):
         raise Inconclusive(f"{case.operation.request_schema} refuses members that bodies.unknown_members accepts")
     for name, value in request.body.items():
         if isinstance(value, dict) and case.runtime.validators.knows(case.operation.request_schema):
             deeper = request.with_body({**body, name: {**value, f"y{text}": "within"}})
-            return changed if _is_against_schema(case, deeper) else deeper
+            return changed if is_against_schema(case, deeper) else deeper
     return changed
 
 
@@ -61,7 +57,7 @@ async def _with_members_of_the_answer(case: Case, request: Request, number: int)
     known_names = {*request.document, *(name for name in data if any(Root(schema).subschemas(schema, [name])))}
     further = {name: _of_the_client(item, number) for name, item in data.items() if name not in known_names}
     changed = request.with_body({**request.body, **further})
-    return request if _is_against_schema(case, changed) else changed
+    return request if is_against_schema(case, changed) else changed
 
 
 def _of_the_client(value: Any, number: int) -> Any:

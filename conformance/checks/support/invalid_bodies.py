@@ -30,6 +30,12 @@ def schema_of(case: Case) -> Any:
     return case.profile.schemas.by_name.get(case.operation.request_schema)
 
 
+def is_against_schema(case: Case, request: Request) -> bool:
+    """Whether the profile's schema of the operation's bodies refuses the body of a request, as it is sent."""
+    schema, validators = request.operation.request_schema, case.runtime.validators
+    return validators.knows(schema) and bool(validators.problem(schema, request.document))
+
+
 def fixed_places(case: Case) -> frozenset[str]:
     """The places of a body that must not be changed, or that other checks cover: key, code, verifier, client."""
     oauth, idempotency = case.profile.oauth, case.profile.idempotency

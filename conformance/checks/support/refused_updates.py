@@ -13,7 +13,7 @@ from typing import Final
 
 from conformance.checks.support.authorization import credentials_without_scope
 from conformance.checks.support.case import Case
-from conformance.checks.support.invalid_bodies import contract_breaks
+from conformance.checks.support.invalid_bodies import contract_breaks, is_against_schema
 from conformance.checks.support.replays import free_leaves
 from conformance.checks.support.signals import Inconclusive
 from conformance.client.request import Request
@@ -101,12 +101,11 @@ def _kept_member(case: Case, request: Request) -> tuple[str, str]:
 
 def _free_text(case: Case, request: Request, name: str) -> str:
     """The place of a text in that member which may have another ending; empty without one."""
-    schema, validators = case.operation.request_schema, case.runtime.validators
     for where, leaf in reversed(free_leaves(request)):
-        if isinstance(leaf, str) and pointer.tokens(where)[0] == name:
-            body = pointer.replace(request.body, where, f"{leaf}-0")
-            if schema not in case.profile.schemas.by_name or not validators.problem(schema, body):
-                return str(where)
+        if not isinstance(leaf, str) or pointer.tokens(where)[0] != name:
+            continue
+        if not is_against_schema(case, request.with_body(pointer.replace(request.body, where, f"{leaf}-0"))):
+            return str(where)
     return ""
 
 

@@ -81,7 +81,8 @@ def _bodies(policy: Policy, guide: Guide) -> Policy:
     def validate(call: Call, _schema: Mapping[str, Any], value: JsonValue) -> JsonObject:
         if not isinstance(value, dict) or not validators[requests[call.operation]].is_valid(value):
             raise Refusal("invalid", "The body does not match its schema.")
-        return {guide.renamed.get(name, name): item for name, item in value.items() if name != in_body}
+        known = guide.schemas[requests[call.operation]]["properties"]
+        return {guide.renamed.get(name, name): value[name] for name in known if name in value and name != in_body}
 
     schemas = {name: guide.schemas[request] for name, request in requests.items()}
     return with_reading(policy, parse=json_reader.read, schemas=schemas, validate=validate, keeps_unknown=True)
