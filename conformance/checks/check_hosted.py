@@ -1,10 +1,13 @@
-"""Hosted checkout: tickets and sessions (HO-1 to HO-6)."""
+"""Hosted checkout: tickets and sessions (HO-1 to HO-7)."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
+from typing import Final
 
 from conformance.checks.support.case import Case
 from conformance.checks.support.forged_secrets import FORGED, LEAST_MADE_UP, MADE_UP
@@ -20,8 +23,13 @@ from conformance.core import json_pointer as pointer
 from conformance.core.outcomes import Level
 from conformance.profile.behavior import Transition
 from conformance.profile.model import Profile
+from conformance.profile.render import placeholders
 
 _REFUSAL_STATUSES = (400, 401, 403, 404, 409)
+_LONGEST_WAIT_S: Final = 60.0
+_DISTANCE_S: Final = 3.0
+"""From the end of a ticket's lifetime: enough for whole seconds and for the way."""
+_ROUNDING_S: Final = 1.0
 _HOSTED = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
 
 
@@ -180,3 +188,37 @@ async def both_hosted_operations_answer_one_projection(case: Case) -> None:
             expected="the same members",
             observed=observed,
         )
+
+
+@check("HO-7", on=_HOSTED[:1], cases={"just-before-its-end": False, "just-after-its-end": True}, chain=True)
+async def a_ticket_ends_when_stated(case: Case, is_old: bool) -> None:
+    """A ticket just younger than its stated lifetime is consumed, one just older is refused."""
+    lifetime_s = case.profile.hosted.ticket_lifetime_s
+    case.need(lifetime_s, "hosted.ticket_lifetime_s", "how long a ticket is good for is needed")
+    assert lifetime_s is not None
+    case.require_applicable(lifetime_s <= _LONGEST_WAIT_S, f"tickets live longer than {_LONGEST_WAIT_S:g} s")
+    case.require_applicable(_makes_sessions(case), "sessions are a list of the profile: their age is not known")
+    age_s = lifetime_s + _DISTANCE_S if is_old else max(lifetime_s - _DISTANCE_S, lifetime_s / 2)
+    remaining_s = case.runtime.settings.remaining_s
+    case.require_case(remaining_s is None or remaining_s > 2 * age_s, "the run ends before the ticket does")
+    await case.runtime.controls.prove(case.operation)
+    request = await case.arrange()
+    began = request.arranged_at or time.monotonic()
+    await asyncio.sleep(began + age_s - time.monotonic())
+    answer = await case.send(request, f"a ticket {age_s:g} s old")
+    oldest_s = time.monotonic() - began
+    if answer.ok != is_old:
+        return
+    await case.control(await case.arrange())
+    if not is_old and oldest_s > lifetime_s - _ROUNDING_S:
+        raise Inconclusive(f"the ticket may have been {oldest_s:.1f} s old", answer, cause="hosted.ticket_lifetime_s")
+    message = f"a ticket {age_s:g} s old was answered {answer.summary}, and hosted.ticket_lifetime_s is {lifetime_s:g}"
+    raise case.violation(message, answer, expected="a declared 4xx" if is_old else "200")
+
+
+def _makes_sessions(case: Case) -> bool:
+    """Whether the fixtures in the operation's path and body are made by the run."""
+    names = placeholders(dict(case.facts.path)) | placeholders(case.facts.body)
+    kinds = {name.partition(".")[0] for name in names} & case.profile.fixtures.keys()
+    sources = [source for kind in kinds for source in case.profile.fixtures[kind].values()]
+    return bool(sources) and not any(source.values for source in sources)

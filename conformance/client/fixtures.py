@@ -10,8 +10,10 @@ import inspect
 import json
 import os
 import sys
+import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +27,7 @@ from conformance.core import strict_json as strictjson
 from conformance.core.bounded_output import TooMuchOutput
 from conformance.core.errors import FixtureError
 from conformance.profile.model import Profile
-from conformance.profile.render import MalformedPlaceholder, UnknownPlaceholder, render
+from conformance.profile.render import MalformedPlaceholder, UnknownPlaceholder, placeholders, render
 from conformance.profile.resources import Fixture, HttpCall, default_state
 from conformance.profile.urls import render_url
 
@@ -34,9 +36,13 @@ if TYPE_CHECKING:
 
 HTTP_TIMEOUT_S: Final = 15.0
 _ATTEMPTS: Final = 4
+_HOSTED: Final = ("consumeHostedCheckoutBrowserTicket", "cancelHostedCheckoutBrowser")
 
 _HEADERS: Final = (("Accept", "*/*"), ("Accept-Encoding", "gzip"), ("User-Agent", "commerce-conformance"))
 _NOT_THERE: Final = (404, 410)
+
+oldest_fixture: ContextVar[float] = ContextVar("oldest_fixture")
+"""When the oldest fixture of the request that is arranged was asked for; set by whoever arranges one."""
 
 Members = Mapping[str, Any]
 Call = Callable[[str, Mapping[str, Members], Mapping[str, Any]], Awaitable[Any]]
@@ -76,9 +82,11 @@ class Fixtures:
         """(item, `kind.state`) -> number of fixtures requested by that item."""
         self._shared_tasks: dict[str, asyncio.Task[Members]] = {}
         self._http: HttpClient | None = None
-        self._batches: dict[str, deque[Any]] = {}
+        self._batches: dict[str, deque[tuple[float, Any]]] = {}
+        """When a fixture was asked for, and the fixture."""
         self._batch_requests: dict[str, asyncio.Task[None]] = {}
         self._functions: dict[str, Callable[..., Any]] = {}
+        self._hosted_kinds = _kinds_of(profile, _HOSTED)
 
     async def aclose(self) -> None:
         tasks = (*self._shared_tasks.values(), *self._batch_requests.values())
@@ -126,25 +134,39 @@ class Fixtures:
         return value
 
     async def _next_of_batch(self, fixture: Fixture, scope: Mapping[str, Any]) -> Any:
-        """The next value of a batch. Callers that wait for a new batch share one provider call and its failure."""
+        """The next value of a batch. Callers that wait for a new batch share one provider call and its failure.
+
+        Half of a stated lifetime after it was asked for, a fixture is left out.
+        """
         batch_values = self._batches.setdefault(fixture.name, deque())
-        while not batch_values:
+        while not batch_values or self._is_stale(fixture, batch_values):
             request = self._batch_requests.get(fixture.name)
             if request is None or request.done():
                 request = self._batch_requests[fixture.name] = asyncio.ensure_future(
                     self._request_batch(fixture, scope, batch_values)
                 )
             await asyncio.shield(request)
-        return batch_values.popleft()
+        provided_at, value = batch_values.popleft()
+        oldest_fixture.set(min(provided_at, oldest_fixture.get(provided_at)))
+        return value
+
+    def _is_stale(self, fixture: Fixture, batch_values: deque[tuple[float, Any]]) -> bool:
+        """Whether all of a batch is too old; what is too old is removed."""
+        lifetime_s = self._profile.hosted.ticket_lifetime_s
+        if lifetime_s is not None and fixture.kind in self._hosted_kinds:
+            while batch_values and time.monotonic() - batch_values[0][0] > lifetime_s / 2:
+                batch_values.popleft()
+        return not batch_values
 
     async def _request_batch(self, fixture: Fixture, scope: Mapping[str, Any], batch_values: deque[Any]) -> None:
+        asked_at = time.monotonic()
         value = await self._provide(fixture, scope)
         location = fixture.items or ""
         batch = pointer.get(value, location) if pointer.has(value, location) else None
         if not isinstance(batch, list) or not batch:
             raise FixtureError(f"the provider's answer has no array at {location}", where=_key(fixture))
         self._note(fixture, batch)
-        batch_values.extend(batch)
+        batch_values.extend((asked_at, item) for item in batch)
 
     def _note(self, fixture: Fixture, values: list[Any]) -> None:
         if self._ledger is not None:
@@ -272,6 +294,13 @@ class Fixtures:
         except (Exception, SystemExit) as error:
             problem = f"{fixture.python} raised {type(error).__name__}: {error}"
             raise FixtureError(problem, where=_key(fixture)) from error
+
+
+def _kinds_of(profile: Profile, operations: Iterable[str]) -> frozenset[str]:
+    """The kinds of fixtures in the paths and bodies of operations."""
+    facts = [profile.operations[name] for name in operations if name in profile.operations]
+    names = frozenset[str]().union(*(placeholders([dict(of.path), of.body]) for of in facts))
+    return frozenset(name.partition(".")[0] for name in names)
 
 
 def _remaining_note(fixture: Fixture) -> str:

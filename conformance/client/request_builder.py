@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from conformance.client.dpop import Proof, ProofKey, challenge_of, new_verifier
-from conformance.client.fixtures import Fixtures, Members
+from conformance.client.fixtures import Fixtures, Members, oldest_fixture
 from conformance.client.redaction.learn import guard_key
 from conformance.client.redaction.secrets import Secrets
 from conformance.client.request import NO_BODY, Request, RequestFixtures, new_key
@@ -149,7 +149,7 @@ class Arranger:
         names = in_body | self._placeholder_names(operation, facts)
         known = {**self.constants(), **(scope or {})}
         self._guard_verifier(operation, names, known)
-        arranged_at = time.monotonic()
+        oldest_fixture.set(time.monotonic())
         fixtures = RequestFixtures(preset or {}, use or {})
         known |= await self._fixture_values(names, known, fixtures, shared)
         self._guard(operation, facts, in_body, known)
@@ -166,7 +166,7 @@ class Arranger:
             proof=Proof(self.proof_key) if operation.auth == "oauth" and self.proof_key else None,
             scope=known,
             fixtures=fixtures,
-            arranged_at=arranged_at,
+            arranged_at=oldest_fixture.get(),
         )
         return self.as_credential(request, credential) if operation.auth == "api_key" else request
 

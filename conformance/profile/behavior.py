@@ -260,6 +260,7 @@ class Hosted:
     unknown_ticket_status: Annotated[
         TicketStatus | None, fact("The status for a ticket that does not exist, and for that of another session.")
     ] = None
+    ticket_lifetime_s: Annotated[Positive | None, fact("How long a ticket can be consumed, in seconds.")] = None
 
 
 @dataclass(frozen=True, slots=True)

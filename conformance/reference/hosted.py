@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import time
 
 from sqlalchemy import Connection
 
@@ -16,7 +17,7 @@ def ticket_digest(ticket: str) -> str:
 
 
 def new_session(ticket: str) -> JsonObject:
-    return {"ticket": ticket_digest(ticket), "total": 7300, "currency": "USD"}
+    return {"ticket": ticket_digest(ticket), "issued_at": time.time(), "total": 7300, "currency": "USD"}
 
 
 def _projection(session: Resource) -> JsonObject:
@@ -29,6 +30,8 @@ def _find_session(call: Call, db: Connection) -> Resource:
     session = find(call, db, "session")
     if not hmac.compare_digest(ticket_digest(call.body["ticket"]), session.data["ticket"]):
         raise Refusal("bad_ticket", "There is no such session with this ticket.")
+    if call.now - session.data["issued_at"] > call.policy.ticket_lifetime_s:
+        raise Refusal("bad_ticket", "The ticket has expired.")
     call.policy.guard(call, "session", session.state)
     return session
 

@@ -237,6 +237,8 @@ class Policy:
     fresh_value: Callable[[Call, int], str | None] = lambda call, _status: call.request_id
     """(call, status) -> the value of these headers; None: they are not sent."""
     transport: Transport = Transport()
+    ticket_lifetime_s: float = float("inf")
+    """Of a hosted checkout session's ticket."""
     counters: Mapping[str, str] = field(default_factory=dict)
     """By operationId, the form in which the control app shows its effects. No entry: a `count` from 0.
 

@@ -168,7 +168,9 @@ class Case:
         arranged_at, words = answer.request.arranged_at, answer.request.operation.words
         if arranged_at is None or answer.ok or words.isdisjoint({"oauth", "hosted"}):
             return
-        stated_s = self.profile.oauth.code_lifetime_s if self.profile.oauth and "oauth" in words else None
+        stated_s = self.profile.hosted.ticket_lifetime_s
+        if "oauth" in words:
+            stated_s = self.profile.oauth.code_lifetime_s if self.profile.oauth else None
         age_s = time.monotonic() - arranged_at
         if age_s > (stated_s or _LEAST_LIFETIME_S) - _ROUNDING_S:
             self.expired_code_s = age_s

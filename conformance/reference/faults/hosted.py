@@ -59,6 +59,30 @@ def keys_of_a_session(policy: Policy) -> Policy:
     return with_idempotency(policy, namespace=namespace)
 
 
+@fault(
+    "F806",
+    requirement="HO-7",
+    title="a ticket never ends",
+    operations=_HOSTED[:1],
+    source="an expiry that a nightly job enforces",
+    seeded_in="V329",
+)
+def endless_tickets(policy: Policy) -> Policy:
+    return replace(policy, ticket_lifetime_s=float("inf"))
+
+
+@fault(
+    "F807",
+    requirement="HO-7",
+    title="a ticket ends after half of its lifetime",
+    operations=_HOSTED[:1],
+    source="a store of tickets whose sliding expiry was made absolute",
+    seeded_in="V329",
+)
+def hasty_tickets(policy: Policy) -> Policy:
+    return replace(policy, ticket_lifetime_s=policy.ticket_lifetime_s / 2)
+
+
 def _with_ticket(policy: Policy, change: Callable[[str], str]) -> Policy:
     """The changed ticket is looked up instead of the one that was sent."""
 

@@ -112,6 +112,16 @@ def remaining_lifetime(policy: Policy) -> Policy:
 
 
 @variant(
+    "V329",
+    requirement="HO-7",
+    title="tickets live for eight seconds",
+    profile={"hosted": {"ticket_lifetime_s": 8}},
+)
+def short_lived_tickets(policy: Policy) -> Policy:
+    return evolve(policy, ticket_lifetime_s=8.0)
+
+
+@variant(
     "V326",
     requirement="HO-6",
     title="an unknown ticket is answered 400",

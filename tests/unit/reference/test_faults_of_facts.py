@@ -85,6 +85,7 @@ hosted.unknown_ticket_status = 404: F387 F388
 hosted.unknown_ticket_status = 400: F518
 hosted.unknown_ticket_status = 401: F519
 hosted.unknown_ticket_status = 403: F520
+hosted.ticket_lifetime_s = *: F806 F807
 effects.absent = *: F433 F434 F435 F439 F482
 effects.within_s = *: F478 F482
 effects.http = *: F430 F431 F432 F436 F437
